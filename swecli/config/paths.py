@@ -1,0 +1,61 @@
+"""Where things live: XDG through platformdirs, or everything under SWECLI_HOME."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The four directories; made with mode 0700 by `ensure`, not by asking for them."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The user's settings."""
+        return self.config / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        """The default store."""
+        return self.data / "swecli.db"
+
+    @property
+    def history(self) -> Path:
+        """Lines typed at the prompt."""
+        return self.state / "history"
+
+    @property
+    def log(self) -> Path:
+        """What went wrong, for a bug report."""
+        return self.state / "swecli.log"
+
+    @property
+    def trusted(self) -> Path:
+        """The folders whose project files may be used, one a line."""
+        return self.state / "trusted"
+
+    def ensure(self) -> None:
+        """Make the directories, for this user alone. Raises OSError."""
+        for path in (self.config, self.data, self.state, self.cache):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def find_paths(environ: Mapping[str, str]) -> Paths:
+    """The directories for this environment."""
+    if home := environ.get("SWECLI_HOME"):
+        base = Path(home).expanduser().absolute()
+        return Paths(base, base, base, base)
+    # late: 10 ms, not needed where SWECLI_HOME says it all
+    from platformdirs import PlatformDirs  # noqa: PLC0415
+
+    dirs = PlatformDirs("swecli", appauthor=False)
+    return Paths(
+        *(Path(d) for d in (dirs.user_config_dir, dirs.user_data_dir, dirs.user_state_dir, dirs.user_cache_dir))
+    )

@@ -1,0 +1,42 @@
+"""Everything a user can set, with its default and one line of what it does. Standard library only: read at start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from swecli.models.tool import Mode
+from swecli.models.window import WindowSpec
+
+
+def _setting(default: Any, doc: str, env: str = "") -> Any:
+    return field(default=default, metadata={"doc": doc, "env": env})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One frozen value for a run. `origins` names, for each setting, the layer that won."""
+
+    model: str = _setting("", "model as provider/name; empty: chosen at start", "SWECLI_MODEL")
+    window: WindowSpec = _setting(WindowSpec(), "reflection window: N, N+S, full or auto", "SWECLI_WINDOW")
+    mode: Mode = _setting("ask", "ask, edits, plan or auto", "SWECLI_MODE")
+    max_turns: int = _setting(50, "requests to the model in one turn, at most", "SWECLI_MAX_TURNS")
+    max_budget_usd: float | None = _setting(None, "stop the turn when it has cost this much", "SWECLI_MAX_BUDGET_USD")
+    max_tokens: int | None = _setting(None, "length of one answer, in tokens", "SWECLI_MAX_TOKENS")
+    max_strategies: int = _setting(30, "playbook strategies in a prompt, at most", "SWECLI_MAX_STRATEGIES")
+    learn: bool = _setting(True, "reflect after each turn", "SWECLI_LEARN")
+    reflect_with_model: bool = _setting(True, "let a model reflect after friction", "SWECLI_REFLECT_WITH_MODEL")
+    reflect_model: str = _setting("", "model for reflection; empty: the session's", "SWECLI_REFLECT_MODEL")
+    command_timeout: int = _setting(120, "seconds a command may run", "SWECLI_COMMAND_TIMEOUT")
+    allow: tuple[str, ...] = _setting((), "permission rules that run unasked, e.g. run(git status*)")
+    ask: tuple[str, ...] = _setting((), "permission rules that always ask")
+    deny: tuple[str, ...] = _setting((), "permission rules that are always refused")
+    db: str = _setting("", "database file or sqlite:/// URL", "SWECLI_DB")
+    color: bool = _setting(True, "colour on the screen")
+    origins: dict[str, str] = field(default_factory=dict, compare=False)
+
+
+def described() -> list[tuple[str, str, str, Any]]:
+    """(name, what it does, environment variable or "", default) of every setting, in their order."""
+    rows = [f for f in fields(Settings) if f.metadata]
+    return [(f.name, f.metadata["doc"], f.metadata["env"], f.default) for f in rows]

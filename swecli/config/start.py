@@ -1,0 +1,28 @@
+"""What a run starts with: everything read from flags, environment and files before anything heavy is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.config.paths import Paths
+from swecli.config.settings import Settings
+from swecli.models.model_io import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """`resume` is None for a new session, "" for this directory's last one, else an id, prefix or title; `pick`
+    asks which. `prompt` becomes the first message. `notices` are lines to show before the first prompt."""
+
+    settings: Settings
+    paths: Paths
+    cwd: Path
+    environ: Mapping[str, str]
+    choice: Choice
+    resume: str | None = None
+    pick: bool = False
+    prompt: str = ""
+    trusted: bool = False
+    notices: tuple[str, ...] = ()

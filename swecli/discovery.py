@@ -1,0 +1,43 @@
+"""Collect what modules of a package declare. Nothing registers itself at import: discovery returns a list."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TypeVar
+
+Declared = TypeVar("Declared")
+
+
+class NameClash(Exception):
+    """Two declared things want one name."""
+
+
+def declared_in(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
+    """Every `kind` instance declared at the top of the package's modules, then those of entry-point `group`.
+
+    Sorted by module name, so that the order is the same everywhere. A module lists a thing by defining it;
+    what it imports from a sibling is found once.
+    """
+    found: dict[int, Declared] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, kind):
+                found[id(value)] = value
+    for entry in entry_points(group=group) if group else ():
+        value = entry.load()
+        if isinstance(value, kind):
+            found[id(value)] = value
+    return list(found.values())
+
+
+def by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:
+    """A dictionary of named things. Raises NameClash when a name stands for two of them."""
+    table: dict[str, Declared] = {}
+    for name, value in pairs:
+        if table.setdefault(name, value) is not value:
+            raise NameClash(f"two declarations want the name {name!r}")
+    return table

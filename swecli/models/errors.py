@@ -1,0 +1,117 @@
+"""Every failure that may reach a user: one clear line, what to do next, and an exit code.
+
+    SwecliError
+    ├─ UsageError            2   a wrong flag or command
+    ├─ BadInput             42   a value that cannot be used (window, session id, file, prompt)
+    │  └─ ConfigError       42   a configuration file or setting
+    ├─ StoreError            1
+    │  ├─ NewerDatabase      1   made by a newer swecli
+    │  └─ DamagedDatabase    1   unreadable or not ours
+    ├─ LimitReached         53   turns, budget, context: a cap was reached
+    │  └─ ContextFull       53   nothing more can be taken out of the request
+    └─ ProviderError         1   the model's service
+       ├─ ModelNotFound     42   no such model, or no such provider
+       ├─ AuthFailed         1   missing or refused key
+       ├─ ContextOverflow    1   the provider says the request is too long
+       └─ Unavailable       75   may work later: unreachable, 429, 5xx, a cut stream
+          └─ RateLimited    75   429, with the wait where the provider said it
+
+Failures of a tool are values (`ToolResult(ok=False)`), not exceptions.
+"""
+
+from __future__ import annotations
+
+
+class SwecliError(Exception):
+    """A failure with a line for the user. `hint` says what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}  {self.hint}".rstrip()
+
+
+class UsageError(SwecliError):
+    """A wrong flag or command."""
+
+    exit_code = 2
+
+
+class BadInput(SwecliError):
+    """A value that cannot be used."""
+
+    exit_code = 42
+
+
+class ConfigError(BadInput):
+    """A configuration file or setting that cannot be used."""
+
+
+class StoreError(SwecliError):
+    """The database cannot be used."""
+
+
+class NewerDatabase(StoreError):
+    """The database was made by a newer swecli."""
+
+
+class DamagedDatabase(StoreError):
+    """The database is unreadable, or another program's."""
+
+
+class LimitReached(SwecliError):
+    """A cap the user set was reached."""
+
+    exit_code = 53
+
+
+class ContextFull(LimitReached):
+    """The request is too long and nothing more can be taken out of it."""
+
+
+class ProviderError(SwecliError):
+    """The model's service refused or failed. `retryable` says whether the same request may work later."""
+
+    retryable = False
+
+    def __init__(self, message: str, hint: str = "", *, status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class ModelNotFound(ProviderError):
+    """There is no such model or provider."""
+
+    exit_code = 42
+
+
+class AuthFailed(ProviderError):
+    """The key is missing or was refused."""
+
+
+class ContextOverflow(ProviderError):
+    """The provider says the request is longer than the model's window. `limit` in tokens, where it said so."""
+
+    limit: int | None = None
+
+
+class Unavailable(ProviderError):
+    """The service cannot be reached, is overloaded, or cut its answer off."""
+
+    exit_code = 75
+    retryable = True
+
+
+class RateLimited(Unavailable):
+    """Too many requests. `retry_after` in seconds, where the provider said it."""
+
+    def __init__(
+        self, message: str, hint: str = "", *, status: int | None = 429, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint, status=status)
+        self.retry_after = retry_after

@@ -1,0 +1,220 @@
+"""Everything that can happen while the assistant works: one union, consumed by every face.
+
+Events are named in the past tense (deltas apart) and carry plain data. `type` is the name in the JSON stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from swecli.models.message import ToolCall
+from swecli.models.model_io import Usage
+from swecli.models.tool import ToolResult
+
+FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The user's message is stored; work begins."""
+
+    type: ClassVar[str] = "turn_started"
+    session_id: str
+    interaction: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The last event of a turn that ended well. `cost` in US dollars, None where unknown; `usage` of the turn."""
+
+    type: ClassVar[str] = "turn_finished"
+    reason: FinishReason
+    text: str
+    usage: Usage
+    cost: float | None
+    steps: int
+    duration_ms: int
+    denied: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """The last event of a turn that could not be finished. Nothing said so far is lost."""
+
+    type: ClassVar[str] = "turn_failed"
+    error: str
+    hint: str
+    exit_code: int
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A request to the model goes out; `n` counts from 1 within the turn."""
+
+    type: ClassVar[str] = "step_started"
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRetried:
+    """A request failed in a way that may pass; it is sent again after `wait` seconds."""
+
+    type: ClassVar[str] = "step_retried"
+    attempt: int
+    wait: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """What one request took. `estimated` where the provider did not say."""
+
+    type: ClassVar[str] = "usage_reported"
+    usage: Usage
+    cost: float | None
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer."""
+
+    type: ClassVar[str] = "text_delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's reasoning."""
+
+    type: ClassVar[str] = "reasoning_delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A call was permitted and runs. `summary` is one line, as in the approval."""
+
+    type: ClassVar[str] = "tool_started"
+    call: ToolCall
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Output of a call that is still running."""
+
+    type: ClassVar[str] = "tool_progress"
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A call has its result, which is stored. A refused call comes here without a `ToolStarted`."""
+
+    type: ClassVar[str] = "tool_finished"
+    call: ToolCall
+    summary: str
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMeasured:
+    """Size of the next request against what is allowed, in tokens; `limit` None where the window is unknown."""
+
+    type: ClassVar[str] = "context_measured"
+    tokens: int
+    limit: int | None
+    estimated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WindowApplied:
+    """Completed interactions left the window. Counts are interactions."""
+
+    type: ClassVar[str] = "window_applied"
+    removed: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReduced:
+    """The request was too long and was made smaller. `how` names the rung, `detail` what it did."""
+
+    type: ClassVar[str] = "context_reduced"
+    how: str
+    before: int
+    after: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookUpdated:
+    """A delta was applied after turn `interaction`. The lines are for the user."""
+
+    type: ClassVar[str] = "playbook_updated"
+    interaction: int
+    delta_id: str
+    lines: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    tagged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    cost: float | None = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionFailed:
+    """The learning step did not run to its end; `kept` says whether it will be tried again."""
+
+    type: ClassVar[str] = "reflection_failed"
+    interaction: int
+    reason: str
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line the user should see that is no failure of the turn."""
+
+    type: ClassVar[str] = "notice"
+    text: str
+    level: Literal["info", "warning"] = "info"
+
+
+Event = (
+    TurnStarted
+    | TurnFinished
+    | TurnFailed
+    | StepStarted
+    | StepRetried
+    | UsageReported
+    | TextDelta
+    | ReasoningDelta
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | ContextMeasured
+    | WindowApplied
+    | ContextReduced
+    | PlaybookUpdated
+    | ReflectionFailed
+    | Notice
+)
+
+
+def to_json(value: Any) -> Any:
+    """An event, or anything inside one, as plain JSON values; an event's dict opens with its `type`."""
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if not hasattr(value, "__dataclass_fields__"):
+        return value
+    head = {"type": value.type} if hasattr(type(value), "type") else {}
+    return head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}

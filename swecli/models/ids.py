@@ -1,0 +1,26 @@
+"""Ids: session ids sort by time (UUIDv7), short ids are for people."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+_PREFIXED = re.compile(r"^([A-Za-z])-?(\d{1,9})$")
+
+
+def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
+    """A UUID version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits."""
+    ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    rand = secrets.randbits(74) if random_bits is None else random_bits
+    value = (ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (rand >> 62 & 0xFFF) << 64 | 0b10 << 62 | rand & (1 << 62) - 1
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def short_id(letter: str, text: str) -> str | None:
+    """`P-7` out of `p7`, `P-7` or `p-7`; None when the text is no such id."""
+    match = _PREFIXED.match(text.strip())
+    if match is None or match[1].upper() != letter:
+        return None
+    return f"{letter}-{int(match[2])}"

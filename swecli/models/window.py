@@ -1,0 +1,60 @@
+"""The reflection window's setting: how many completed interactions are sent verbatim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+WindowMode = Literal["fixed", "full", "auto"]
+DEFAULT_SIZE = 5
+MAX_SIZE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """`size` interactions are kept; up to `slack` more may gather before they are cut back to `size`.
+
+    "full" sends everything; "auto" picks the size by the query. Written `5`, `5+3`, `full`, `auto`.
+    """
+
+    size: int = DEFAULT_SIZE
+    slack: int = 0
+    mode: WindowMode = "fixed"
+
+    def __str__(self) -> str:
+        if self.mode != "fixed":
+            return self.mode
+        return f"{self.size}+{self.slack}" if self.slack else str(self.size)
+
+    @classmethod
+    def parse(cls, text: str) -> WindowSpec:
+        """Read `N`, `N+S`, `full` or `auto`.
+
+        Raises:
+            ValueError: with a line for the user, when the text is none of these.
+        """
+        text = text.strip().lower()
+        if text == "full":
+            return cls(mode="full")
+        if text == "auto":
+            return cls(mode="auto")
+        size, plus, slack = text.partition("+")
+        if not size.isdecimal() or (plus and not slack.isdecimal()):
+            raise ValueError(f"window {text!r} is not a number: use N, N+S, full or auto (for example 5 or 5+3)")
+        spec = cls(size=int(size), slack=int(slack or 0))
+        if not 1 <= spec.size <= MAX_SIZE or spec.slack > MAX_SIZE:
+            raise ValueError(f"window {text} is out of range: the size is 1 to {MAX_SIZE}, or use full")
+        return spec
+
+    def first_kept(self, completed: int, start: int = 1) -> int:
+        """Number of the first interaction to send, given `completed` of them and the window's present start.
+
+        Interactions count from 1. The start only ever moves forward unless the size was raised.
+        """
+        if self.mode == "full":
+            return 1
+        newest_allowed = max(1, completed - self.size + 1)
+        if self.slack == 0:
+            return newest_allowed
+        held = completed - start + 1
+        return newest_allowed if held > self.size + self.slack or held < 0 else max(1, start)

@@ -1,0 +1,101 @@
+"""What a tool is: an async function with pydantic parameters, declared in one file with its .md beside it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from swecli.models.tool import Display, Permission, ToolResult, ToolSpec
+from swecli.tools.schema import plain_schema
+
+
+class ResultReader(Protocol):
+    """Where full results of earlier calls are kept."""
+
+    def read_result(self, call_id: str) -> str | None:
+        """The whole text of a call's result, None for an unknown id."""
+        ...
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a tool may use, made once per session.
+
+    `root` is the workspace no tool leaves; `report` sends output of a running call to the screen;
+    `seen` maps each file read or written, by resolved path, to the hash of its bytes at that time (so that a
+    file changed since is not overwritten); `todos` is the session's list; `timeout` in seconds. `environ` is what
+    started programs get, before keys are taken out (None: this process's own). `may_read` says of a path relative
+    to `root` whether the permission rules let it be read unasked; `execute` sets it for each call.
+    """
+
+    root: Path
+    results: ResultReader | None = None
+    report: Callable[[str], None] = lambda text: None
+    seen: dict[Path, str] = field(default_factory=dict)
+    todos: list[dict[str, str]] = field(default_factory=list)
+    timeout: float = 120.0
+    environ: Mapping[str, str] | None = None
+    may_read: Callable[[str], bool] = lambda path: True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a call would do, shown before it is approved and checked again when it runs.
+
+    `state` is the tool's own record of what it saw (hash of the base, the new bytes): what was shown is what
+    runs. `session_label` and `session_rule` say what a yes for the session covers. `subject` is what permission
+    rules are compared with: a path relative to the workspace, or a whole command. `guard`, where it is not empty,
+    says why this is asked in every mode (a protected or a sensitive file).
+    """
+
+    summary: str
+    preview: Display = field(default_factory=Display)
+    state: Any = None
+    session_label: str = ""
+    session_rule: str = ""
+    subject: str = ""
+    guard: str = ""
+
+
+class ToolError(Exception):
+    """A failure the model should read and can act upon."""
+
+
+Run = Callable[[Any, ToolContext, Plan], Awaitable[ToolResult]]
+MakePlan = Callable[[Any, ToolContext], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A declared tool.
+
+    `permission` "allow" runs unasked (read-only), "edit" changes files in the workspace, "run" starts programs.
+    `plan` is called first, before any approval, and may raise ToolError; then `run` with that plan.
+    """
+
+    name: str
+    description: str
+    params: type[BaseModel]
+    permission: Permission
+    run: Run
+    plan: MakePlan
+
+    def spec(self) -> ToolSpec:
+        """What the model is told. Stable from run to run, byte for byte."""
+        return ToolSpec(self.name, self.description, plain_schema(self.params))
+
+
+def tool(permission: Permission, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:
+    """Declare a tool: the decorated function becomes a `Tool` named like it, described by the .md beside it."""
+
+    def declare(run: Run) -> Tool:
+        name = run.__name__  # type: ignore[attr-defined]  # a function has a name; Callable does not say so
+        text = Path(inspect.getfile(run)).with_suffix(".md").read_text(encoding="utf-8").strip()
+        return Tool(name, text, params, permission, run, plan)
+
+    return declare

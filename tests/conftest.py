@@ -1,0 +1,46 @@
+"""For every test: a home and a working directory of its own, and no network but loopback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+def _refuse_network(event: str, args: tuple[object, ...]) -> None:
+    """An audit hook: a test that reaches for the network fails where it does so."""
+    if event == "socket.connect":
+        address = args[1]
+        if isinstance(address, tuple) and not str(address[0]).startswith(LOOPBACK):
+            raise RuntimeError(f"a test tried to connect to {address}")
+    elif event == "socket.getaddrinfo":
+        host = args[0]
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and not str(name).startswith(LOOPBACK):
+            raise RuntimeError(f"a test tried to look up {name}")
+
+
+sys.addaudithook(_refuse_network)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home, an empty working directory, no keys and no settings of the person who runs the tests."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    for name in [n for n in os.environ if n.startswith("SWECLI_") or n.endswith(("_BASE_URL", "_API_BASE"))]:
+        monkeypatch.delenv(name)
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SWECLI_HOME", str(home / "swecli"))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.chdir(work)
+    yield home
