@@ -60,12 +60,16 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepRetried:
-    """A request failed in a way that may pass; it is sent again after `wait` seconds."""
+    """A request failed in a way that may pass; it is sent again after `wait` seconds.
+
+    With `restart` set, the text that came in this step must be thrown away: the answer begins anew.
+    """
 
     type: ClassVar[str] = "step_retried"
     attempt: int
     wait: float
     reason: str
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

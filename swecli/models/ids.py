@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 
-_PREFIXED = re.compile(r"^([A-Za-z])-?(\d{1,9})$")
+_PREFIXED = re.compile(r"([A-Za-z])-?([0-9]{1,9})")
 
 
 def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
@@ -20,7 +20,7 @@ def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
 
 def short_id(letter: str, text: str) -> str | None:
     """`P-7` out of `p7`, `P-7` or `p-7`; None when the text is no such id."""
-    match = _PREFIXED.match(text.strip())
+    match = _PREFIXED.fullmatch(text.strip())
     if match is None or match[1].upper() != letter:
         return None
     return f"{letter}-{int(match[2])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ OpName = Literal["ADD", "UPDATE", "TAG", "REMOVE", "MERGE", "PIN", "QUARANTINE",
 
 LIVE: tuple[State, ...] = ("active", "pinned")
 MAX_WORDS = 60
+_DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +150,18 @@ class SessionPlaybook:
         """Mark as deleted; the id stays taken. Raises KeyError for an unknown id."""
         self.bullets[bullet_id] = replace(self.bullets[bullet_id], state="deleted")
 
-    def as_context(self, max_strategies: int = 30) -> str:
-        """The playbook as prompt text: the best `max_strategies` live bullets, "" when there is none.
-
-        Pinned ones first, then by helpful minus harmful, then the newer; written in order of minting, so that
-        the text changes only when the choice or a content does. No counts, scores or dates in it.
-        """
+    def chosen(self, max_strategies: int = 30) -> list[Bullet]:
+        """The best `max_strategies` live bullets: pinned ones first, then by helpful minus harmful, then the newer."""
         ranked = sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))
-        return render_bullets(ranked[: max(0, max_strategies)])
+        return ranked[: max(0, max_strategies)]
+
+    def as_context(self, max_strategies: int = 30) -> str:
+        """The playbook as prompt text: the `chosen` bullets, "" when there is none.
+
+        Written in order of minting, so that the text changes only when the choice or a content does. No counts,
+        scores or dates in it.
+        """
+        return render_bullets(self.chosen(max_strategies))
 
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:
@@ -173,5 +179,5 @@ def render_bullets(bullets: Iterable[Bullet]) -> str:
 
 
 def quoted(content: str) -> str:
-    """One line of data: line breaks folded, the playbook's own delimiters made harmless."""
-    return " ".join(content.split()).replace("<playbook>", "‹playbook›").replace("</playbook>", "‹/playbook›")
+    """One line of data: line breaks folded, the playbook's own delimiters made harmless however they are written."""
+    return _DELIMITER.sub("‹", " ".join(content.split()))

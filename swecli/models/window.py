@@ -38,8 +38,8 @@ class WindowSpec:
             return cls(mode="full")
         if text == "auto":
             return cls(mode="auto")
-        size, plus, slack = text.partition("+")
-        if not size.isdecimal() or (plus and not slack.isdecimal()):
+        size, plus, slack = (part.strip() for part in text.partition("+"))
+        if not _is_number(size) or (plus and not _is_number(slack)):
             raise ValueError(f"window {text!r} is not a number: use N, N+S, full or auto (for example 5 or 5+3)")
         spec = cls(size=int(size), slack=int(slack or 0))
         if not 1 <= spec.size <= MAX_SIZE or spec.slack > MAX_SIZE:
@@ -49,12 +49,17 @@ class WindowSpec:
     def first_kept(self, completed: int, start: int = 1) -> int:
         """Number of the first interaction to send, given `completed` of them and the window's present start.
 
-        Interactions count from 1. The start only ever moves forward unless the size was raised.
+        Interactions count from 1; with none to send it is the number after the last. The start stays where it
+        is while between `size` and `size` + `slack` interactions are held, so it moves back only when the size
+        was raised.
         """
         if self.mode == "full":
             return 1
-        newest_allowed = max(1, completed - self.size + 1)
-        if self.slack == 0:
-            return newest_allowed
-        held = completed - start + 1
-        return newest_allowed if held > self.size + self.slack or held < 0 else max(1, start)
+        held = completed - max(1, start) + 1
+        if self.size <= held <= self.size + self.slack:
+            return max(1, start)
+        return max(1, completed - self.size + 1)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 9

@@ -1,0 +1,130 @@
+"""The agent as faces hold it: prepares a turn, runs it, and shows beforehand exactly what would be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import date
+from pathlib import Path
+
+from swecli.agent.calls import CallRunner
+from swecli.agent.loop import Loop
+from swecli.agent.step import Sleep
+from swecli.agent.stops import Stops
+from swecli.agent.turn import Turn
+from swecli.config.settings import Settings
+from swecli.context.mentions import expand_mentions
+from swecli.context.prepare import prepare
+from swecli.context.tokens import TokenCounter
+from swecli.llm.base import ChatModel
+from swecli.models.errors import BadInput
+from swecli.models.events import Event
+from swecli.models.session import Session
+from swecli.models.tool import Ask
+from swecli.store.session_manager import SessionManager
+from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+
+RESULT_LIMIT = 30_000
+
+
+class Agent:
+    """One model, one workspace, one set of tools. `instructions` is the text of the project's own files."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        tools: ToolRegistry,
+        permissions: Permissions,
+        ctx: ToolContext,
+        sessions: SessionManager,
+        settings: Settings,
+        ask: Ask,
+        *,
+        system_prompt: str,
+        instructions: str = "",
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.model, self.tools, self.permissions, self.ctx = model, tools, permissions, ctx
+        self.sessions, self.settings = sessions, settings
+        self.system_prompt, self.instructions = system_prompt, instructions
+        self.counter = TokenCounter(model.encoding)
+        self._ask, self._sleep = ask, sleep
+        self._notes: list[str] = []
+
+    def use_model(self, model: ChatModel) -> None:
+        """Answer with another model from the next turn on."""
+        self.model = model
+        self.counter = TokenCounter(model.encoding)
+
+    def add_note(self, text: str) -> None:
+        """Text that goes with the next query: the output of a shell line the user shared."""
+        self._notes.append(text)
+
+    def prepare(self, query: str) -> Turn:
+        """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored."""
+        session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
+        expansion = expand_mentions(query, self.ctx.root)
+        prepared = prepare(
+            session,
+            system_prompt=self.system_prompt,
+            instructions=self.instructions,
+            query=expansion.text,
+            notes=[environment(self.ctx.root), *self._notes],
+            max_strategies=self.settings.max_strategies,
+            counter=self.counter,
+        )
+        return Turn(query, prepared.enhanced, prepared.messages, prepared.shown, prepared, expansion.notes)
+
+    async def shell(self, command: str) -> tuple[str, int]:
+        """Run the user's own command line with the tool's limits, unasked; its output and exit code.
+
+        Raises BadInput when it could not be started.
+        """
+        tool = self.tools.get("run_command")
+        if tool is None:
+            raise BadInput("There is no tool that runs commands.")
+        params = tool.params.model_validate({"command": command})
+        try:
+            result = await tool.run(params, self.ctx, tool.plan(params, self.ctx))
+        except ToolError as error:
+            raise BadInput(str(error)) from error
+        return result.for_user.body, result.exit_code or 0
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
+        """Do the turn; see `Loop.run`."""
+        self._notes.clear()
+        session = self.sessions.current_session
+        if session is not None and turn.prepared.window[0] != session.window_start:
+            self.sessions.set_window(session.window, turn.prepared.window[0])
+        async with aclosing(self._loop().run(turn)) as events:
+            async for event in events:
+                yield event
+
+    def _loop(self) -> Loop:
+        """Made anew each turn: model, limits and counter may have changed since the last one."""
+        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, self._result_limit())
+        stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
+        return Loop(
+            self.model,
+            self.tools.specs(),
+            runner,
+            self.sessions,
+            stops,
+            self.counter,
+            max_tokens=self.settings.max_tokens,
+            sleep=self._sleep,
+        )
+
+    def _result_limit(self) -> int:
+        """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""
+        window = self.model.context_window
+        return min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
+
+
+def environment(root: Path) -> str:
+    """Where and when, for the model: in the turn, not in the system text, which must not change by itself."""
+    return f"Date: {date.today().isoformat()} · Directory: {root} · System: {platform.system()}"

@@ -1,0 +1,134 @@
+"""Everything built, once: store, model, tools, agent and learner, as the faces hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from swecli.agent.agent import Agent
+from swecli.agent.learning import Learner
+from swecli.config.settings import Settings
+from swecli.config.start import Start
+from swecli.config.trust import is_trusted, project_root, trust
+from swecli.context.instructions import load_instructions
+from swecli.context.prompts import load_prompt
+from swecli.llm.base import ChatModel
+from swecli.llm.registry import make_model
+from swecli.models.model_io import Choice
+from swecli.models.tool import Ask, Mode
+from swecli.models.window import WindowSpec
+from swecli.store.database import open_database
+from swecli.store.session_manager import SessionManager
+from swecli.tools.base import ToolContext
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+
+
+@dataclass(slots=True)
+class Runtime:
+    """What a face works with. `notices` are lines to show once, before the first turn."""
+
+    start: Start
+    settings: Settings
+    sessions: SessionManager
+    agent: Agent
+    learner: Learner
+    choice: Choice
+    notices: list[str]
+
+    @property
+    def cwd(self) -> Path:
+        """The directory this run works in."""
+        return self.start.cwd
+
+    def switch_model(self, name: str) -> None:
+        """Use another model from the next turn on. Raises ModelNotFound or AuthFailed; then nothing has changed."""
+        model = make_model(name, self.settings, self.start.environ)
+        self.agent.use_model(model)
+        self.choice = Choice(model.name, "chosen here")
+        self.learner.model = reflect_model(self.settings, model, self.start)
+        self.sessions.set_model(model.name)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Ask less or more from the next call on."""
+        self.settings = replace(self.settings, mode=mode)
+        self.agent.permissions.mode = mode
+
+    def set_window(self, spec: WindowSpec) -> None:
+        """Change what the very next request holds."""
+        self.settings = replace(self.settings, window=spec)
+        session = self.sessions.current_session
+        if session is None:
+            return
+        start = spec.first_kept(session.interactions, session.window_start)
+        self.sessions.set_window(spec, start)
+        self.sessions.load_back_to(start)
+
+    def new_session(self, title: str = "") -> None:
+        """Begin another session; the present one stays as it is."""
+        self.sessions.start(
+            str(self.cwd),
+            self.agent.model.name,
+            title=title,
+            window=self.settings.window,
+            project=str(project_root(self.cwd)),
+        )
+        self.agent.ctx.seen.clear()
+        self.agent.ctx.todos.clear()
+
+    def resume(self, ref: str | None) -> None:
+        """Go on with a stored session: an id, a prefix of one, a title; None for this directory's last."""
+        session = self.sessions.resume(ref, str(self.cwd))
+        self.settings = replace(self.settings, window=session.window)
+        self.sessions.load_back_to(session.window.first_kept(session.interactions, session.window_start))
+
+    def trust_folder(self) -> None:
+        """Use this folder's project files from now on."""
+        trust(self.start.paths, project_root(self.cwd))
+        instructions = load_instructions(self.cwd, trusted=True)
+        self.agent.instructions = instructions.text
+        self.notices += instructions.notices
+
+    def close(self) -> None:
+        """Finish with the store."""
+        self.sessions.database.close()
+
+
+def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Runtime:
+    """Build it all for a run.
+
+    Raises:
+        SwecliError: one line that says what is wrong (database, model, key, session).
+    """
+    settings = start.settings
+    model = model or make_model(start.choice.name, settings, start.environ)
+    database = open_database(settings.db or start.paths.database)
+    sessions = SessionManager(database)
+    root = start.cwd.resolve()
+    ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout))
+    instructions = load_instructions(root, trusted=is_trusted(start.paths, project_root(root)))
+    agent = Agent(
+        model,
+        ToolRegistry.discover(),
+        Permissions(settings.mode, settings.allow, settings.ask, settings.deny),
+        ctx,
+        sessions,
+        settings,
+        ask,
+        system_prompt=load_prompt("system"),
+        instructions=instructions.text,
+    )
+    learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
+    runtime = Runtime(start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices])
+    if start.resume is None:
+        runtime.new_session()
+    else:
+        runtime.resume(start.resume or None)
+    return runtime
+
+
+def reflect_model(settings: Settings, model: ChatModel, start: Start) -> ChatModel | None:
+    """The model that reflects: none, one of its own, or the one that answers."""
+    if not settings.reflect_with_model:
+        return None
+    return make_model(settings.reflect_model, settings, start.environ) if settings.reflect_model else model

@@ -1,0 +1,66 @@
+"""The closed loop: a turn changes the playbook in the store, with evidence, and the next request carries it."""
+
+from __future__ import annotations
+
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.events import PlaybookUpdated
+from tests.support.runtime import make_runtime, run_turn
+
+
+async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> None:
+    runtime = make_runtime(["Noted.", "Yes."])
+    events = await run_turn(runtime, "remember that the tests run with `pytest -q`")
+    learned = next(e for e in events if isinstance(e, PlaybookUpdated))
+    assert len(learned.added) == 1
+    await run_turn(runtime, "hello")
+    model = runtime.agent.model
+    assert isinstance(model, ScriptedModel)
+    assert "pytest -q" not in model.requests[0].messages[0]["content"]
+    assert f"[{learned.added[0]}]" in model.requests[1].messages[0]["content"]
+    assert "pytest -q" in model.requests[1].messages[0]["content"]
+    evidence = runtime.sessions.playbook.evidence(learned.added[0])
+    assert "pytest -q" in evidence[0].quote
+
+
+async def test_a_correction_raises_the_harmful_count_of_what_was_cited() -> None:
+    runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "Sorry."])
+    await run_turn(runtime, "remember that the tests run with `make check`")
+    await run_turn(runtime, "run the tests")
+    await run_turn(runtime, "no, that was wrong")
+    bullet = runtime.sessions.playbook.get("P-1")
+    assert bullet is not None
+    assert bullet.harmful == 1
+
+
+async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> None:
+    runtime = make_runtime(["Noted.", "Done, see [P-1]."])
+    await run_turn(runtime, "remember that answers are short")
+    await run_turn(runtime, "hello")
+    before = runtime.sessions.playbook.get("P-1")
+    await runtime.learner.mark(True)
+    session = runtime.sessions.current_session
+    after = runtime.sessions.playbook.get("P-1")
+    assert before is not None
+    assert after is not None
+    assert session is not None
+    assert after.helpful == before.helpful + 1
+    runtime.sessions.playbook.undo(session)
+    assert runtime.sessions.playbook.get("P-1") == before
+
+
+async def test_a_turn_is_reflected_on_only_once() -> None:
+    runtime = make_runtime(["Noted."])
+    await run_turn(runtime, "remember that answers are short")
+    await runtime.learner.learn(1)
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert len(session.playbook.bullets) == 1
+    assert not runtime.sessions.playbook.pending(session.id)
+
+
+async def test_the_next_session_of_the_project_knows_what_was_taught() -> None:
+    runtime = make_runtime(["Noted.", "Hello."])
+    await run_turn(runtime, "remember that answers are short")
+    runtime.new_session()
+    await run_turn(runtime, "hi")
+    assert "Answers are short" in runtime.agent.model.requests[-1].messages[0]["content"]  # type: ignore[attr-defined]

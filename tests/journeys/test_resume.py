@@ -1,0 +1,43 @@
+"""Leaving and coming back: the same session goes on, with its window, and what it sends is legal."""
+
+from __future__ import annotations
+
+from swecli.models.window import WindowSpec
+from tests.support.runtime import make_runtime, run_turn
+
+
+async def test_a_session_goes_on_where_it_was_left() -> None:
+    first = make_runtime(["One.", "Two."])
+    await run_turn(first, "first question")
+    await run_turn(first, "second question")
+    session = first.sessions.current_session
+    assert session is not None
+    first.close()
+    again = make_runtime(["Three."], resume="")
+    assert again.sessions.current_session is not None
+    assert again.sessions.current_session.id == session.id
+    await run_turn(again, "third question")
+    sent = [m["content"] for m in again.agent.model.requests[0].messages if m["role"] == "user"]  # type: ignore[attr-defined]
+    assert [text.splitlines()[0] for text in sent] == ["first question", "second question", "third question"]
+
+
+async def test_the_window_decides_how_much_the_next_request_holds() -> None:
+    runtime = make_runtime(lambda request: "Yes.")
+    for number in range(8):
+        await run_turn(runtime, f"question {number}")
+    runtime.set_window(WindowSpec.parse("2"))
+    await run_turn(runtime, "last")
+    sent = [m["content"] for m in runtime.agent.model.requests[-1].messages if m["role"] == "user"]  # type: ignore[attr-defined]
+    assert [text.splitlines()[0] for text in sent] == ["question 6", "question 7", "last"]
+    runtime.set_window(WindowSpec.parse("4"))
+    await run_turn(runtime, "again")
+    sent = [m["content"] for m in runtime.agent.model.requests[-1].messages if m["role"] == "user"]  # type: ignore[attr-defined]
+    assert len(sent) == 5
+
+
+async def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
+    runtime = make_runtime(lambda request: "Yes.")
+    await run_turn(runtime, "one")
+    await run_turn(runtime, "two")
+    first, second = (r.messages for r in runtime.agent.model.requests)  # type: ignore[attr-defined]
+    assert second[: len(first)] == first

@@ -1,0 +1,162 @@
+"""Whole turns: a word goes in, events come out, and the store holds all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from swecli.llm.providers.scripted import Reply
+from swecli.models.errors import AuthFailed, Unavailable
+from swecli.models.events import StepRetried, ToolFinished, TurnFailed, TurnFinished
+from swecli.models.message import Role
+from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
+
+
+async def test_a_question_is_answered_and_stored() -> None:
+    runtime = make_runtime(["Four."])
+    events = await run_turn(runtime, "what is 2 + 2?")
+    assert kinds(events)[:2] == ["turn_started", "step_started"]
+    finished = next(e for e in events if isinstance(e, TurnFinished))
+    assert (finished.reason, finished.text) == ("done", "Four.")
+    stored = runtime.sessions.current_session
+    assert stored is not None
+    assert [(m.role, m.content) for m in stored.messages] == [(Role.USER, "what is 2 + 2?"), (Role.ASSISTANT, "Four.")]
+
+
+async def test_a_tool_runs_and_its_result_reaches_the_model() -> None:
+    Path("a.txt").write_text("hello\n")
+    runtime = make_runtime([calls(("read_file", {"path": "a.txt"})), "It says hello."])
+    events = await run_turn(runtime, "read a.txt")
+    assert "tool_started" in kinds(events)
+    assert "tool_finished" in kinds(events)
+    model = runtime.agent.model
+    results = [m for m in model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
+    assert "hello" in results[0]["content"]
+
+
+async def test_two_parallel_calls_are_answered_in_their_order() -> None:
+    Path("a.txt").write_text("first\n")
+    Path("b.txt").write_text("second\n")
+    runtime = make_runtime([calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "Both read."])
+    await run_turn(runtime, "read a.txt and b.txt")
+    results = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
+    assert "first" in results[0]
+    assert "second" in results[1]
+
+
+async def test_a_refused_write_leaves_the_file_alone_and_tells_the_model_why() -> None:
+    user = User([NO])
+    runtime = make_runtime([calls(("write_file", {"path": "a.txt", "content": "x"})), "As you wish."], user)
+    events = await run_turn(runtime, "write a.txt")
+    assert not Path("a.txt").exists()
+    assert user.asked[0].preview.kind == "diff"
+    finished = next(e for e in events if isinstance(e, TurnFinished))
+    assert [call.name for call in finished.denied] == ["write_file"]
+    results = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
+    assert "not now" in results[0]
+
+
+async def test_an_approved_command_runs_and_its_exit_code_is_kept() -> None:
+    runtime = make_runtime([calls(("run_command", {"command": "echo out; exit 3"})), "It failed."], User([YES]))
+    events = await run_turn(runtime, "run it")
+    result = next(e for e in events if isinstance(e, ToolFinished)).result
+    assert (result.ok, result.exit_code) == (False, 3)
+    assert [c.exit_code for c in runtime.sessions.calls_of(1)] == [3]
+
+
+async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes() -> None:
+    runtime = make_runtime([calls(("fly", {}), ("read_file", '{"path": "a')), "Sorry."])
+    events = await run_turn(runtime, "do it")
+    failed = [e.result.for_model for e in events if isinstance(e, ToolFinished) and not e.result.ok]
+    assert len(failed) == 2
+    assert "fly" in failed[0]
+    assert "JSON" in failed[1]
+    assert isinstance([e for e in events if e.type.startswith("turn_f")][0], TurnFinished)
+
+
+async def test_a_passing_failure_is_retried_and_said() -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    runtime = make_runtime([Unavailable("busy"), "Here."])
+    runtime.agent._sleep = sleep
+    events = await run_turn(runtime, "hello")
+    assert [e.reason for e in events if isinstance(e, StepRetried)] == ["busy"]
+    assert len(waits) == 1
+    assert next(e for e in events if isinstance(e, TurnFinished)).text == "Here."
+
+
+async def test_a_failure_for_good_ends_the_turn_with_a_line_and_loses_nothing() -> None:
+    runtime = make_runtime([AuthFailed("the key was refused", "Set OPENAI_API_KEY."), "Now it works."])
+    events = await run_turn(runtime, "hello")
+    failed = next(e for e in events if isinstance(e, TurnFailed))
+    assert (failed.error, failed.hint) == ("the key was refused", "Set OPENAI_API_KEY.")
+    again = await run_turn(runtime, "hello again")
+    assert next(e for e in again if isinstance(e, TurnFinished)).text == "Now it works."
+    roles = [m["role"] for m in runtime.agent.model.requests[1].messages]  # type: ignore[attr-defined]
+    assert roles == ["system", "user", "assistant", "user"], "the unanswered question keeps its place, legally"
+
+
+async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
+    Path("a.txt").write_text("same\n")
+    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})))
+    events = await run_turn(runtime, "go")
+    assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
+    assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
+
+
+async def test_the_step_limit_ends_a_turn() -> None:
+    counter = iter(range(100))
+    runtime = make_runtime(lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4)
+    events = await run_turn(runtime, "go")
+    assert next(e for e in events if isinstance(e, TurnFinished)).reason == "max_turns"
+
+
+async def test_an_interrupted_turn_keeps_the_partial_answer_and_a_legal_history() -> None:
+    slow = Reply("a long answer that never ends", piece=1, delay=0.01)
+    runtime = make_runtime([slow, "Back again."])
+
+    async def consume() -> None:
+        async with aclosing(runtime.agent.run(runtime.agent.prepare("talk"))) as events:
+            async for event in events:
+                if event.type == "text_delta":
+                    seen.set()
+
+    seen = asyncio.Event()
+    task = asyncio.create_task(consume())
+    await seen.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert session.messages[-1].status == "partial"
+    assert "a long answer".startswith(session.messages[-1].content[:5])
+    events = await run_turn(runtime, "and now?")
+    assert next(e for e in events if isinstance(e, TurnFinished)).text == "Back again."
+
+
+async def test_an_interrupted_command_is_killed_and_answered() -> None:
+    runtime = make_runtime([calls(("run_command", {"command": "sleep 60"})), "Fine."])
+    started = asyncio.Event()
+
+    async def consume() -> None:
+        async with aclosing(runtime.agent.run(runtime.agent.prepare("sleep"))) as events:
+            async for event in events:
+                if event.type == "tool_started":
+                    started.set()
+
+    task = asyncio.create_task(consume())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "Cancelled by the user while it ran" in (runtime.sessions.calls_of(1)[0].result or "")
+    await run_turn(runtime, "go on")
+    messages = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
+    assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]

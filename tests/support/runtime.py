@@ -1,0 +1,85 @@
+"""A whole product without a screen: real store, real tools, a scripted or the demo model, a scripted user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from swecli.app import Runtime, build_runtime
+from swecli.config.paths import find_paths
+from swecli.config.settings import Settings
+from swecli.config.start import Start
+from swecli.llm.base import ChatModel
+from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
+from swecli.models.events import Event
+from swecli.models.model_io import Choice
+from swecli.models.tool import AskRequest, Decision
+
+
+@dataclass
+class User:
+    """Answers approvals in order; when the answers are used up, with the last one. Keeps what it was asked."""
+
+    answers: list[Decision] = field(default_factory=lambda: [Decision(True)])
+    asked: list[AskRequest] = field(default_factory=list)
+
+    async def __call__(self, request: AskRequest) -> Decision:
+        self.asked.append(request)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+YES, NO = Decision(True), Decision(False, reason="not now")
+
+
+def make_start(cwd: Path | None = None, *, resume: str | None = None, **settings: Any) -> Start:
+    paths = find_paths(os.environ)
+    paths.ensure()
+    return Start(
+        settings=replace(Settings(), **settings),
+        paths=paths,
+        cwd=cwd or Path.cwd(),
+        environ=dict(os.environ),
+        choice=Choice("scripted/test", "for this test"),
+        resume=resume,
+    )
+
+
+def make_runtime(
+    replies: Iterable[Any] | ChatModel | Callable[..., Any] = (),
+    user: User | None = None,
+    *,
+    cwd: Path | None = None,
+    resume: str | None = None,
+    **settings: Any,
+) -> Runtime:
+    model = replies if hasattr(replies, "stream") else ScriptedModel(replies)  # type: ignore[arg-type]
+    return build_runtime(make_start(cwd, resume=resume, **settings), user or User(), model=model)  # type: ignore[arg-type]
+
+
+async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[Event]:
+    """One turn with its learning, as a list of what happened."""
+    events: list[Event] = []
+    async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as happening:
+        async for event in happening:
+            events.append(event)
+    if learn and (learned := await runtime.learner.learn()):
+        events.append(learned)
+    return events
+
+
+def kinds(events: Iterable[Event]) -> list[str]:
+    """The types in order, runs of deltas folded into one."""
+    names: list[str] = []
+    for event in events:
+        if not (event.type.endswith("_delta") and names and names[-1] == event.type):
+            names.append(event.type)
+    return names
+
+
+def calls(*pairs: tuple[str, dict[str, Any] | str], text: str = "") -> Reply:
+    """A reply that calls tools."""
+    return Reply(text, tuple(ScriptedCall(name, arguments) for name, arguments in pairs))
