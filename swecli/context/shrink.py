@@ -1,0 +1,132 @@
+"""Making single messages smaller: old results become stubs, long texts keep their head and tail."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from swecli.context.validate import SIGNED
+from swecli.models.message import ApiMessage
+
+KEPT_RESULTS = 5
+# Shorter results are not worth a stub.
+WORTH_CLEARING = 300
+# Longest text that is kept, in characters, from one try to the next.
+CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500)
+
+_NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
+_CLEARED = "[Cleared to save room: "
+
+
+def clear_old_results(messages: list[ApiMessage], keep: int = KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
+    """Replace all results but the newest `keep` by stubs that name the call. Returns the messages and how many."""
+    results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
+    old = [i for i in results[: max(0, len(results) - keep)] if _clearable(messages[i].get("content"))]
+    out = list(messages)
+    for i in old:
+        out[i] = messages[i] | {"content": _stub(messages[i])}
+    return out, len(old)
+
+
+def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
+    """Cut every tool result that is longer than `cap` characters down to it."""
+    return [_shrunk(m, cap, _short(str(m.get("tool_call_id")))) if m["role"] == "tool" else m for m in messages]
+
+
+def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
+    """Cut the assistant's texts, and the texts in its calls' arguments, that are longer than `cap` characters."""
+    return [_shrunk_answer(m, cap) if m["role"] == "assistant" else m for m in messages]
+
+
+def cut(text: str, cap: int, name: str = "") -> str:
+    """The text in about `cap` characters (not below 200): a notice, then its head and its tail; never longer.
+
+    A text that was cut before is cut again without stacking notices; `name` is the id of the call it belongs to.
+    """
+    if len(text) <= cap:
+        return text
+    cap = max(cap, 200)
+    how = f"; read_result {name} reads all of it" if name else ""
+    earlier = _NOTICE.match(text)
+    notice = earlier[0] if earlier else f"[Cut to save room: {len(text)} characters before{how}]\n"
+    body = text[len(notice) :] if earlier else text
+    room = max(0, cap - len(notice) - 3)
+    tail = room // 3
+    shorter = f"{notice}{body[: room - tail]}\n…\n{body[len(body) - tail :]}"
+    return shorter if len(shorter) < len(text) else text
+
+
+def characters(messages: list[ApiMessage]) -> int:
+    """Characters of all that is said in the messages, calls included, images left out."""
+    return sum(len(text) for message in messages for text in _texts(message))
+
+
+def _texts(message: ApiMessage) -> Iterator[str]:
+    content = message.get("content")
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and isinstance(block.get("text"), str):
+            yield block["text"]
+    for call in message.get("tool_calls") or ():
+        yield from (call["function"]["name"], call["function"]["arguments"])
+
+
+def _short(call_id: str) -> str:
+    """The id as it is shown: without the signature some services hang on to it, which may be thousands long."""
+    return call_id.split(SIGNED, 1)[0]
+
+
+def _clearable(content: Any) -> bool:
+    return isinstance(content, str) and len(content) > WORTH_CLEARING and not content.startswith(_CLEARED)
+
+
+def _stub(message: ApiMessage) -> str:
+    name = _short(str(message.get("tool_call_id")))
+    return f"{_CLEARED}a result of {len(message['content'])} characters. read_result {name} gives it back.]"
+
+
+def _shrunk(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
+    content = message.get("content")
+    if isinstance(content, str) and len(content) > cap:
+        return message | {"content": cut(content, cap, name)}
+    if isinstance(content, list):
+        return message | {"content": [_shrunk_block(block, cap) for block in content]}
+    return message
+
+
+def _shrunk_block(block: Any, cap: int) -> Any:
+    if isinstance(block, dict) and isinstance(block.get("text"), str):
+        return block | {"text": cut(block["text"], cap)}
+    return block
+
+
+def _shrunk_answer(message: ApiMessage, cap: int) -> ApiMessage:
+    message = _shrunk(message, cap)
+    calls = message.get("tool_calls")
+    return message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]} if calls else message
+
+
+def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
+    arguments = call["function"]["arguments"]
+    if len(arguments) <= cap:
+        return call
+    try:
+        shorter = json.dumps(_shrunk_value(json.loads(arguments), cap), ensure_ascii=False)
+    except RecursionError:  # nested deeper than can be walked: it stays as it is
+        return call
+    if len(shorter) >= len(arguments):
+        return call
+    return call | {"function": call["function"] | {"arguments": shorter}}
+
+
+def _shrunk_value(value: Any, cap: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, cap)
+    if isinstance(value, dict):
+        return {key: _shrunk_value(item, cap) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shrunk_value(item, cap) for item in value]
+    return value

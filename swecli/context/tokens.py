@@ -1,0 +1,208 @@
+"""Counting tokens: exactly where tiktoken's table is on this machine, by characters and marked so where not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+from swecli.models.message import ApiMessage
+from swecli.models.tool import ToolSpec
+
+DEFAULT_ENCODING = "o200k_base"
+CHARACTERS_PER_TOKEN = 4
+MISSING_IMAGE_TOKENS = 450
+
+# A run of a million spaces or letters stalls or kills the tokeniser; pieces of this length never do.
+PIECE = 4096
+# What a chat format adds around each message, around each call, and once before the answer.
+PER_MESSAGE = 4
+PER_CALL = 8
+PER_REQUEST = 3
+REMEMBERED = 20_000
+
+_BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
+# Encoding → (file the table is published as, SHA-256 of its bytes).
+_TABLES = {
+    "o200k_base": ("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"),
+    "o200k_harmony": ("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"),
+    "cl100k_base": ("cl100k_base", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"),
+    "p50k_base": ("p50k_base", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"),
+    "r50k_base": ("r50k_base", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"),
+}
+
+_log = logging.getLogger(__name__)
+
+Encode = Callable[[str], list[int]]
+
+
+class TokenCounter:
+    """Counts text and messages for one encoding.
+
+    The table (0.3 s) is loaded at the first count, or by `load`, and only from the folder `TIKTOKEN_CACHE_DIR`
+    names: nothing is ever fetched. Without it a token is four characters and `estimated` stays True. Counts of
+    texts seen before are remembered by their hash, so that measuring a grown request costs what was added.
+    """
+
+    def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
+        self.encoding = encoding
+        self._encode: Encode | None = None
+        self._tried = False
+        self._seen: dict[tuple[int, int], int] = {}
+
+    @property
+    def estimated(self) -> bool:
+        """Whether counts are characters / 4: there is no table, or it is not loaded yet."""
+        return self._encode is None
+
+    def load(self) -> bool:
+        """Load the table now (for a thread behind the prompt). Returns whether counts are exact from here on."""
+        if not self._tried:
+            self._encode = _load(self.encoding)
+            self._tried = True
+        return self._encode is not None
+
+    def count(self, text: str) -> int:
+        """Tokens of a text. Never raises, whatever the text holds."""
+        if not text:
+            return 0
+        key = (len(text), hash(text))
+        known = self._seen.get(key)
+        if known is None:
+            if len(self._seen) >= REMEMBERED:
+                self._seen.clear()
+            known = self._seen[key] = self._measure(text)
+        return known
+
+    def count_message(self, message: ApiMessage) -> int:
+        """Tokens of one message in the chat shape: content, calls, whatever else it carries, and its frame."""
+        total = PER_MESSAGE + estimate_token_count(message.get("content"), self.count)
+        for key, value in message.items():
+            if key == "tool_calls":
+                total += sum(self._call(call) for call in value or ())
+            elif key not in ("role", "content", "tool_call_id") and value:
+                total += self.count(value if isinstance(value, str) else _as_json(value))
+        return total
+
+    def count_messages(self, messages: Iterable[ApiMessage]) -> int:
+        """Tokens of a list of messages as one request, without its tools."""
+        return PER_REQUEST + sum(self.count_message(message) for message in messages)
+
+    def count_tools(self, specs: Iterable[ToolSpec | Mapping[str, Any]]) -> int:
+        """Tokens of the tools' descriptions and schemas."""
+        plain = (spec.to_api() if isinstance(spec, ToolSpec) else spec for spec in specs)
+        return sum(PER_MESSAGE + self.count(_as_json(spec)) for spec in plain)
+
+    def _call(self, call: Mapping[str, Any]) -> int:
+        function = call.get("function") or {}
+        return PER_CALL + sum(self.count(str(function.get(part) or "")) for part in ("name", "arguments"))
+
+    def _measure(self, text: str) -> int:
+        if not self.load() or self._encode is None:
+            return _estimate(text)
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode()  # lone surrogates take the tokeniser's slow path
+        total = 0
+        for start in range(0, len(text), PIECE):
+            piece = text[start : start + PIECE]
+            try:
+                total += len(self._encode(piece))
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:  # noqa: BLE001  # the tokeniser's panics are no Exception; a count must not end a turn
+                total += _estimate(piece)
+        return total
+
+
+def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> int:
+    """Tokens of a message's content.
+
+    Args:
+        content: None, text, or a list of blocks: `{"type": "text", "text": ...}`, `{"type": "image", "source":
+            {"data": ...}}`, `{"type": "image_url", "image_url": ...}`; any other block counts as its JSON text.
+        count_tokens: counts a text.
+
+    Returns:
+        The sum over the blocks; 0 for None and for empty content. An image counts by the length of its data, 450
+        where the data is not at hand.
+    """
+    if not content:
+        return 0
+    if isinstance(content, str):
+        return count_tokens(content)
+    return sum(_block_tokens(block, count_tokens) for block in content)
+
+
+def image_tokens(data_length: int) -> int:
+    """Tokens of an image whose encoded data has that many characters: `ceil(ceil(sqrt(n)) * 1.5)`."""
+    root = isqrt(data_length - 1) + 1 if data_length > 0 else 0
+    return (3 * root + 1) // 2
+
+
+def _block_tokens(block: Any, count_tokens: Callable[[str], int]) -> int:
+    if isinstance(block, str):
+        return count_tokens(block) if block else 0
+    if not isinstance(block, Mapping):
+        return count_tokens(str(block))
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        return count_tokens(str(text)) if text else 0
+    if kind in ("image", "image_url"):
+        data = _image_data(block)
+        return MISSING_IMAGE_TOKENS if data is None else image_tokens(len(data))
+    if kind == "tool_result":
+        return estimate_token_count(block.get("content"), count_tokens)
+    return count_tokens(_as_json(block))
+
+
+def _image_data(block: Mapping[str, Any]) -> str | None:
+    source = block.get("source")
+    if isinstance(source, Mapping) and isinstance(source.get("data"), str):
+        return str(source["data"])
+    link = block.get("image_url")
+    url = link.get("url") if isinstance(link, Mapping) else link
+    if isinstance(url, str) and url.startswith("data:") and "," in url:
+        return url.partition(",")[2]
+    return None
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _estimate(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _load(encoding: str) -> Encode | None:
+    """The encoding's function, None when its table is not on this machine or cannot be used."""
+    if not _has_table(encoding):
+        return None
+    try:
+        import tiktoken  # noqa: PLC0415  # late: costs time and memory, and only who counts needs it
+
+        return tiktoken.get_encoding(encoding).encode_ordinary
+    except Exception:  # noqa: BLE001  # whatever is wrong with the table, an estimate will do
+        _log.warning("the table of %s cannot be used: tokens are estimated", encoding, exc_info=True)
+        return None
+
+
+def _has_table(encoding: str) -> bool:
+    """Whether tiktoken would find its table whole. It deletes a damaged one and fetches it anew: not here."""
+    # reads the environment: this is the variable tiktoken itself will read a moment later
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR")
+    if not folder or encoding not in _TABLES:
+        return False
+    name, expected = _TABLES[encoding]
+    published = f"{_BLOBS}{name}.tiktoken"
+    cached = Path(folder) / hashlib.sha1(published.encode(), usedforsecurity=False).hexdigest()
+    try:
+        return hashlib.sha256(cached.read_bytes()).hexdigest() == expected
+    except OSError:
+        return False

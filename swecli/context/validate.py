@@ -1,0 +1,214 @@
+"""Makes any history legal: the one validator every outgoing request goes through."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
+
+INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
+EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
+GO_ON = "(Go on.)"
+EMPTY_TEXT = "(no text)"
+MALFORMED = "malformed_arguments"
+
+_BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
+# The same characters hidden behind JSON escapes inside the text of a call's arguments.
+_BAD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
+_BAD_NAME = re.compile(r"[^A-Za-z0-9_-]")
+MAX_NAME = 64
+MAX_ID = 40
+# How litellm marks the part of a call's id that holds Gemini's signature; it takes it off for other services.
+SIGNED = "__thought__"
+
+
+def clean_text(text: str) -> str:
+    """The text as valid UTF-8 for any provider: no NUL, a replacement character for each lone surrogate."""
+    return _BAD_TEXT.sub(lambda m: "" if m[0] == "\x00" else "\ufffd", text)
+
+
+def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
+    """The same history as every provider takes it. The input is not changed; a legal one comes out equal.
+
+    One system message, first; then a user message; no two messages of one side in a row; each assistant message
+    says something or calls something; ids of calls are unique; each call is answered right behind its message, in
+    the order of the calls, by its own result or by a stub that says it was interrupted; a result without a call is
+    dropped; arguments are a JSON object as text; names are `[A-Za-z0-9_-]{1,64}`; all text is valid UTF-8.
+    What one message becomes depends only on those before it (and on its own results), so that a longer history
+    begins with the same bytes. Running it twice changes nothing.
+    """
+    history = _History()
+    for message in messages:
+        cleaned: ApiMessage = _clean(message)
+        history.add(cleaned)
+    return history.build()
+
+
+@dataclass(slots=True)
+class _Group:
+    """A message and, when it calls tools, the results found for its calls, by position of the call."""
+
+    message: ApiMessage
+    results: dict[int, ApiMessage] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _History:
+    system: list[ApiMessage] = field(default_factory=list)
+    groups: list[_Group] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    copies: dict[str, int] = field(default_factory=dict)
+    # Id as it was given → who still waits for a result under it.
+    waiting: dict[str, list[tuple[_Group, int]]] = field(default_factory=dict)
+
+    def add(self, message: ApiMessage) -> None:
+        role = message.get("role")
+        if role == "tool":
+            self._take_result(message)
+        elif role == "assistant":
+            self._add_assistant(message)
+        elif role in ("system", "developer") and not self.groups:
+            self.system.append(message | {"role": "system"})
+        else:
+            self._add_user(_without(message, "tool_calls", "tool_call_id") | {"role": "user"})
+
+    def build(self) -> list[ApiMessage]:
+        out = _one_system(self.system)
+        for group in self.groups:
+            out.append(group.message)
+            for position, call in enumerate(group.message.get("tool_calls", ())):
+                stub = {"role": "tool", "tool_call_id": call["id"], "content": INTERRUPTED_RESULT}
+                out.append(group.results.get(position, stub))
+        return out
+
+    def _last_role(self) -> str:
+        if not self.groups:
+            return ""
+        last = self.groups[-1].message
+        return "tool" if last.get("tool_calls") else str(last["role"])
+
+    def _add_user(self, message: ApiMessage) -> None:
+        if _blank(message.get("content")):
+            message = message | {"content": EMPTY_TEXT}
+        if self._last_role() == "user":
+            self.groups.append(_Group({"role": "assistant", "content": INTERRUPTED_REPLY}))
+        self.groups.append(_Group(message))
+
+    def _add_assistant(self, message: ApiMessage) -> None:
+        calls = message.get("tool_calls") or []
+        message = _without(message, "tool_calls", "tool_call_id")
+        if _blank(message.get("content")):
+            if not calls:
+                return
+            message = message | {"content": None}
+        if self._last_role() in ("", "assistant"):
+            stub = GO_ON if self.groups else EARLIER_LEFT_OUT
+            self.groups.append(_Group({"role": "user", "content": stub}))
+        group = _Group(message)
+        self.groups.append(group)
+        if not calls:
+            return
+        fresh: dict[str, list[tuple[_Group, int]]] = {}
+        for position, call in enumerate(calls):
+            fresh.setdefault(_given_id(call), []).append((group, position))
+        # A new call under an old id: from here on results under it are the new one's.
+        self.waiting.update(fresh)
+        message["tool_calls"] = [self._call(call) for call in calls]
+
+    def _call(self, call: Any) -> dict[str, Any]:
+        call = call if isinstance(call, dict) else {}
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        name = _BAD_NAME.sub("_", str(function.get("name") or ""))[:MAX_NAME] or "unknown"
+        arguments = _arguments(function.get("arguments"))
+        fixed = function | {"name": name, "arguments": arguments}
+        fixed_call: dict[str, Any] = call | {"id": self._unique(_given_id(call)), "type": "function", "function": fixed}
+        return fixed_call
+
+    def _unique(self, given: str) -> str:
+        name = base = _accepted_id(given)
+        while name in self.used:
+            self.copies[base] = self.copies.get(base, 1) + 1
+            tail = f"-{self.copies[base]}"
+            name = base[: MAX_ID - len(tail)] + tail
+        self.used.add(name)
+        return name
+
+    def _take_result(self, message: ApiMessage) -> None:
+        queue = self.waiting.get(str(message.get("tool_call_id") or ""))
+        if not queue:
+            return
+        group, position = queue.pop(0)
+        content = message.get("content")
+        found = _without(message, "tool_calls") | {"content": content or ""}
+        group.results[position] = found | {"tool_call_id": group.message["tool_calls"][position]["id"]}
+
+
+def _given_id(call: Any) -> str:
+    return str(call.get("id") or "") if isinstance(call, dict) else ""
+
+
+def _accepted_id(given: str) -> str:
+    """An id that every service takes. Ids that carry a signature stay whole: the service that made them needs it."""
+    return given if SIGNED in given else _BAD_NAME.sub("_", given)[:MAX_ID] or "call"
+
+
+def _one_system(found: list[ApiMessage]) -> list[ApiMessage]:
+    if len(found) < 2:
+        return found
+    texts = [m["content"] for m in found if not _blank(m.get("content"))]
+    if all(isinstance(text, str) for text in texts):
+        return [found[0] | {"content": "\n\n".join(texts)}]
+    blocks = [b for t in texts for b in ([{"type": "text", "text": t}] if isinstance(t, str) else t)]
+    return [found[0] | {"content": blocks}]
+
+
+def _blank(content: Any) -> bool:
+    if isinstance(content, str):
+        return not content.strip()
+    if not content:
+        return True
+    if not isinstance(content, list):
+        return False
+    return all(isinstance(b, dict) and b.get("type") == "text" and _blank(b.get("text")) for b in content)
+
+
+def _arguments(given: Any) -> str:
+    """The arguments as the text of a JSON object; what is none is kept as one field's text."""
+    if isinstance(given, dict):
+        given = _dump(given)
+    text = str(given or "{}")
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        cleaned = _clean(value) if _BAD_ESCAPE.search(text) else value
+        if isinstance(value, dict):
+            return text if cleaned == value else _dump(cleaned)
+    except (ValueError, RecursionError):  # no JSON, or nested deeper than any tool asks for
+        pass
+    return _dump({MALFORMED: text})
+
+
+def _dump(value: dict[str, Any]) -> str:
+    return clean_text(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _without(message: ApiMessage, *keys: str) -> ApiMessage:
+    return {key: value for key, value in message.items() if key not in keys}
+
+
+def _clean(value: Any) -> Any:
+    """A copy with all text cleaned; text that is clean already is the same object."""
+    if isinstance(value, str):
+        return value if value.isascii() and "\x00" not in value else clean_text(value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,146 @@
+"""A request is made to fit, rung by rung, or stops with its sizes."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.context.budget import MAX_CHARACTERS, request_limit
+from swecli.context.fit import Fit, fit
+from swecli.context.shrink import characters
+from swecli.context.tokens import TokenCounter
+from swecli.models.errors import ContextFull
+from tests.support.histories import Message, call, complaint, legal_histories, result
+
+COUNTER = TokenCounter("no table")  # a token is four characters
+
+
+def turn(*sizes: int, query: str = "go") -> list[Message]:
+    out: list[Message] = [{"role": "system", "content": "You help."}, {"role": "user", "content": query}]
+    for n, size in enumerate(sizes):
+        out += [{"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "x" * size)]
+    return out
+
+
+def chat(turns: int, size: int) -> list[Message]:
+    said = [{"role": role, "content": f"{n} " + "x" * size} for n in range(turns) for role in ("user", "assistant")]
+    return [{"role": "system", "content": "You help."}, *said, {"role": "user", "content": "now"}]
+
+
+def hows(fitted: Fit) -> list[str]:
+    return [reduction.how for reduction in fitted.reduced]
+
+
+def test_what_fits_is_left_alone() -> None:
+    history = turn(4000, 4000)
+    fitted = fit(history, 100, COUNTER, 20_000, 2_000)
+    assert (fitted.messages, fitted.reduced) == (history, [])
+    assert fitted.limit == 16_000
+    assert fitted.tokens == COUNTER.count_messages(history) + 100
+    assert fitted.estimated
+
+
+def test_an_illegal_history_is_made_legal_first() -> None:
+    assert complaint(fit(turn(100)[:-1], 0, COUNTER, 20_000, 2_000).messages) == ""
+
+
+def test_old_results_go_first_and_the_newest_five_stay() -> None:
+    history = turn(*[8000] * 8)
+    fitted = fit(history, 0, COUNTER, 16_000, 2_000)
+    assert hows(fitted) == ["clear"]
+    assert fitted.messages[-10:] == history[-10:]
+    assert "read_result c0" in fitted.messages[3]["content"]
+    (reduction,) = fitted.reduced
+    assert (reduction.before, reduction.after) == (COUNTER.count_messages(history), fitted.tokens)
+    assert "3" in reduction.detail
+
+
+def test_then_old_messages_go_and_the_first_request_stays() -> None:
+    history = chat(40, 2000)
+    fitted = fit(history, 0, COUNTER, 16_000, 2_000)
+    assert hows(fitted) == ["truncate"]
+    assert fitted.messages[:2] == history[:2]
+    assert fitted.messages[-1] == history[-1]
+    assert fitted.tokens <= 12_400
+
+
+def test_then_the_largest_results_are_cut() -> None:
+    fitted = fit(turn(100_000), 0, COUNTER, 16_000, 2_000)
+    assert hows(fitted) == ["shrink"]
+    assert fitted.messages[-1]["content"].endswith("xxx")
+    assert "read_result c0" in fitted.messages[-1]["content"]
+
+
+def test_then_the_assistants_own_texts_are_cut() -> None:
+    arguments = '{"content": "' + "y" * 100_000 + '"}'
+    history = turn(100)
+    history[2]["tool_calls"][0]["function"]["arguments"] = arguments
+    fitted = fit(history, 0, COUNTER, 16_000, 2_000)
+    assert hows(fitted) == ["shrink"]
+    assert complaint(fitted.messages) == ""
+
+
+def test_what_cannot_fit_stops_with_its_sizes() -> None:
+    with pytest.raises(ContextFull) as caught:
+        fit(turn(query="z" * 100_000), 500, COUNTER, 16_000, 2_000)
+    said = str(caught.value)
+    assert "12,400" in said
+    assert "your messages 25,004" in said
+    assert "tools 500" in said
+    assert caught.value.exit_code == 53
+
+
+def test_tools_alone_may_be_too_much() -> None:
+    with pytest.raises(ContextFull, match="tools 20,000"):
+        fit(turn(10), 20_000, COUNTER, 16_000, 2_000)
+
+
+def test_where_the_window_is_unknown_characters_decide() -> None:
+    small, large = chat(40, 6000), chat(50, 6000)
+    assert fit(small, 0, COUNTER, None).reduced == []
+    fitted = fit(large, 0, COUNTER, None)
+    assert hows(fitted) == ["truncate"]
+    assert (fitted.limit, characters(fitted.messages) <= MAX_CHARACTERS) == (None, True)
+    with pytest.raises(ContextFull, match="characters"):
+        fit(turn(query="z" * 600_000), 0, COUNTER, None)
+
+
+def test_characters_are_a_cap_for_known_windows_too() -> None:
+    assert hows(fit(chat(50, 6000), 0, COUNTER, 10_000_000, 2_000)) == ["truncate"]
+
+
+def test_a_threshold_clears_early_but_only_for_a_tenth() -> None:
+    much, little = turn(*[8000] * 9), turn(400, *[8000] * 8)[:2] + turn(400, *[9000] * 5)[2:]
+    assert hows(fit(much, 0, COUNTER, 30_000, 2_000)) == []
+    assert hows(fit(much, 0, COUNTER, 30_000, 2_000, threshold=50)) == ["clear"]
+    assert hows(fit(little, 0, COUNTER, 21_000, 2_000, threshold=50)) == []
+
+
+def test_the_input_is_not_changed() -> None:
+    history = turn(*[8000] * 8)
+    before = copy.deepcopy(history)
+    fit(history, 0, COUNTER, 8_000, 1_000)
+    assert history == before
+
+
+@given(legal_histories(longest=16_000, turns=7), st.integers(1, 12_000), st.integers(0, 60), st.integers(50, 100))
+@settings(max_examples=300, deadline=None)
+def test_any_history_fits_or_stops(history: list[Message], window: int, tools: int, threshold: int) -> None:
+    limit = request_limit(window, 100)
+    assert limit is not None
+    try:
+        fitted = fit(history, tools, COUNTER, window, 100, threshold)
+    except ContextFull:
+        return
+    users = [m for m in history if m["role"] == "user"]
+    kept = [m for m in fitted.messages if m["role"] == "user"]
+    assert complaint(fitted.messages) == ""
+    assert fitted.tokens <= limit
+    assert (kept[0], kept[-1]) == (users[0], users[-1])
+    assert fitted.messages[0] == history[0]
+    assert all(reduction.after < reduction.before for reduction in fitted.reduced)
+    again = fit(fitted.messages, tools, COUNTER, window, 100, threshold)
+    assert (again.messages, again.reduced) == (fitted.messages, [])

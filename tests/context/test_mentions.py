@@ -1,0 +1,187 @@
+"""@files in a query."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.context.mentions import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand, expand_mentions
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "app.py").write_text("".join(f"line {n}\n" for n in range(1, 31)))
+    (folder / "two words.txt").write_text("spaced\n")
+    (folder / "README.md").write_text("# Title\n```sh\nrun\n```\n")
+    (folder / "picture.png").write_bytes(b"\x89PNG\x00\x00")
+    (tmp_path / "secret.txt").write_text("not yours")
+    return folder
+
+
+def test_a_file_is_quoted_behind_the_query(root: Path) -> None:
+    text, notes = expand("explain @src/app.py please", root)
+    assert text.startswith("explain @src/app.py please\n\n")
+    assert "File src/app.py:\n```\nline 1\n" in text
+    assert text.endswith("line 30\n```")
+    assert notes == []
+
+
+def test_the_files_that_were_read_are_named(root: Path) -> None:
+    expansion = expand_mentions("@src/app.py @src/ @README.md @src/app.py", root)
+    assert expansion.files == [(root / "src/app.py").resolve(), (root / "README.md").resolve()]
+    assert expansion.text.count("File src/app.py") == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "title", "body"),
+    [
+        ("@src/app.py:2-3", "File src/app.py, lines 2-3:", "```\nline 2\nline 3\n```"),
+        ("@src/app.py:5", "File src/app.py, lines 5-5:", "```\nline 5\n```"),
+        ("@src/app.py:29-99", "File src/app.py, lines 29-30:", "```\nline 29\nline 30\n```"),
+        ('@"two words.txt"', "File two words.txt:", "spaced"),
+        ('@"two words.txt":1-1', "File two words.txt, lines 1-1:", "spaced"),
+        ("(@src/app.py)", "File src/app.py:", "line 7"),
+        ("look at @src/app.py.", "File src/app.py:", "line 7"),
+        ("why @src/app.py:3, then?", "File src/app.py, lines 3-3:", "line 3"),
+        ("@./src/../README.md", "File ./src/../README.md:", "# Title"),
+        ("@src", "Directory src:", "app.py"),
+        ("@src/", "Directory src/:", "app.py"),
+        ("@.", "Directory .:", "src/"),
+    ],
+)
+def test_the_ways_to_write_a_mention(root: Path, written: str, title: str, body: str) -> None:
+    text, notes = expand(written, root)
+    assert text.startswith(f"{written}\n\n")
+    assert title in text
+    assert body in text
+    assert notes == []
+
+
+def test_a_fence_in_the_file_cannot_end_the_quote(root: Path) -> None:
+    assert expand("@README.md", root)[0].endswith("File README.md:\n````\n# Title\n```sh\nrun\n```\n````")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "write to me@example.org or a.b@src/app.py",
+        "what does @property do",
+        "@app.get('/x') is a decorator",
+        "@dataclass(frozen=True)",
+        "plain words, nothing else",
+        "@",
+        "@ src",
+        "a lone @, and an @!",
+        "",
+    ],
+)
+def test_what_is_no_file_stays_text_without_a_word(root: Path, query: str) -> None:
+    assert expand(query, root) == (query, [])
+
+
+def test_a_decorators_name_is_a_file_if_there_is_one(root: Path) -> None:
+    (root / "property").write_text("deeds")
+    assert "deeds" in expand("what does @property do", root)[0]
+
+
+@pytest.mark.parametrize("query", ["@src/missing.py", '@"no such"', "@gone.txt?", "@src/app.py/below"])
+def test_a_missing_path_stays_text_with_a_note(root: Path, query: str) -> None:
+    text, (note,) = expand(query, root)
+    assert text == query
+    assert "no such file" in note
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "link", "link_to_folder/secret.txt"])
+def test_nothing_outside_the_root_is_sent(root: Path, name: str) -> None:
+    (root / "link").symlink_to(root.parent / "secret.txt")
+    (root / "link_to_folder").symlink_to(root.parent)
+    text, (note,) = expand(f"@{name} @{root.parent / 'secret.txt'}".split(" ", maxsplit=1)[0], root)
+    assert "not yours" not in text
+    assert "outside" in note
+
+
+def test_an_absolute_path_inside_the_root_is_fine(root: Path) -> None:
+    assert "line 7" in expand(f"@{root}/src/app.py", root)[0]
+
+
+def test_binary_and_irregular_files_are_not_sent(root: Path) -> None:
+    os.mkfifo(root / "pipe.io")
+    text, notes = expand("@picture.png @pipe.io", root)
+    assert "\n" not in text
+    assert ["binary" in notes[0], "regular" in notes[1]] == [True, True]
+
+
+def test_a_range_that_is_not_there_is_told(root: Path) -> None:
+    text, (note,) = expand("@src/app.py:40-50", root)
+    assert text == "@src/app.py:40-50"
+    assert "it has 30" in note
+
+
+def test_a_long_file_is_cut_at_a_line_and_told(root: Path) -> None:
+    (root / "long.txt").write_text("0123456789abcde\n" * 10_000)
+    text, (note,) = expand("@long.txt", root)
+    assert len(text) <= MAX_FILE + 200
+    assert "cut before line 2501" in text
+    assert text.endswith("0123456789abcde\n```")
+    assert "160,000 characters" in note
+
+
+def test_all_files_together_have_a_cap(root: Path) -> None:
+    names = [f"big{n}.txt" for n in range(6)]
+    for name in names:
+        (root / name).write_text("x" * 35_000)
+    text, notes = expand(" ".join(f"@{name}" for name in names), root)
+    assert len(text) <= MAX_TOTAL + 1000
+    assert len(notes) == 3
+
+
+def test_more_mentions_than_the_cap_are_told(root: Path) -> None:
+    for n in range(MAX_MENTIONS + 2):
+        (root / f"f{n}").write_text("x")
+    text, notes = expand(" ".join(f"@f{n}" for n in range(MAX_MENTIONS + 2)), root)
+    assert text.count("\nFile ") == MAX_MENTIONS
+    assert len(notes) == 1
+
+
+def test_a_large_directory_lists_its_first_names(root: Path) -> None:
+    (root / "many").mkdir()
+    for n in range(250):
+        (root / "many" / f"f{n:03}").touch()
+    text, _ = expand("@many", root)
+    assert "f199\n… and 50 more" in text
+    (root / "none").mkdir()
+    assert "(empty)" in expand("@none", root)[0]
+
+
+def test_an_empty_file_is_an_empty_block(root: Path) -> None:
+    (root / "empty").touch()
+    assert expand("@empty", root)[0].endswith("File empty:\n```\n\n```")
+
+
+queries = st.one_of(
+    st.text(st.characters(codec=None), max_size=60),
+    st.lists(
+        st.sampled_from(["@", '"', "src", "/", "app.py", ":", "1-2", "..", " ", "\x00", "\ud800", "~", "a" * 300, "("]),
+        max_size=12,
+    ).map("".join),
+)
+
+
+@given(queries)
+@settings(max_examples=400, deadline=None)
+def test_no_query_ever_raises(query: str) -> None:
+    text, _ = expand(query, Path(__file__).parent)
+    assert text.startswith(query)
+
+
+def test_a_circle_of_links_is_no_file(root: Path) -> None:
+    (root / "a.lnk").symlink_to(root / "b.lnk")
+    (root / "b.lnk").symlink_to(root / "a.lnk")
+    assert expand("@a.lnk", root)[0] == "@a.lnk"
+    assert expand("@x/y", root / "no_such_root")[0] == "@x/y"

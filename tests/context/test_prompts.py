@@ -1,0 +1,41 @@
+"""The product's own prompts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import get_args
+
+import pytest
+
+from swecli.context.prompts import PromptName, load_prompt
+
+TOOLS = ("list_files", "read_file", "write_file", "edit_file", "search_files", "run_command", "todo", "read_result")
+
+
+@pytest.mark.parametrize("name", get_args(PromptName))
+def test_a_prompt_is_text_without_anything_left_to_fill_in(name: PromptName) -> None:
+    text = load_prompt(name)
+    assert text == text.strip() == load_prompt(name)
+    assert len(text) > 1000
+    assert not re.search(r"\{\w*\}|TODO|\bXXX\b", text)
+
+
+def test_the_system_prompt_names_every_tool_and_no_place_or_date() -> None:
+    text = load_prompt("system")
+    assert all(tool in text for tool in TOOLS)
+    assert not re.search(r"\b20\d\d\b|/home|/work", text)
+
+
+def test_the_reflectors_example_is_what_it_asks_for() -> None:
+    text = load_prompt("reflect")
+    example = json.loads(text[text.rindex('\n{"tags"') :])
+    assert set(example) == {"tags", "add"}
+    assert set(example["tags"][0]) == {"id", "tag", "why"}
+    assert set(example["add"][0]) == {"section", "content", "kind", "evidence"}
+    assert all(f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_said"))
+
+
+def test_the_condenser_is_asked_for_fixed_headings() -> None:
+    headings = re.findall(r"^## (\w+)", load_prompt("condense"), re.MULTILINE)
+    assert headings == ["Request", "Done", "Known", "Open"]

@@ -1,0 +1,109 @@
+"""Single messages made smaller."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.context.shrink import characters, clear_old_results, cut, shrink_answers, shrink_results
+from swecli.context.validate import legal
+from tests.support.histories import Message, call, complaint, legal_histories, result
+
+LONG = "".join(f"line {n}\n" for n in range(1000))
+
+
+def working(*sizes: int) -> list[Message]:
+    out: list[Message] = [{"role": "user", "content": "go"}]
+    for n, size in enumerate(sizes):
+        out += [{"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "x" * size)]
+    return out
+
+
+def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
+    history = working(*[1000] * 7)
+    out, count = clear_old_results(history)
+    texts = [m["content"] for m in out if m["role"] == "tool"]
+    assert count == 2
+    assert all("1000 characters" in text and "read_result c" in text for text in texts[:2])
+    assert texts[2:] == ["x" * 1000] * 5
+    assert complaint(out) == ""
+
+
+def test_short_results_and_stubs_are_left_alone() -> None:
+    history = working(10, 300, *[1000] * 6)
+    once, count = clear_old_results(history)
+    assert count == 1
+    assert clear_old_results(once) == (once, 0)
+
+
+def test_a_cut_text_says_how_to_read_on_and_keeps_head_and_tail() -> None:
+    short = cut(LONG, 500, "c7")
+    assert len(short) <= 500
+    assert "read_result c7" in short.splitlines()[0]
+    assert f"{len(LONG)} characters" in short.splitlines()[0]
+    assert short.splitlines()[1] == "line 0"
+    assert short.endswith("line 999\n")
+
+
+def test_cutting_a_cut_text_does_not_stack_notices() -> None:
+    twice = cut(cut(LONG, 2000, "c7"), 500, "c7")
+    assert len(twice) <= 500
+    assert twice.count("Cut to save room") == 1
+    assert f"{len(LONG)} characters" in twice
+
+
+@given(st.text(max_size=3000), st.integers(0, 3000), st.sampled_from(["", "c7", "i" * 4000]))
+@settings(deadline=None)
+def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None:
+    assert len(cut(text, cap, name)) <= len(text)
+
+
+def test_only_results_over_the_cap_are_cut() -> None:
+    out = shrink_results(working(400, 5000), 500)
+    assert [len(m["content"]) for m in out if m["role"] == "tool"] == [400, 500]
+
+
+def test_a_signature_in_an_id_stays_out_of_the_notice() -> None:
+    history = [*working(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
+    assert "AAAA" not in shrink_results(history, 500)[-1]["content"]
+
+
+def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
+    arguments = json.dumps({"path": "a.py", "content": LONG, "edits": [{"new_text": LONG}], "n": 3})
+    history: list[Message] = [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": LONG, "tool_calls": [call("a", "write_file", arguments), call("b")]},
+    ]
+    out = shrink_answers(history, 500)
+    value = json.loads(out[1]["tool_calls"][0]["function"]["arguments"])
+    assert (value["path"], value["n"]) == ("a.py", 3)
+    assert len(value["content"]) <= 500
+    assert len(value["edits"][0]["new_text"]) <= 500
+    assert len(out[1]["content"]) <= 500
+    assert out[1]["tool_calls"][1] == call("b")
+    assert out[0]["content"] == LONG
+
+
+def test_texts_in_blocks_are_cut_and_images_stay() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:,X"}}
+    message = result("a") | {"content": [{"type": "text", "text": LONG}, image]}
+    blocks = shrink_results([message], 500)[0]["content"]
+    assert len(blocks[0]["text"]) <= 500
+    assert blocks[1] == image
+
+
+@given(legal_histories(longest=900), st.sampled_from([200, 500]))
+@settings(deadline=None)
+def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
+    out = shrink_answers(shrink_results(history, cap), cap)
+    assert complaint(out) == ""
+    assert characters(out) <= characters(history)
+
+
+def test_arguments_nested_without_end_are_left_alone() -> None:
+    arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
+    message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
+    assert complaint([{"role": "user", "content": "go"}, *legal([message])[1:]]) == ""
+    assert len(shrink_answers([message], 500)) == 1

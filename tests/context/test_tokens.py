@@ -1,0 +1,156 @@
+"""Counting: exact with the table, marked without it, and never a stall or a fetch."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.context import estimate_token_count
+from swecli.context.tokens import MISSING_IMAGE_TOKENS, PER_CALL, PER_MESSAGE, TokenCounter, image_tokens
+from swecli.models.tool import ToolSpec
+from tests.support.histories import call
+
+ROOT = Path(__file__).parents[2]
+TABLE_O200K = "fb374d419588a4632f3f557e76b4b70aebbca790"
+
+
+def bundled_tables() -> Path:
+    spec = importlib.util.find_spec("litellm")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = bundled_tables()
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def counter(tables: Path) -> TokenCounter:
+    return TokenCounter()
+
+
+def plain(text: str) -> int:
+    return len(text)
+
+
+def test_counts_are_exact_where_the_table_is(counter: TokenCounter) -> None:
+    assert counter.estimated
+    assert counter.count("hello world") == 2
+    assert counter.count("") == 0
+    assert not counter.estimated
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "o200k_harmony", "cl100k_base", "p50k_base"])
+def test_every_bundled_encoding_is_used(tables: Path, encoding: str) -> None:
+    assert TokenCounter(encoding).load()
+
+
+@pytest.mark.parametrize("encoding", ["gpt2", "no_such_encoding", ""])
+def test_an_encoding_without_a_table_is_estimated(tables: Path, encoding: str) -> None:
+    other = TokenCounter(encoding)
+    assert other.count("12345678") == 2
+    assert other.estimated
+
+
+def test_without_the_variable_counts_are_characters_by_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    counter = TokenCounter()
+    assert [counter.count(text) for text in ("a", "abcd", "abcde", "漢字")] == [1, 1, 2, 1]
+    assert counter.estimated
+
+
+def test_a_damaged_table_is_neither_used_nor_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged = tmp_path / TABLE_O200K
+    shutil.copy(bundled_tables() / TABLE_O200K, damaged)
+    with damaged.open("ab") as file:
+        file.write(b"more")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert TokenCounter().count("a" * 8) == 2
+    assert damaged.exists()
+
+
+PATHOLOGICAL = ["a" * 1_000_000, " " * 1_000_000, "\n" * 300_000, "\ud800" * 300_000, "\x00" * 300_000, "漢" * 300_000]
+
+
+@pytest.mark.parametrize("text", PATHOLOGICAL, ids=["letter", "spaces", "lines", "surrogates", "nul", "cjk"])
+def test_pathological_text_is_counted(counter: TokenCounter, text: str) -> None:
+    assert 0 < counter.count(text) <= 3 * len(text)
+    assert not counter.estimated
+
+
+@given(st.text(st.characters(codec=None), max_size=300))
+@settings(deadline=None)
+def test_counting_never_raises(text: str) -> None:
+    counter = TokenCounter()
+    assert counter.count(text) >= (1 if text else 0)
+
+
+def test_remembered_counts_are_the_same(counter: TokenCounter) -> None:
+    first = counter.count("some words " * 1000)
+    assert counter.count("some words " * 1000) == first
+
+
+def test_a_message_counts_its_content_its_calls_and_the_rest(counter: TokenCounter) -> None:
+    words = counter.count("hello world")
+    assert counter.count_message({"role": "user", "content": "hello world"}) == PER_MESSAGE + words
+    calling = {"role": "assistant", "content": None, "tool_calls": [call("c1", "hello", " world")]}
+    assert counter.count_message(calling) == PER_MESSAGE + PER_CALL + words
+    thinking = {"role": "assistant", "content": "hello", "reasoning_content": " world"}
+    assert counter.count_message(thinking) == PER_MESSAGE + words
+    assert counter.count_messages([]) == 3
+    assert counter.count_messages([thinking, thinking]) == 3 + 2 * (PER_MESSAGE + words)
+
+
+def test_tools_count_by_their_schema(counter: TokenCounter) -> None:
+    spec = ToolSpec("read_file", "Reads a file.", {"type": "object", "properties": {}})
+    assert counter.count_tools([spec]) == counter.count_tools([spec.to_api()]) > 10
+    assert counter.count_tools([]) == 0
+
+
+@pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 2), (10, 6), (1000, 48), (1024, 48), (1025, 50)])
+def test_images_count_by_the_root_of_their_data(length: int, tokens: int) -> None:
+    assert image_tokens(length) == tokens
+    block = {"type": "image", "source": {"data": "X" * length}}
+    assert estimate_token_count([block], plain) == tokens
+    assert isinstance(estimate_token_count([block], plain), int)
+
+
+def test_linked_images_count_where_their_data_is_at_hand() -> None:
+    inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "X" * 1000}}
+    assert estimate_token_count([inline], plain) == 48
+    for away in ({"url": "https://example.org/a.png"}, "https://example.org/a.png", None):
+        assert estimate_token_count([{"type": "image_url", "image_url": away}], plain) == MISSING_IMAGE_TOKENS
+    assert estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], plain) == 900
+
+
+def test_content_is_the_sum_of_its_blocks() -> None:
+    blocks = [{"type": "text", "text": "abc"}, {"type": "text", "text": ""}, {"type": "image"}, "de"]
+    assert estimate_token_count(blocks, plain) == 3 + 450 + 2
+    assert estimate_token_count([{"type": "tool_result", "content": "four"}], plain) == 4
+    assert estimate_token_count("text", plain) == 4
+
+
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_empty_content_is_nothing(empty: object) -> None:
+    def never(text: str) -> int:
+        raise AssertionError(text)
+
+    assert estimate_token_count(empty, never) == 0
+
+
+def test_importing_the_room_loads_no_tokeniser() -> None:
+    code = "import swecli.context, sys; print(' '.join(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not {"tiktoken", "regex", "pydantic", "litellm", "sqlmodel", "swecli.config", "swecli.store"} & loaded

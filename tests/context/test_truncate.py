@@ -1,0 +1,147 @@
+"""What is cut away, plainly and pair-safely."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.context import loop_window, truncate_conversation
+from swecli.context.truncate import LEFT_OUT, truncate_safely
+from swecli.context.validate import legal
+from tests.support.histories import Message, call, complaint, legal_histories, result
+
+NOTE: Message = {"role": "assistant", "content": LEFT_OUT}
+
+
+def plain(count: int) -> list[Message]:
+    return [{"role": ("user", "assistant")[n % 2], "content": str(n)} for n in range(count)]
+
+
+def numbers(messages: list[Message]) -> list[str]:
+    return [m["content"] for m in messages]
+
+
+@pytest.mark.parametrize(
+    ("count", "fraction", "kept"),
+    [
+        (7, 0.5, "03456"),
+        (5, 0.5, "034"),
+        (7, 0.3, "0123456"),
+        (2, 0.5, "01"),
+        (1, 0.5, "0"),
+        (0, 0.5, ""),
+        (7, 0, "0123456"),
+        (7, 1, "0"),
+        (8, 1, "07"),
+    ],
+)
+def test_the_first_stays_and_an_even_number_goes(count: int, fraction: float, kept: str) -> None:
+    assert "".join(numbers(truncate_conversation(plain(count), fraction))) == kept
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
+def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        truncate_conversation(plain(7), fraction)
+
+
+@given(st.integers(0, 50), st.floats(0, 1))
+@settings(deadline=None)
+def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int, fraction: float) -> None:
+    before = plain(count)
+    after = truncate_conversation(before, fraction)
+    assert (len(before) - len(after)) % 2 == 0
+    assert after[:1] == before[:1]
+    assert after[1:] == before[len(before) - len(after[1:]) :]
+
+
+@given(legal_histories(turns=6))
+@settings(max_examples=300, deadline=None)
+def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Message]) -> None:
+    after = truncate_safely(history)
+    assert complaint(after) == ""
+    assert legal(after) == after
+    users = [m for m in history if m["role"] == "user"]
+    kept = [m for m in after if m["role"] == "user"]
+    assert after[:2] == history[:2]
+    assert kept[0] == users[0]
+    assert kept[-1] == users[-1]
+    assert after[-1] == history[-1]
+    left = iter(history)
+    assert all(m in left for m in after if m != NOTE), "what is kept keeps its order"
+    assert len(after) < len(history) or after == history
+
+
+@given(legal_histories(turns=6))
+@settings(max_examples=200, deadline=None)
+def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None:
+    rounds = 0
+    while len(shorter := truncate_safely(history)) < len(history):
+        history, rounds = shorter, rounds + 1
+    assert truncate_safely(history) == history
+    assert rounds < 12
+    assert history.count(NOTE) <= 1
+
+
+def test_where_two_questions_would_meet_a_line_says_what_is_missing() -> None:
+    asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
+    later = plain(7)[2:]
+    history = [*plain(1), asking, result("a"), result("b"), plain(2)[1], *later]
+    assert truncate_safely(history) == [*plain(1), NOTE, *later]
+    assert truncate_safely(truncate_safely(history)) == [*plain(1), NOTE, *later[2:]]
+
+
+def test_a_cut_never_falls_between_a_call_and_its_results() -> None:
+    asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}
+    results = [result("a"), result("b"), result("c")]
+    history = [*plain(1), asking, *results, {"role": "assistant", "content": "end"}]
+    assert truncate_safely(history) == [*plain(1), {"role": "assistant", "content": "end"}]
+
+
+def test_the_newest_step_stays_even_when_everything_should_go() -> None:
+    asking = {"role": "assistant", "content": None, "tool_calls": [call("a")]}
+    history = [*plain(1), asking, result("a")]
+    assert truncate_safely(history, 1.0) == history
+
+
+SYSTEM: Message = {"role": "system", "content": "review"}
+
+
+def test_the_loop_keeps_the_system_message_and_the_last_ten() -> None:
+    history = [SYSTEM, *plain(24)]
+    assert loop_window(history, 6) == [SYSTEM, *plain(24)[-10:]]
+
+
+@pytest.mark.parametrize(("loop", "count"), [(5, 40), (1, 40), (6, 14), (20, 3)])
+def test_the_loop_cuts_nothing_early_or_short(loop: int, count: int) -> None:
+    history = [SYSTEM, *plain(count)]
+    assert loop_window(history, loop) == history
+
+
+def test_the_loop_does_not_keep_a_result_without_its_call() -> None:
+    asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
+    history = [SYSTEM, *plain(9), asking, result("a"), result("b"), *plain(8)]
+    assert loop_window(history, 6) == [SYSTEM, *plain(8)]
+
+
+def test_the_loop_goes_back_to_the_call_when_only_results_would_be_left() -> None:
+    names = [f"c{n}" for n in range(12)]
+    asking = {"role": "assistant", "content": None, "tool_calls": [call(name) for name in names]}
+    history = [SYSTEM, *plain(5), asking, *[result(name) for name in names]]
+    assert loop_window(history, 6) == [SYSTEM, *history[6:]]
+
+
+def test_the_loop_may_keep_nothing_but_the_system_message() -> None:
+    assert loop_window([SYSTEM, *plain(20)], 6, keep_last=0) == [SYSTEM]
+    assert loop_window([], 9, more_than=-1) == []
+
+
+@given(legal_histories(turns=8), st.integers(0, 12), st.integers(0, 15))
+@settings(deadline=None)
+def test_the_loop_window_never_splits_a_pair(history: list[Message], loop: int, keep_last: int) -> None:
+    after = loop_window(history, loop, keep_last=keep_last)
+    asked = {c["id"] for m in after for c in m.get("tool_calls", [])}
+    answered = {m["tool_call_id"] for m in after if m["role"] == "tool"}
+    assert asked == answered
+    assert after[0] == history[0]

@@ -1,0 +1,40 @@
+"""Ids sort by time and short ones are for people."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.models.ids import short_id, uuid7
+
+
+@given(st.integers(0, 2**48 - 1), st.integers(0, 2**74 - 1))
+@settings(deadline=None)
+def test_an_id_is_a_version_7_uuid_that_holds_its_time(ms: int, bits: int) -> None:
+    value = uuid.UUID(uuid7(ms, bits))
+    assert (value.version, value.variant) == (7, uuid.RFC_4122)
+    assert value.int >> 80 == ms
+    assert ((value.int >> 64) & 0xFFF) << 62 | value.int & (1 << 62) - 1 == bits
+
+
+@given(st.integers(0, 2**48 - 2))
+@settings(deadline=None)
+def test_later_ids_sort_behind_earlier_ones(ms: int) -> None:
+    assert uuid7(ms) < uuid7(ms + 1)
+
+
+def test_ids_differ_within_a_millisecond() -> None:
+    assert len({uuid7(1) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize("text", ["P-7", "p-7", "p7", " P7 ", "P-007"])
+def test_a_short_id_is_read_as_people_write_it(text: str) -> None:
+    assert short_id("P", text) == "P-7"
+
+
+@pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 10])
+def test_anything_else_is_no_short_id(text: str) -> None:
+    assert short_id("P", text) is None

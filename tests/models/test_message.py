@@ -1,0 +1,46 @@
+"""Messages and calls as a provider is sent them."""
+
+from __future__ import annotations
+
+import json
+
+from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
+
+
+def test_a_plain_message_is_role_and_content() -> None:
+    assert ChatMessage(Role.USER, "hi").to_api() == [{"role": "user", "content": "hi"}]
+
+
+def test_what_was_sent_goes_before_what_was_typed() -> None:
+    assert ChatMessage(Role.USER, "hi @a", sent="hi @a ...").to_api()[0]["content"] == "hi @a ..."
+
+
+def test_calls_are_followed_by_their_results_in_order() -> None:
+    calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "todo", result="2")]
+    head, first, second = ChatMessage(Role.ASSISTANT, "Reading", calls).to_api()
+    assert head["content"] == "Reading"
+    assert [call["id"] for call in head["tool_calls"]] == ["a", "b"]
+    assert first == {"role": "tool", "tool_call_id": "a", "content": "1"}
+    assert second["content"] == "2"
+
+
+def test_calls_without_words_have_no_content() -> None:
+    assert ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "todo", result="")]).to_api()[0]["content"] is None
+
+
+def test_a_call_without_a_result_says_that_it_was_interrupted() -> None:
+    assert ToolCall("a", "run_command").result_message()["content"] == INTERRUPTED_RESULT
+    assert ToolCall("a", "run_command", result="").result_message()["content"] == ""
+
+
+def test_arguments_are_the_same_bytes_whatever_the_order_of_the_keys() -> None:
+    one, two = ToolCall("a", "n", {"b": "漢", "a": 1}), ToolCall("a", "n", {"a": 1, "b": "漢"})
+    assert one.to_api() == two.to_api()
+    assert json.loads(one.to_api()["function"]["arguments"]) == {"a": 1, "b": "漢"}
+    assert "漢" in one.to_api()["function"]["arguments"]
+
+
+def test_two_messages_share_no_list() -> None:
+    first, second = ChatMessage(Role.USER), ChatMessage(Role.USER)
+    first.tool_calls.append(ToolCall("a", "n"))
+    assert second.tool_calls == []
