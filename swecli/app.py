@@ -106,7 +106,9 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     sessions = SessionManager(database)
     root = start.cwd.resolve()
     ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout))
-    instructions = load_instructions(root, trusted=is_trusted(start.paths, project_root(root)))
+    instructions = load_instructions(
+        root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="/trust says yes to it."
+    )
     agent = Agent(
         model,
         ToolRegistry.discover(),
@@ -119,7 +121,9 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         instructions=instructions.text,
     )
     learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
-    runtime = Runtime(start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices])
+    runtime = Runtime(
+        start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices]
+    )
     if start.resume is None:
         runtime.new_session()
     else:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import date
-from pathlib import Path
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.loop import Loop
@@ -16,6 +14,7 @@ from swecli.agent.stops import Stops
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.mentions import expand_mentions
+from swecli.context.notes import environment_notes
 from swecli.context.prepare import prepare
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -25,6 +24,7 @@ from swecli.models.session import Session
 from swecli.models.tool import Ask
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.files import digest, read_bytes
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
@@ -72,12 +72,14 @@ class Agent:
             session,
             system_prompt=self.system_prompt,
             instructions=self.instructions,
-            query=expansion.text,
-            notes=[environment(self.ctx.root), *self._notes],
+            query="\n\n".join([expansion.text, *self._notes]),
+            notes=environment_notes(self.ctx.root, date.today()),
             max_strategies=self.settings.max_strategies,
             counter=self.counter,
         )
-        return Turn(query, prepared.enhanced, prepared.messages, prepared.shown, prepared, expansion.notes)
+        return Turn(
+            query, prepared.enhanced, prepared.messages, prepared.shown, prepared, expansion.notes, expansion.files
+        )
 
     async def shell(self, command: str) -> tuple[str, int]:
         """Run the user's own command line with the tool's limits, unasked; its output and exit code.
@@ -97,6 +99,9 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
+        for path in turn.files:
+            with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
+                self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
         session = self.sessions.current_session
         if session is not None and turn.prepared.window[0] != session.window_start:
             self.sessions.set_window(session.window, turn.prepared.window[0])
@@ -123,8 +128,3 @@ class Agent:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""
         window = self.model.context_window
         return min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
-
-
-def environment(root: Path) -> str:
-    """Where and when, for the model: in the turn, not in the system text, which must not change by itself."""
-    return f"Date: {date.today().isoformat()} · Directory: {root} · System: {platform.system()}"

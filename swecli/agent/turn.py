@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from swecli.context.prepare import Prepared
 from swecli.models.message import ApiMessage, ToolCall
@@ -11,7 +12,10 @@ from swecli.models.model_io import Usage
 
 @dataclass(slots=True)
 class Turn:
-    """A query made ready to be sent. `sent` is the user message as the model gets it; `messages` the whole request."""
+    """A query made ready to be sent. `sent` is the user message as the model gets it; `messages` the whole request.
+
+    `files` were read into it: the model has seen them.
+    """
 
     query: str
     sent: str
@@ -19,6 +23,7 @@ class Turn:
     shown: list[str]
     prepared: Prepared
     notices: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
 
 
 @dataclass(slots=True)
