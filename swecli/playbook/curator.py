@@ -1,0 +1,210 @@
+"""The curator: out of what reflectors propose it makes one validated, capped delta, and says what it refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from swecli.models.playbook import Bullet, Delta, Op, SessionPlaybook
+from swecli.playbook.counted import safe
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.gate import Relation, clean, nearest, objection
+from swecli.playbook.redact import redact
+from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
+from swecli.playbook.words import content_words, jaccard, shorten
+
+MAX_ADDS = 3
+MAX_CHANGES = 2
+OUTSIDE = ("repository", "tool", "web")
+
+
+@dataclass(slots=True)
+class Sifted:
+    """What passed, and a line for each thing that did not."""
+
+    ops: list[Op] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def count(self, *names: str) -> int:
+        """How many operations of these kinds passed."""
+        return sum(op.op in names for op in self.ops)
+
+
+class Curator:
+    """Makes deltas. Never changes a playbook itself.
+
+    Args:
+        max_adds: new bullets a turn, at most.
+        max_changes: updates and merges a turn, at most.
+        instructions: what the prompt says anyway; a bullet that repeats one of its lines is refused.
+    """
+
+    def __init__(self, max_adds: int = MAX_ADDS, max_changes: int = MAX_CHANGES, instructions: str = "") -> None:
+        self.max_adds = max_adds
+        self.max_changes = max_changes
+        self.instructions = instructions
+
+    def curate(
+        self,
+        reflections: Reflection | Sequence[Reflection],
+        playbook: SessionPlaybook,
+        digest: TurnDigest,
+        *,
+        author: str = "rules",
+        refused: Sequence[str] = (),
+    ) -> Delta | None:
+        """One delta out of one turn's reflections, the most trusted first; None when nothing passes.
+
+        Args:
+            reflections: proposals; where two tag one bullet alike or against each other, the first one counts.
+            playbook: the bullets there are; ids that are not among them are refused.
+            digest: the turn they came from.
+            author: "rules", or the model's name.
+            refused: lines of what was dropped before, kept with the delta.
+        """
+        sifted = self.sift(reflections, playbook, digest)
+        if not sifted.ops:
+            return None
+        return make_delta(digest, sifted.ops, author, (*refused, *sifted.refused))
+
+    def sift(
+        self, reflections: Reflection | Sequence[Reflection], playbook: SessionPlaybook, digest: TurnDigest
+    ) -> Sifted:
+        """The operations that pass, and why the others do not."""
+        many = [reflections] if isinstance(reflections, Reflection) else list(reflections)
+        sifted = Sifted()
+        self._tags([t for r in many for t in r.tags], playbook, sifted)
+        adds = [a for r in many for a in r.adds]
+        for add in sorted(adds, key=lambda a: a.trust != "user"):
+            self._add(replace(add, content=clean(add.content)), playbook, digest, sifted)
+        return sifted
+
+    def _tags(self, tags: Sequence[TagProposal], playbook: SessionPlaybook, sifted: Sifted) -> None:
+        """One tag for a bullet and a turn; a neutral one gives way to a later verdict."""
+        chosen: dict[tuple[str, str], TagProposal] = {}
+        for tag in tags:
+            if tag.bullet_id not in playbook.bullets:
+                sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
+                continue
+            key = (tag.bullet_id, tag.about)
+            if key not in chosen or (chosen[key].tag == "neutral" and tag.tag != "neutral"):
+                chosen[key] = tag
+        for tag in chosen.values():
+            twin = chosen.get((tag.bullet_id, "previous")) if tag.about == "turn" else None
+            if tag.source == "model" and twin is not None and twin.tag == tag.tag:
+                continue  # the model repeats the user's verdict: one failure counts once
+            op = Op("TAG", bullet_id=tag.bullet_id, tag=tag.tag, evidence=tuple(map(safe, tag.evidence)))
+            sifted.ops.append(op)
+
+    def _add(self, add: AddProposal, playbook: SessionPlaybook, digest: TurnDigest, sifted: Sifted) -> None:
+        problem = objection(add.content, add.trust, self.instructions)
+        if problem:
+            sifted.refused.append(f"not learned: {_label(add)}: {problem}")
+            return
+        if _repeats(add, sifted):
+            return
+        found = nearest(add.content, playbook.bullets.values())
+        if found is None:
+            self._new(add, sifted)
+        elif add.trust == "user":
+            self._user_knows_better(add, *found, sifted)
+        else:
+            self._merge(add, *found, digest, sifted)
+
+    def _new(self, add: AddProposal, sifted: Sifted) -> None:
+        if sifted.count("ADD") >= self.max_adds:
+            sifted.refused.append(f"not learned: {_label(add)}: {self.max_adds} new ones a turn are the limit")
+            return
+        fields = {
+            "content": add.content,
+            "section": add.section,
+            "kind": add.kind,
+            "scope": add.scope,
+            "state": "quarantined" if add.trust in OUTSIDE else "active",
+            "trust": add.trust,
+        }
+        sifted.ops.append(Op("ADD", fields=fields, evidence=tuple(map(safe, add.evidence))))
+
+    def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
+        """The user's words about something a bullet speaks of already: their newest word wins."""
+        if relation == "opposite" or (relation == "variant" and add.replaces):
+            if old.state == "active" and sifted.count("ADD") < self.max_adds:
+                evidence = tuple(map(safe, add.evidence))
+                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=evidence))
+            self._new(add, sifted)
+        elif relation == "variant":
+            self._new(add, sifted)
+        elif not old.live:
+            self._change(_update(old, add, state="active", trust="user"), add, sifted)
+        elif relation == "narrower":
+            self._change(_update(old, add, content=add.content, trust="user"), add, sifted)
+        else:
+            self._change(_update(old, add, trust="user"), add, sifted)
+
+    def _merge(self, add: AddProposal, old: Bullet, relation: Relation, digest: TurnDigest, sifted: Sifted) -> None:
+        """A reflector's proposal that speaks of what a bullet says already: evidence for it, or nothing."""
+        if relation == "opposite":
+            sifted.refused.append(f"not learned: {_label(add)}: it contradicts {old.id}")
+        elif not old.live:
+            sifted.refused.append(f"not learned: {_label(add)}: it says what {old.id} says, which is {old.state}")
+        elif add.trust in OUTSIDE:
+            sifted.refused.append(f"not learned: {_label(add)}: it says what {old.id} says and comes from outside")
+        elif old.id in digest.shown and not _witnessed(add, old, digest):
+            sifted.refused.append(f"not learned: {_label(add)}: it repeats {old.id}, which was in the prompt")
+        else:
+            self._change(_update(old, add, trust=old.trust), add, sifted)
+
+    def _change(self, op: Op, add: AddProposal, sifted: Sifted) -> None:
+        if sifted.count("UPDATE", "MERGE") >= self.max_changes:
+            sifted.refused.append(f"not learned: {_label(add)}: {self.max_changes} changes a turn are the limit")
+            return
+        sifted.ops.append(op)
+
+
+def _update(old: Bullet, add: AddProposal, **fields: str) -> Op:
+    """New evidence for a bullet. Its trust is always named: an update has to say something."""
+    return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
+
+
+def _repeats(add: AddProposal, sifted: Sifted) -> bool:
+    """Whether this turn's delta adds the same already; then the evidence goes there."""
+    words = content_words(add.content)
+    for at, op in enumerate(sifted.ops):
+        if op.op == "ADD" and jaccard(words, content_words(op.fields["content"])) >= (
+            1.0 if add.trust == "user" else 0.5
+        ):
+            sifted.ops[at] = replace(op, evidence=(*op.evidence, *map(safe, add.evidence)))
+            return True
+    return False
+
+
+def _witnessed(add: AddProposal, old: Bullet, digest: TurnDigest) -> bool:
+    """Whether a proposal quotes something that happened, and not only the bullet it repeats."""
+    said = " ".join([digest.query, digest.why, *(c.command for c in digest.calls), *(c.output for c in digest.calls)])
+    told = " ".join(said.split()).lower()
+    quotes = (" ".join(e.quote.split()).lower() for e in add.evidence)
+    return any(len(q) >= 4 and q in told and q not in old.content.lower() for q in quotes)
+
+
+def _label(add: AddProposal) -> str:
+    return f'"{shorten(redact(add.content), 60)}"'
+
+
+def make_delta(digest: TurnDigest, ops: Sequence[Op], author: str, refused: Sequence[str] = ()) -> Delta:
+    """A delta whose id follows from its turn, author and content: made twice, it is applied once."""
+    rows = [
+        [op.op, op.bullet_id, op.tag, op.into, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]]
+        for op in ops
+    ]
+    text = json.dumps([digest.session_id, digest.interaction, author, rows], ensure_ascii=True, sort_keys=True)
+    return Delta(
+        id="d-" + hashlib.sha256(text.encode()).hexdigest()[:24],
+        ops=tuple(ops),
+        author=author,
+        session_id=digest.session_id,
+        interaction=digest.interaction,
+        reason=f"mark {digest.mark}" if digest.mark else "turn",
+        refused=tuple(refused),
+    )

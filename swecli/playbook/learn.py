@@ -1,0 +1,141 @@
+"""Learning from one turn: reflect by rules, ask a model when it is worth it, curate one delta. Touches no store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from swecli.llm.base import ChatModel
+from swecli.models.errors import SwecliError
+from swecli.models.model_io import Usage
+from swecli.models.playbook import Delta, SessionPlaybook
+from swecli.playbook.curator import Curator, make_delta
+from swecli.playbook.describe import lines_of
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.experience import blames_tests
+from swecli.playbook.model_reflector import ModelReflection, ModelReflector
+from swecli.playbook.redact import redact
+from swecli.playbook.reflection import Reflection
+from swecli.playbook.reflector import ExecutionReflector
+from swecli.playbook.words import shorten
+
+When = Literal["friction", "always", "never"]
+PATIENCE = 60.0  # seconds for all that the model is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a turn taught. Nothing is applied yet.
+
+    `delta` is None when nothing changes. `lines` say to the user what it changes; `refused` what was proposed and
+    not taken. `usage` and `cost` are the model's part (no request: no tokens, 0.0; unknown price: None), `requests`
+    how many there were. `failure` is why the model's part is missing or not whole; the rules' part never is.
+    """
+
+    delta: Delta | None = None
+    lines: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+    failure: str | None = None
+    refused: tuple[str, ...] = ()
+    requests: int = 0
+
+
+async def learn(
+    digest: TurnDigest,
+    playbook: SessionPlaybook,
+    *,
+    model: ChatModel | None,
+    template: str,
+    reflect_model_when: When = "friction",
+    reflector: ExecutionReflector | None = None,
+    curator: Curator | None = None,
+    patience: float = PATIENCE,
+) -> Learned:
+    """Reflect on a turn and curate what comes of it. Reads its arguments, changes nothing, cancellable at any await.
+
+    Args:
+        digest: the turn; with a mark in it, only the mark is looked at and no model is asked.
+        playbook: the bullets that apply, as they are now.
+        model: who is asked besides the rules; None: nobody.
+        template: the system text for that request.
+        reflect_model_when: "friction" asks when something failed, was retried, refused or corrected, or worked for the
+            first time; "always" on each turn that did something; "never".
+        reflector: rules with other thresholds.
+        curator: a curator with other limits or the prompt's instructions.
+        patience: seconds before the model is given up.
+    """
+    curator = curator or Curator()
+    by_rules = (reflector or ExecutionReflector()).reflect(digest, playbook)
+    if model is None or not worth_asking(digest, by_rules, model, reflect_model_when):
+        return _result(curator, [by_rules], playbook, digest, ModelReflection(), "rules")
+    asked = ModelReflector(model, template)
+    failure: str | None = None
+    try:
+        async with asyncio.timeout(patience):
+            await asked.reflect(digest, playbook, by_rules.user_said)
+    except TimeoutError:
+        failure = f"the model did not answer within {patience:g} s"
+    except SwecliError as error:
+        failure = str(error)
+    except Exception as error:  # noqa: BLE001  a model's fault becomes a visible reason: the rules' part must survive it
+        failure = f"{type(error).__name__}: {error}"
+    spent = asked.spent
+    spent.failure = redact(shorten(failure, 300)) if failure else spent.failure
+    return _result(curator, [by_rules, _sober(spent, by_rules, digest)], playbook, digest, spent, model.name)
+
+
+def worth_asking(digest: TurnDigest, by_rules: Reflection, model: ChatModel, when: When) -> bool:
+    """Whether a model is asked about this turn. Never for a mark; a turn without calls and friction teaches nothing."""
+    if when == "never" or digest.mark is not None:
+        return False
+    if by_rules.friction:
+        return True
+    if when == "friction":
+        return by_rules.novel and not model.offline
+    return bool(digest.calls) or not model.offline
+
+
+def _sober(spent: ModelReflection, by_rules: Reflection, digest: TurnDigest) -> Reflection:
+    """The model's proposals without blame for tests that only did their work, and without what is counted already."""
+    blames = [tag for tag in spent.reflection.tags if by_rules.blameless and tag.tag == "harmful"]
+    why = "failing tests blame no strategy where nothing was edited"
+    spent.losses = (*spent.losses, *(f"{tag.bullet_id} harmful, in the model's view: {why}" for tag in blames))
+    judged = {bullet_id for bullet_id, tag in digest.tagged if tag != "neutral"}
+    earlier = digest.previous.tagged if digest.previous and by_rules.user_said else frozenset()
+    kept = (
+        tag
+        for tag in spent.reflection.tags
+        if tag not in blames and tag.bullet_id not in judged and (tag.bullet_id, tag.tag) not in earlier
+    )
+    faulty = [add for add in spent.reflection.adds if blames_tests(add.content, digest)]
+    why = "it warns of tests that only found a fault"
+    spent.losses = (*spent.losses, *(f'not learned: "{shorten(redact(add.content), 60)}": {why}' for add in faulty))
+    adds = tuple(add for add in spent.reflection.adds if add not in faulty)
+    return replace(spent.reflection, tags=tuple(kept), adds=adds)
+
+
+def _result(
+    curator: Curator,
+    reflections: Sequence[Reflection],
+    playbook: SessionPlaybook,
+    digest: TurnDigest,
+    spent: ModelReflection,
+    author: str,
+) -> Learned:
+    sifted = curator.sift(reflections, playbook, digest)
+    by_model = any(e.source == "model" for op in sifted.ops for e in op.evidence)
+    refused = tuple(dict.fromkeys((*spent.losses, *sifted.refused)))
+    delta = make_delta(digest, sifted.ops, author if by_model else "rules", refused) if sifted.ops else None
+    notes = tuple(line for reflection in reflections for line in reflection.lines)
+    return Learned(
+        delta=delta,
+        lines=(*(lines_of(delta) if delta else ()), *notes),
+        usage=spent.usage,
+        cost=spent.cost,
+        failure=spent.failure,
+        refused=refused,
+        requests=spent.attempts,
+    )
