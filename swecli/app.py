@@ -105,7 +105,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     database = open_database(settings.db or start.paths.database)
     sessions = SessionManager(database)
     root = start.cwd.resolve()
-    ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout))
+    ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
     instructions = load_instructions(
         root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="/trust says yes to it."
     )

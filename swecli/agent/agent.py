@@ -64,15 +64,18 @@ class Agent:
         """Text that goes with the next query: the output of a shell line the user shared."""
         self._notes.append(text)
 
-    def prepare(self, query: str) -> Turn:
-        """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored."""
+    def prepare(self, query: str, attached: str = "") -> Turn:
+        """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored.
+
+        `attached` is text that goes with it and is not the user's own words: what was piped in.
+        """
         session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
         expansion = expand_mentions(query, self.ctx.root)
         prepared = prepare(
             session,
             system_prompt=self.system_prompt,
             instructions=self.instructions,
-            query="\n\n".join([expansion.text, *self._notes]),
+            query="\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])]),
             notes=environment_notes(self.ctx.root, date.today()),
             max_strategies=self.settings.max_strategies,
             counter=self.counter,

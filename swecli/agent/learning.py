@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import replace
 
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ChatMessage
 from swecli.models.model_io import RequestRecord
-from swecli.models.playbook import AppliedDelta, Tag
+from swecli.models.playbook import AppliedDelta, Delta
 from swecli.models.session import Session
+from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.digest import Mark, TurnDigest, digest_turn
 from swecli.playbook.learn import Learned, learn, worth_asking
+from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.session_manager import SessionManager
 
@@ -73,40 +74,24 @@ class Learner:
 
     def _digest(self, session: Session, number: int, mark: Mark | None = None, why: str = "") -> TurnDigest:
         """The turn with what is known of the one before it; what was counted already is not counted again."""
-        before = self._digest_one(session, number - 1).as_previous() if number > 1 else None
-        own = self._digest_one(session, number)
-        return digest_turn(
-            self._messages(session, number),
-            own.shown,
-            before,
-            session_id=session.id,
-            outcome=own.outcome,
-            mark=mark,
-            why=why,
-            tagged=own.tagged,
-        )
+        rows = self.sessions.playbook.log(session, LOOKED_BACK)
+        deltas = [row.delta for row in rows if not row.undone]
+        before = self._digest_one(session, number - 1, deltas).as_previous() if number > 1 else None
+        return replace(self._digest_one(session, number, deltas), previous=before, mark=mark, why=redact(why))
 
-    def _digest_one(self, session: Session, number: int) -> TurnDigest:
+    def _digest_one(self, session: Session, number: int, deltas: list[Delta]) -> TurnDigest:
         self.sessions.load_back_to(number)
         info = self.sessions.interaction_info(number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return digest_turn(
-            self._messages(session, number),
+            [message for message in session.messages if message.interaction == number],
             info.shown,
             session_id=session.id,
             outcome=info.status,
-            tagged=self._counted(session, number),
+            tagged=tags_of(deltas, session.id, number),
+            taken=taken_of(deltas, session.id, number),
         )
-
-    def _messages(self, session: Session, number: int) -> list[ChatMessage]:
-        return [message for message in session.messages if message.interaction == number]
-
-    def _counted(self, session: Session, number: int) -> set[tuple[str, Tag]]:
-        """(bullet, tag) pairs that stand in the store for a turn."""
-        rows = [row.delta for row in self.sessions.playbook.log(session, LOOKED_BACK) if not row.undone]
-        ops = [op for d in rows if (d.session_id, d.interaction) == (session.id, number) for op in d.ops]
-        return {(op.bullet_id, cast(Tag, op.tag)) for op in ops if op.op == "TAG"}
 
     def _change(self, session: Session, learned: Learned) -> AppliedDelta | None:
         if learned.delta is None:

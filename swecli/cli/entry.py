@@ -114,7 +114,8 @@ def run_screen(start: Start) -> int:
 
 def run_headless(start: Start, args: argparse.Namespace) -> int:
     """One prompt, written to stdout."""
-    prompt = with_piped(start.prompt)
+    piped = read_piped()
+    prompt, attached = (start.prompt, piped) if start.prompt.strip() else (piped, "")
     if not prompt.strip():
         raise BadInput("there is no prompt", 'Give one: swecli -p "list files", or pipe it in.')
     # late: the screen does not pay for it, and these import the store and the tools
@@ -137,17 +138,16 @@ def run_headless(start: Start, args: argparse.Namespace) -> int:
     if runtime.agent.model.offline:
         sys.stderr.write(f"swecli: {start.choice.name}: {start.choice.why}\n")
     try:
-        return asyncio.run(run_prompt(runtime, prompt, writer))
+        return asyncio.run(run_prompt(runtime, prompt, writer, attached))
     finally:
         runtime.close()
 
 
-def with_piped(prompt: str) -> str:
-    """The prompt, and what was piped in after it."""
+def read_piped() -> str:
+    """What was piped in, "" for a terminal or nothing."""
     if sys.stdin is None or sys.stdin.isatty():
-        return prompt
+        return ""
     try:
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+        return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     except OSError:
-        return prompt
-    return "\n\n".join(part for part in (prompt, piped) if part.strip())
+        return ""

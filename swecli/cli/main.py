@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
 
 from swecli import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself would double what --version loads
+    from typing import NoReturn
 
 
 def main() -> NoReturn:

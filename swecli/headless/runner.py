@@ -22,11 +22,11 @@ async def refuse(request: AskRequest) -> Decision:
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
-async def run_prompt(runtime: Runtime, prompt: str, writer: Writer) -> int:
-    """Run one turn and write it. Returns the exit code: 0, 1, 42, 53, 75, 130 or 143."""
+async def run_prompt(runtime: Runtime, prompt: str, writer: Writer, piped: str = "") -> int:
+    """Run one turn and write it; `piped` goes with the prompt, as data. Returns the exit code: 0, 1, 42, 53, 75, 130 or 143."""
     session = runtime.sessions.current_session
     writer.session_id = session.id if session else ""
-    task = asyncio.ensure_future(_turn(runtime, prompt, writer))
+    task = asyncio.ensure_future(_turn(runtime, prompt, writer, piped))
     caught: list[int] = []
 
     def stop(number: int) -> None:
@@ -44,8 +44,8 @@ async def run_prompt(runtime: Runtime, prompt: str, writer: Writer) -> int:
     return code
 
 
-async def _turn(runtime: Runtime, prompt: str, writer: Writer) -> int:
-    turn = runtime.agent.prepare(prompt)
+async def _turn(runtime: Runtime, prompt: str, writer: Writer, piped: str) -> int:
+    turn = runtime.agent.prepare(prompt, f"<piped>\n{piped}\n</piped>" if piped else "")
     async with aclosing(runtime.agent.run(turn)) as events:
         async for event in events:
             writer.write(event)

@@ -1,0 +1,154 @@
+"""A program in a pseudo-terminal and a typist with a stop-watch: prompt drawn, letters echoed, memory held."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyte
+
+COLUMNS, ROWS = 100, 30
+MARK = ">"
+PATIENCE = 30.0
+LETTERS = "qzxjqvkzwxjqkzvx"  # no command, file or word begins so: no menu opens
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start, in milliseconds and MiB: until the first letter was echoed, and the most memory held till then."""
+
+    usable: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The echo of each letter, in milliseconds, and the most memory held until the end, in MiB."""
+
+    echoes: list[float]
+    memory: float
+
+
+class Typist:
+    """Starts a program and types at its prompt, which is a line that begins with `>`. Leaving the context kills it."""
+
+    def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._screen)
+        self._read_at = 0.0
+        self._typed = ""
+        self._began = time.perf_counter()
+        self._pid, self._fd = pty.fork()
+        if self._pid == 0:
+            _become(command, folder, environ)
+        # the program asks where the cursor is, and waits for the answer
+        self._screen.write_process_input = lambda answer: os.write(self._fd, answer.encode()) and None
+
+    def __enter__(self) -> Typist:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._fd)
+
+    def first_letter(self) -> Start:
+        """Wait for the prompt, type one letter, and wait until the program itself has drawn it."""
+        self._until(lambda: self._line() == MARK, "there is no prompt")
+        self._type()
+        self._until(lambda: self._echoed() and self._is_raw(), "the first letter is not echoed")
+        return Start((self._read_at - self._began) * 1000, self._memory())
+
+    def letters(self, count: int, gap: float = 0.05) -> Typing:
+        """Type so many letters, one per `gap` seconds whether the last one is there or not."""
+        shown, sent = len(self._typed), list[float]()
+        echoes: list[float] = []
+        begin = time.perf_counter()
+        give_up = begin + count * gap + PATIENCE
+        while len(echoes) < count:
+            due = begin + len(sent) * gap
+            now = time.perf_counter()
+            if len(sent) < count and now >= due:
+                sent.append(self._type())
+                continue
+            if now > give_up:
+                raise RuntimeError(f"letters are lost: {self._line()!r}")
+            if self._take(min(0.5, due - now) if len(sent) < count else 0.5):
+                seen = self._seen() - shown
+                echoes += [(self._read_at - at) * 1000 for at in sent[len(echoes) : seen]]
+        return Typing(echoes, self._memory())
+
+    def rest(self, seconds: float) -> float:
+        """Let it go on with what it does behind the prompt; the most memory it held, in MiB."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            self._take(left)
+        return self._memory()
+
+    def _type(self) -> float:
+        letter = LETTERS[len(self._typed) % len(LETTERS)]
+        self._typed += letter
+        now = time.perf_counter()
+        os.write(self._fd, letter.encode())
+        return now
+
+    def _take(self, seconds: float) -> bool:
+        """Read what comes within so many seconds, and note when it came."""
+        if not select.select([self._fd], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._fd, 1 << 16)
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            raise RuntimeError("the program ended:\n" + "\n".join(self._screen.display).rstrip())
+        self._read_at = time.perf_counter()
+        self._stream.feed(data)
+        return True
+
+    def _until(self, true: Callable[[], bool], complaint: str) -> None:
+        deadline = time.perf_counter() + PATIENCE
+        while not true():
+            if time.perf_counter() > deadline:
+                raise RuntimeError(f"{complaint}:\n" + "\n".join(self._screen.display).rstrip())
+            self._take(0.5)
+
+    def _line(self) -> str:
+        """The line the cursor stands in; reading the whole screen would take longer than an echo."""
+        row = self._screen.buffer[self._screen.cursor.y]
+        return "".join(row[column].data for column in range(COLUMNS)).rstrip()
+
+    def _seen(self) -> int:
+        """How many of the typed letters stand in the line, all in their order."""
+        text = self._line().removeprefix(MARK).strip()
+        return len(text) if self._typed.startswith(text) else 0
+
+    def _echoed(self) -> bool:
+        return self._seen() == len(self._typed)
+
+    def _is_raw(self) -> bool:
+        """Whether the terminal itself echoes nothing, so that what is seen is the program's."""
+        return not termios.tcgetattr(self._fd)[3] & termios.ECHO
+
+    def _memory(self) -> float:
+        status = Path(f"/proc/{self._pid}/status").read_text()
+        return next(int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM")) / 1024
+
+
+def _become(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """In the child: be the program."""
+    try:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        os.chdir(folder)
+        os.execve(command[0], list(command), dict(environ))
+    finally:  # only when it could not
+        os._exit(127)

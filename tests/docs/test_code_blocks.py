@@ -1,0 +1,112 @@
+"""Every code block of the documentation is run, and says what really comes out.
+
+- ```swecli     a conversation at the prompt: `> line` is typed, `[key]` pressed, other lines must come, in order
+- ```console    `$ command` is run in the same project; the lines after it must come out, `...` stands for any lines
+- ```python     is run
+- ```toml       must be settings that load
+- ```text       is not run
+The blocks of one page share one project and one home.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from swecli.config.load import load_settings
+from tests.support.project import make_project
+from tests.support.terminal import KEYS, Terminal
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+KINDS = {"swecli", "console", "python", "toml", "text", "sh", "yaml", "json"}
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for match in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_says_how_it_is_checked(page: Path) -> None:
+    assert {kind for kind, _ in blocks(page)} <= KINDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+WITH_BLOCKS = [p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", "console", "python", "toml"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
+def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    (commands / "swecli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m swecli "$@"\n')
+    (commands / "swecli").chmod(0o755)
+    python = str(Path(sys.executable).parent)
+    env = {"PATH": f"{commands}:{python}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    for kind, text in blocks(page):
+        if kind == "swecli":
+            converse(text, project, env)
+        elif kind == "console":
+            run_console(text, project, env)
+        elif kind == "python":
+            subprocess.run([sys.executable, "-c", text], cwd=project, env={**os.environ, **env}, check=True)
+        elif kind == "toml":
+            file = tmp_path / "config.toml"
+            file.write_text(text)
+            assert tomllib.loads(text)
+            load_settings(user_file=file, project_file=None, environ={}, flags={})
+
+
+def converse(text: str, project: Path, env: dict[str, str]) -> None:
+    """Type what is typed, wait for what comes. The first line may be the command that starts it."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    command = lines.pop(0).removeprefix("$ ").split() if lines[0].startswith("$ ") else ["swecli"]
+    argv = (sys.executable, "-m", "swecli", *command[1:])
+    with Terminal(argv, env=env, cwd=project, columns=100, rows=50) as terminal:
+        terminal.wait(r"^>")
+        seen = 0
+        for line in lines:
+            if line.startswith("> "):
+                terminal.settle()
+                seen = len(terminal.everything().rstrip())
+                terminal.line(line[2:])
+            elif match := re.fullmatch(r"\[([\w-]+)\]", line.strip()):
+                terminal.settle()
+                terminal.type(KEYS.get(match[1], match[1]))
+            elif line.strip() != "...":
+                wanted = re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*")
+                terminal.wait(wanted)
+        assert seen or not lines
+        if terminal.child.isalive():
+            terminal.settle()
+            terminal.line("/exit")
+            assert terminal.wait_exit() == 0
+
+
+def run_console(text: str, project: Path, env: dict[str, str]) -> None:
+    """Run each command and compare what comes out with what is written."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        done = subprocess.run(
+            command, shell=True, cwd=project, env={**os.environ, **env}, capture_output=True, text=True, check=False
+        )
+        pattern = re.escape(expected.strip()).replace(r"\.\.\.", r"[\s\S]*")
+        assert re.fullmatch(pattern, (done.stdout + done.stderr).strip()), f"{command}\n{done.stdout}{done.stderr}"

@@ -1,0 +1,86 @@
+"""A program in a real pseudo-terminal: keys typed, the screen read as an emulator shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+import pyte
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 30.0
+
+
+class Terminal:
+    """swecli, or another command, at `columns` x `rows`. Leaving the context ends the process."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        columns: int = 80,
+        rows: int = 24,
+        environ: Mapping[str, str] | None = None,
+        command: Sequence[str] = (sys.executable, "-m", "swecli"),
+    ) -> None:
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        self.raw = b""
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **(environ or {})}
+        self.process = pexpect.spawn(
+            command[0], [*command[1:], *arguments], dimensions=(rows, columns), env=env, timeout=None
+        )
+        self._screen.write_process_input = lambda data: self.process.send(data.encode())  # answers to its questions
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.process.close(force=True)
+
+    def keys(self, text: str) -> None:
+        """Type."""
+        self.process.send(text.encode())
+
+    @property
+    def text(self) -> str:
+        """The screen's lines, without trailing spaces."""
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+
+    def pump(self, seconds: float = 0.05) -> bool:
+        """Take what the program writes within so many seconds; false once it has ended."""
+        try:
+            data = self.process.read_nonblocking(65536, timeout=seconds)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += data
+        self._stream.feed(data)
+        return True
+
+    def wait(self, pattern: str) -> str:
+        """Until the pattern stands on the screen; the screen. Fails with the screen when it does not come."""
+        return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}")
+
+    def gone(self, pattern: str) -> str:
+        """Until the pattern is no longer on the screen."""
+        return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is None, f"{pattern!r} is still there")
+
+    def ends(self) -> int:
+        """Until the program has ended; its exit code."""
+        self._until(lambda: not self.process.isalive(), "it still runs")
+        return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus
+
+    def _until(self, true, complaint: str) -> str:  # type: ignore[no-untyped-def]
+        deadline = time.monotonic() + PATIENCE
+        while not true():
+            if not self.pump() and not true() and self.process.isalive() is False:
+                raise AssertionError(f"{complaint}; it ended\n{self.text}")
+            assert time.monotonic() < deadline, f"{complaint}\n{self.text}"
+        return self.text
