@@ -1,0 +1,140 @@
+"""What goes on at this moment, as the live region shows it: output still coming, thoughts, and the spinner line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from swecli.models.message import ToolCall
+from swecli.repl.render.layout import indented, prefixed
+from swecli.repl.render.lines import duration
+from swecli.repl.render.sanitise import clean, one_line
+from swecli.repl.render.theme import Look
+from swecli.repl.render.tools import tail
+
+OUTPUT_ROWS = 4
+THOUGHT_ROWS = 3
+_KEPT = 4_000  # characters of output or thought that are kept for showing their end
+_FRAMES = 5  # of the spinner, a second
+_DOING = {
+    "Run": "Running",
+    "Read": "Reading",
+    "Edit": "Editing",
+    "Write": "Writing",
+    "Create": "Creating",
+    "List": "Listing",
+    "Search": "Searching",
+    "Update": "Updating",
+}
+_ESC = "Esc to interrupt"
+
+
+@dataclass(slots=True)
+class Running:
+    """A call at work; `since` on the renderer's clock."""
+
+    call: ToolCall
+    summary: str
+    since: float
+    output: str = ""
+
+
+@dataclass(slots=True)
+class Thought:
+    """Reasoning as it comes; only its end is kept, its length is counted."""
+
+    since: float
+    text: str = ""
+    length: int = 0
+
+    def add(self, text: str) -> None:
+        """Take a piece."""
+        self.length += len(text)
+        self.text = (self.text + clean(text))[-_KEPT:]
+
+    def lines(self, width: int, rows: int) -> Text:
+        """The last `rows` lines, wrapped to `width`."""
+        text = self.text.strip()
+        if len(text) > rows * width:
+            text = text[-rows * width :].partition(" ")[2] or text[-rows * width :]
+        wrapped = [line for part in text.split("\n") for line in _wrap(part, width)]
+        return Text("\n".join(wrapped[-rows:]), style="reasoning")
+
+    def folded(self, look: Look, width: int, now: float) -> RenderableType:
+        """What stays on the screen of it."""
+        size = f"{self.length:,} characters"
+        title = Text(f"thought for {duration((now - self.since) * 1000)} {look.glyphs.dot} {size}\n", style="quiet")
+        return prefixed(title + self.lines(width - 4, THOUGHT_ROWS), f"{look.glyphs.thought} ", "quiet")
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` cells, broken at spaces where there are any."""
+    lines, rest = [], Text(text)
+    while rest.cell_len > max(2, width):
+        head = rest.copy()
+        head.truncate(max(2, width))
+        space = head.plain.rfind(" ")
+        cut = space + 1 if space > 0 else len(head.plain)
+        lines.append(rest.plain[:cut].rstrip())
+        rest = rest[cut:]
+    return [*lines, rest.plain]
+
+
+@dataclass(slots=True)
+class Activity:
+    """What the spinner line names: the calls at work, else `label`. Times are the clock's seconds."""
+
+    clock: Callable[[], float]
+    label: str = "Working"
+    begun: float = 0.0
+    since: float = 0.0
+    running: dict[str, Running] = field(default_factory=dict)
+
+    def begin(self, label: str) -> None:
+        """A turn, or a step of it, begins."""
+        self.label, self.since = label, self.clock()
+        self.begun = self.begun or self.since
+
+    def start(self, call: ToolCall, summary: str) -> None:
+        """A call begins to run."""
+        self.running[call.id] = Running(call, summary, self.clock())
+
+    def progress(self, call_id: str, text: str) -> None:
+        """A running call has written something."""
+        if call_id in self.running:
+            at = self.running[call_id]
+            at.output = (at.output + text)[-_KEPT:]
+
+    def output(self) -> list[RenderableType]:
+        """The last lines of what runs; the call's name before them if there are several."""
+        drawn: list[RenderableType] = []
+        for at in self.running.values():
+            rows = OUTPUT_ROWS if len(self.running) == 1 else 1
+            drawn += [indented(line, 4) for line in tail(at.output, rows)]
+        return drawn
+
+    def spinner(self, look: Look, width: int) -> Text:
+        """`Running pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
+        now = self.clock()
+        since = min((at.since for at in self.running.values()), default=self.since)
+        frames = look.glyphs.frames
+        sign = frames[int((now - self.begun) * _FRAMES) % len(frames)]
+        dot = f" {look.glyphs.dot} "
+        end = f"{dot}{int(now - since)} s"
+        label = Text(self._doing())
+        if 2 + label.cell_len + len(end + dot + _ESC) <= width or width >= 60:
+            end += dot + _ESC
+        label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis" if look.unicode else "crop")
+        return Text.assemble((f"{sign} ", "spinner"), label, (end, "quiet"))
+
+    def _doing(self) -> str:
+        summaries = [at.summary for at in self.running.values()]
+        if not summaries:
+            return one_line(self.label)
+        if len(summaries) > 1:
+            return f"Running {len(summaries)} tools"
+        verb, space, rest = one_line(summaries[0]).partition(" ")
+        return f"{_DOING.get(verb, verb)}{space}{rest}"

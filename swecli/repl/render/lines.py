@@ -1,0 +1,97 @@
+"""The single lines that stand between the answers: how a turn ended, what was learned, what went on behind."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.models.events import (
+    ContextReduced,
+    PlaybookUpdated,
+    ReflectionFailed,
+    StepRetried,
+    TurnFinished,
+    WindowApplied,
+)
+from swecli.repl.figures import money
+from swecli.repl.render.layout import prefixed
+from swecli.repl.render.sanitise import clean, one_line
+from swecli.repl.render.theme import Look
+
+_STOPPED = {
+    "max_turns": "stopped: as many requests as one turn may make",
+    "max_budget": "stopped: the turn has cost as much as it may",
+    "loop": "stopped: the same calls came again and again",
+    "length": "stopped: the answer reached its length limit",
+    "cancelled": "interrupted",
+}
+_LEARNED = 4  # lines of a playbook change that are shown
+
+
+def duration(milliseconds: float) -> str:
+    """A span of time: `0.4 s`, `12 s`, `3 min 05 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def price(cost: float | None) -> str:
+    """What something cost, in words where it is nothing or not known."""
+    if cost is None:
+        return "cost unknown"
+    return money(cost) if cost else "no cost"
+
+
+def closing(event: TurnFinished, look: Look) -> RenderableType:
+    """The quiet line under a turn; why it stopped, if it was not done."""
+    dot = f" {look.glyphs.dot} "
+    parts = [duration(event.duration_ms)]
+    if event.usage.total:
+        parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
+    parts.append(price(event.cost))
+    text = Text()
+    if event.reason in _STOPPED:
+        text.append(_STOPPED[event.reason], "warn").append(dot, "quiet")
+    return text.append(dot.join(parts), "quiet")
+
+
+def learned(event: PlaybookUpdated, look: Look) -> RenderableType | None:
+    """What changed in the playbook and what it cost; None where nothing did."""
+    lines = [clean(line, keep_newlines=False).strip() for line in event.lines]
+    lines += [f"not taken: {one_line(line)}" for line in event.refused]
+    if not lines:
+        return None
+    word = "learned" if event.added or event.removed else "playbook"
+    more = [f"{look.glyphs.more} {len(lines) - _LEARNED} more"] if len(lines) > _LEARNED else []
+    shown = [*lines[:_LEARNED], *more]
+    shown[-1] += f" {look.glyphs.dot} {price(event.cost)}"
+    first = Text(f"{word}: {shown[0]}", style="learned")
+    rest = [prefixed(Text(line, style="learned"), " " * (len(word) + 2)) for line in shown[1:]]
+    return prefixed(Group(first, *rest), f"{look.glyphs.pencil} ", "learned")
+
+
+def not_learned(event: ReflectionFailed, look: Look) -> str:
+    """Why a reflection failed, and whether it will be tried again."""
+    again = "it will be tried again" if event.kept else "it is not tried again"
+    return f"reflection on T{event.interaction} failed: {one_line(event.reason)} {look.glyphs.dot} {again}"
+
+
+def retried(event: StepRetried, look: Look) -> str:
+    """A request that goes out once more."""
+    wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
+    return f"{one_line(event.reason)} {look.glyphs.dot} trying again {wait} (attempt {event.attempt})"
+
+
+def windowed(event: WindowApplied) -> str:
+    """What left the reflection window."""
+    turns = "turn" if event.removed == 1 else "turns"
+    return f"window: {event.removed:,} older {turns} left out, {event.kept:,} kept"
+
+
+def reduced(event: ContextReduced, look: Look) -> str:
+    """What was done to a request that was too long."""
+    size = f"{event.before:,} {look.glyphs.arrow} {event.after:,} tokens"
+    detail = f" {look.glyphs.dot} {one_line(event.detail)}" if event.detail else ""
+    return f"context reduced ({one_line(event.how)}): {size}{detail}"

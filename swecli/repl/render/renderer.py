@@ -1,0 +1,294 @@
+"""Draws a turn as it happens: every event has its lines, and while work goes on the last line says what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import assert_never
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.models.events import (
+    ContextMeasured,
+    ContextReduced,
+    Event,
+    Notice,
+    PlaybookUpdated,
+    ReasoningDelta,
+    ReflectionFailed,
+    StepRetried,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+    WindowApplied,
+)
+from swecli.models.tool import AskRequest, Decision
+from swecli.repl.render import lines, tools
+from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
+from swecli.repl.render.screen import Screen
+from swecli.repl.render.stream import MarkdownStream
+
+FRAME = 0.1
+"""Seconds between two drawings of the live region, at least."""
+SETTLING = 0.3
+"""Seconds the live region rests after the window's width has changed."""
+
+
+class Renderer:
+    """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints.
+
+    While a loop runs, a task of it keeps the spinner turning; without one, call `tick`. `clock` in seconds.
+    """
+
+    def __init__(self, screen: Screen, clock: Callable[[], float] = time.monotonic) -> None:
+        self.screen = screen
+        self._clock = clock
+        self._activity = Activity(clock)
+        self._stream: MarkdownStream | None = None
+        self._thought: Thought | None = None
+        self._last: ToolFinished | None = None
+        self._asked: set[str] = set()  # calls whose preview is on the screen
+        self._answered = ""  # the call whose approval is the last thing on the screen
+        self._said = False  # whether the turn has put out text
+        self._gap = False  # whether the next thing is set off by an empty line
+        self._aside = True  # whether what stands above is a passing remark, which another one may follow directly
+        self._working = self._paused = False
+        self._drawn_at = float("-inf")
+        self._columns = 0
+        self._ticker: asyncio.Task[None] | None = None
+
+    def begin(self, label: str = "Working") -> None:
+        """A turn begins; the user's line is already on the screen."""
+        self._activity = Activity(self._clock)
+        self._activity.begin(label)
+        self._asked.clear()
+        self._said, self._gap, self._aside = False, True, True
+        self._working, self._paused = True, False
+        self._keep_ticking()
+        self._draw(now=True)
+
+    def show(self, event: Event) -> None:
+        """Draw one event."""
+        with self.screen.together():
+            self._take(event)
+            self._draw(now=not self.screen.live_shown)
+
+    def tick(self) -> None:
+        """Draw the live region anew if it is time."""
+        self._draw()
+
+    def end(self) -> None:
+        """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
+        with self.screen.together():
+            self._settle()
+            for at in list(self._activity.running.values()):
+                if self._answered != at.call.id:
+                    self._put(tools.head(self.screen.look, at.summary, "failed"))
+                self.screen.line(f"  {self.screen.look.glyphs.elbow} interrupted", "warn")
+            self._rest()
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+
+    def pause(self) -> None:
+        """Somebody else takes the screen: the live region goes, text that was coming is finished."""
+        with self.screen.together():
+            self._settle()
+            self._paused = True
+            self.screen.draw_live(None, 0)
+
+    def resume(self) -> None:
+        """The screen is ours again."""
+        self._paused = False
+        self._draw(now=True)
+
+    def ask(self, request: AskRequest) -> None:
+        """Show all of what a call would do, before its approval."""
+        self._asked.add(request.call.id)
+        self._put(tools.question(self.screen.look, request))
+
+    def answer(self, request: AskRequest, decision: Decision) -> None:
+        """The line that stays of an approval."""
+        session, self._answered = decision.scope == "session", request.call.id
+        self.screen.print(tools.answered(self.screen.look, request, decision.allow, session, decision.reason))
+
+    def expand_last(self) -> bool:
+        """Print all of the last tool's output; False if there was none yet."""
+        if self._last is None:
+            return False
+        last = self._last
+        with self.screen.together():
+            self._put(tools.whole(self.screen.look, last.summary, last.call, last.result))
+            self._draw(now=True)
+        return True
+
+    # Events
+
+    def _take(self, event: Event) -> None:  # noqa: C901, PLR0912  one arm for each event
+        look = self.screen.look
+        match event:
+            case TextDelta():
+                self._text(event.text)
+            case ReasoningDelta():
+                self._reason(event.text)
+            case ToolStarted():
+                self._settle()
+                self._activity.start(event.call, event.summary)
+            case ToolProgress():
+                self._activity.progress(event.call_id, event.text)
+            case ToolFinished():
+                self._tool(event)
+            case StepStarted():
+                self._settle()
+                self._activity.begin("Thinking")
+            case TurnFinished():
+                self._finished(event)
+            case TurnFailed():
+                self._settle()
+                self._rest()
+                self._put(None)
+                self.screen.error(event.error, event.hint)
+            case StepRetried():
+                self._settle()
+                self._remark(lines.retried(event, look))
+            case WindowApplied():
+                self._remark(lines.windowed(event) if event.removed else "")
+            case ContextReduced():
+                self._remark(lines.reduced(event, look))
+            case PlaybookUpdated():
+                self._remark(lines.learned(event, look))
+            case ReflectionFailed():
+                self._remark(lines.not_learned(event, look), warn=True)
+            case Notice():
+                self._remark(event.text, warn=event.level == "warning")
+            case TurnStarted() | UsageReported() | ContextMeasured():
+                pass  # the prompt has drawn the one, the footer says the others
+            case _:
+                assert_never(event)
+
+    def _text(self, text: str) -> None:
+        if self._stream is None:
+            if not text.strip():
+                return
+            self._settle()
+            self._put(None)
+            self._activity.begin("Writing")
+            self._stream = MarkdownStream(self.screen)
+            self._said = True
+        self._stream.feed(text)
+
+    def _reason(self, text: str) -> None:
+        if self._thought is None:
+            self._settle()
+            self._thought = Thought(self._clock())
+        self._thought.add(text)
+
+    def _tool(self, event: ToolFinished) -> None:
+        self._settle()
+        self._activity.running.pop(event.call.id, None)
+        self._activity.begin("Working")
+        asked = event.call.id in self._asked
+        self._last = event
+        if asked and event.result.denied:
+            return  # the approval has left its line
+        look = self.screen.look
+        under = self._answered == event.call.id
+        if not under:
+            self._put(tools.head(look, event.summary, tools.state_of(event.result), event.call))
+        drawing = tools.outcome(look, event.summary, event.call, event.result, seen=asked, headless=under)
+        self._answered = ""
+        if drawing is not None:
+            self.screen.print(drawing)
+
+    def _finished(self, event: TurnFinished) -> None:
+        self._settle()
+        self._rest()
+        if event.text.strip() and not self._said:
+            self._put(None)
+            self.screen.markdown(event.text.strip())
+        self._put(lines.closing(event, self.screen.look))
+        self._aside = True  # what was learned comes right under it
+
+    # Drawing
+
+    def _put(self, drawing: RenderableType | None) -> None:
+        """Something that stands by itself: an empty line before it, if there is anything above."""
+        if self._gap:
+            self.screen.line()
+        self._gap, self._aside, self._answered = drawing is not None, False, ""
+        if drawing is not None:
+            self.screen.print(drawing)
+
+    def _remark(self, remark: str | RenderableType | None, warn: bool = False) -> None:
+        """A line in passing; several in a row stand together."""
+        if not remark:
+            return
+        if not self._aside and self._gap:
+            self.screen.line()
+        self._aside, self._answered = True, ""
+        if not isinstance(remark, str):
+            self.screen.print(remark)
+        else:
+            (self.screen.warn if warn else self.screen.note)(remark)
+
+    def _settle(self) -> None:
+        """What was streaming is finished: print the rest of it."""
+        if self._thought is not None:
+            self._put(self._thought.folded(self.screen.look, self.screen.width, self._clock()))
+            self._thought = None
+        if self._stream is not None:
+            self._stream.finish()
+            self._stream, self._gap = None, True
+            self._activity.begin("Working")
+
+    def _rest(self) -> None:
+        """No more work goes on."""
+        self._working = False
+        self._activity.running.clear()
+        self.screen.draw_live(None, 0)
+
+    def _draw(self, now: bool = False) -> None:
+        if not self._working or self._paused or self.screen.live == "none":
+            return
+        if self._columns != self.screen.width and self.screen.live_shown:
+            # The window is being resized: terminals take a moment to break the lines anew, and to tell us.
+            self._columns, self._drawn_at = self.screen.width, self._clock() + SETTLING
+            return
+        if not now and self._clock() - self._drawn_at < FRAME:
+            return
+        self._columns, self._drawn_at = self.screen.width, self._clock()
+        rows = max(1, self.screen.height - 3)
+        self.screen.draw_live(self._now(rows), rows)
+
+    def _now(self, rows: int) -> RenderableType:
+        """The live region: what is coming, and the spinner line under it."""
+        width = self.screen.width - 1
+        parts = self._activity.output()
+        if self._thought is not None:
+            parts.append(self._thought.lines(width - 2, THOUGHT_ROWS))
+        tail = self._stream.tail(rows - 1) if self._stream is not None else None
+        parts += [tail] if tail is not None else []
+        above = [Text("")] if self._gap else []
+        below = [Text("")] if parts or self._stream is not None else []
+        return Group(*above, *parts, *below, self._activity.spinner(self.screen.look, width))
+
+    def _keep_ticking(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no loop: whoever drives us calls tick
+            return
+        if self._ticker is None and self.screen.live != "none":
+            self._ticker = loop.create_task(self._tick_on())
+
+    async def _tick_on(self) -> None:
+        while True:
+            await asyncio.sleep(FRAME)
+            self.tick()

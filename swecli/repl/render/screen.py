@@ -1,0 +1,185 @@
+"""The one way onto the terminal: foreign text is cleaned, enters as plain `Text`, and is never read as markup."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from swecli.repl.render import diff as diffs
+from swecli.repl.render.layout import prefixed
+from swecli.repl.render.live import LiveKind, LiveRegion
+from swecli.repl.render.markdown import draw_markdown, grid
+from swecli.repl.render.sanitise import clean
+from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme, wants_color
+
+NARROWEST = 20
+# What tools and tables write beyond ASCII, each as one column, for places that cannot show it.
+_PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█", "---.-->/''\"\"-|#")
+
+
+class Screen:
+    """Prints into the normal buffer, above the live region if one is drawn.
+
+    `color` allows escape codes, `many_colors` 256 of them instead of 16; `width` fixes the columns, else the
+    terminal is asked each time; `file` defaults to whatever `sys.stdout` is when something is written; `live` says
+    what kind of live region the place can show; `size` replaces asking the terminal.
+    """
+
+    def __init__(
+        self,
+        color: bool,
+        width: int | None = None,
+        file: TextIO | None = None,
+        live: LiveKind = "none",
+        many_colors: bool = False,
+        size: Callable[[], os.terminal_size] | None = None,
+    ) -> None:
+        self._file, self._width = file, width
+        self._size = size or self._ask_size
+        self.look = Look(color, can_show_signs(getattr(self.file, "encoding", None) or "utf-8"))
+        self._paper = io.StringIO()
+        self._console = Console(
+            file=self._paper,
+            width=width or 80,
+            theme=theme(many_colors),
+            force_terminal=color,
+            color_system=None if not color else "256" if many_colors else "standard",
+            no_color=not color,
+            force_jupyter=False,
+            legacy_windows=False,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+        self._region = LiveRegion(live)
+        self._held: list[str] | None = None
+
+    @classmethod
+    def for_terminal(cls, environ: Mapping[str, str], color: bool = True, file: TextIO | None = None) -> Screen:
+        """The screen that fits the environment, the setting and what stdout is."""
+        out = file or sys.stdout
+        terminal = out.isatty()
+        colored = wants_color(environ, terminal, color)
+        moving = terminal and environ.get("TERM", "") not in ("", "dumb", "unknown")
+        live: LiveKind = "region" if moving and colored else "line" if moving else "none"
+        return cls(colored, file=file, live=live, many_colors=has_many_colors(environ))
+
+    @property
+    def file(self) -> TextIO:
+        """Where it all goes."""
+        return self._file or sys.stdout
+
+    @property
+    def live(self) -> LiveKind:
+        """What kind of live region there is."""
+        return self._region.kind
+
+    @property
+    def width(self) -> int:
+        """Columns, now."""
+        return self._width or max(NARROWEST, self._size().columns)
+
+    @property
+    def height(self) -> int:
+        """Rows, now."""
+        return self._size().lines
+
+    def _ask_size(self) -> os.terminal_size:
+        try:
+            size = os.get_terminal_size(self.file.fileno())
+        except (OSError, ValueError):  # not a terminal, or a file without a descriptor
+            size = shutil.get_terminal_size()
+        return size if size.columns > 0 and size.lines > 0 else os.terminal_size((80, 24))
+
+    # What callers say
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Foreign or own text, wrapped; `style` is one of the theme's names or a rich style."""
+        self.print(Text(clean(text), style=style))
+
+    def note(self, text: str) -> None:
+        """A quiet line."""
+        self.line(text, "quiet")
+
+    def warn(self, text: str) -> None:
+        """A line that asks for attention."""
+        self.print(prefixed(Text(clean(text), style="warn"), "! ", "warn"))
+
+    def error(self, message: str, hint: str = "") -> None:
+        """What went wrong, and what to do next."""
+        text = Text().append(clean(message).strip(), "error")
+        if hint:
+            text.append(f" {self.look.glyphs.dot} {clean(hint).strip()}", "hint")
+        self.print(prefixed(text, f"{self.look.glyphs.cross} ", "error"))
+
+    def markdown(self, text: str) -> None:
+        """A whole Markdown text."""
+        self.print(draw_markdown(text, self.look))
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        """Rows of plain text under headers."""
+        cells = [[Text(clean(str(cell))) for cell in row] for row in rows]
+        self.print(grid([Text(clean(header)) for header in headers], cells, self.look, clean(title)))
+
+    def diff(self, text: str) -> None:
+        """A unified diff."""
+        self.print(diffs.draw(diffs.parse(clean(text)), self.look))
+
+    def print(self, renderable: RenderableType) -> None:
+        """Anything; a bare string is foreign text."""
+        self._write(self._region.erase(self.width) + self.drawn(renderable))
+
+    # What the other drawing modules use
+
+    def drawn(self, renderable: RenderableType, width: int | None = None) -> str:
+        """The lines a renderable becomes, each with its newline."""
+        if isinstance(renderable, str):
+            renderable = Text(clean(renderable))
+        self._console.width = width or self.width
+        self._console.print(renderable)
+        text = self._paper.getvalue()
+        self._paper.seek(0)
+        self._paper.truncate()
+        return text if self.look.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
+
+    def draw_live(self, renderable: RenderableType | None, rows: int) -> None:
+        """Show the last `rows` lines of this as the live region; None removes it."""
+        lines: list[str] = []
+        if renderable is not None and self.live != "none":
+            lines = self.drawn(renderable, self.width - 1).split("\n")[:-1]
+        self._write(self._region.draw(lines[-max(1, rows) :], self.width))
+
+    @property
+    def live_shown(self) -> bool:
+        """Whether a live region is on the screen."""
+        return self._region.shown
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Everything printed inside goes out in one write, so that nothing flickers."""
+        if self._held is not None:
+            yield
+            return
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._write("".join(held))
+
+    def _write(self, text: str) -> None:
+        if self._held is not None:
+            self._held.append(text)
+        elif text:
+            encoding = getattr(self.file, "encoding", None) or "utf-8"
+            text = text if self.look.unicode else text.translate(_PLAIN)
+            self.file.write(text.encode(encoding, "replace").decode(encoding, "replace"))
+            self.file.flush()

@@ -1,0 +1,118 @@
+"""How things look: named styles, the signs with their plain fallbacks, and whether colour is wanted at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.theme import Theme
+
+# The sixteen colours of the terminal's own palette and no backgrounds: readable on dark and on light.
+STYLES: Mapping[str, str] = {
+    "quiet": "dim",
+    "warn": "yellow",
+    "error": "red",
+    "hint": "dim",
+    "ok": "green",
+    "failed": "red",
+    "denied": "magenta",
+    "running": "yellow",
+    "asking": "yellow",
+    "head": "bold",
+    "output": "dim",
+    "reasoning": "dim italic",
+    "learned": "dim",
+    "added": "green",
+    "removed": "red",
+    "number": "dim",
+    "revealed": "bold red reverse",
+    "spinner": "cyan",
+    "md.h1": "bold underline",
+    "md.h2": "bold",
+    "md.h3": "bold italic",
+    "md.strong": "bold",
+    "md.em": "italic",
+    "md.s": "strike",
+    "md.code": "cyan",
+    "md.link": "underline",
+    "md.url": "dim",
+    "md.bullet": "cyan",
+    "md.quote": "dim",
+    "md.rule": "dim",
+    "md.table": "dim",
+    "code.comment": "dim italic",
+    "code.keyword": "magenta",
+    "code.string": "green",
+    "code.number": "cyan",
+    "code.name": "bold",
+    "code.builtin": "cyan",
+    "code.added": "green",
+    "code.removed": "red",
+    "code.heading": "bold",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The signs that are drawn. Each may be more than one cell wide; whoever draws measures."""
+
+    bullet: str = "●"
+    elbow: str = "└"
+    more: str = "…"
+    check: str = "✓"
+    cross: str = "✗"
+    pencil: str = "✎"
+    thought: str = "✻"
+    dot: str = "·"
+    item: str = "•"
+    quote: str = "▌"
+    rule: str = "─"
+    gap: str = "┆"
+    arrow: str = "→"
+    frames: tuple[str, ...] = ("◐", "◓", "◑", "◒")
+
+
+_ASCII = Glyphs("*", "|", "...", "+", "x", "*", "~", "-", "-", "|", "-", ":", "->", ("|", "/", "-", "\\"))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a drawing has to know of the place it is drawn on."""
+
+    color: bool = True
+    unicode: bool = True
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The signs this place can show."""
+        return Glyphs() if self.unicode else _ASCII
+
+
+def theme(many_colors: bool = False) -> Theme:
+    """The styles by name, for rich. With 256 colours "dim" is a middle grey, which every terminal shows alike."""
+    grey = {name: style.replace("dim", "color(244)") for name, style in STYLES.items()}
+    return Theme(grey if many_colors else dict(STYLES))
+
+
+def wants_color(environ: Mapping[str, str], terminal: bool, setting: bool = True) -> bool:
+    """Whether escape codes may be written: NO_COLOR and the setting say no, FORCE_COLOR says yes, else the terminal."""
+    if "NO_COLOR" in environ or not setting:
+        return False
+    if environ.get("FORCE_COLOR", "0") not in ("0", "false"):
+        return True
+    return terminal and environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+
+def has_many_colors(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal says that it knows 256 colours."""
+    return "256" in environ.get("TERM", "") or environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
+
+
+def can_show_signs(encoding: str | None) -> bool:
+    """Whether every sign of ours can be written in this encoding."""
+    glyphs = Glyphs()
+    try:
+        "".join("".join(getattr(glyphs, name)) for name in glyphs.__slots__).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,182 @@
+"""Drawing tool calls: one head line each, and under it a result that is folded to a few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.models.message import ToolCall
+from swecli.models.tool import AskRequest, ToolResult
+from swecli.repl.render import diff as diffs
+from swecli.repl.render.layout import indented, prefixed
+from swecli.repl.render.lines import duration
+from swecli.repl.render.sanitise import REVEALED, clean, one_line, reveal
+from swecli.repl.render.theme import Look
+
+OUTPUT_LINES = 6
+DIFF_LINES = 24
+LINE_LIMIT = 300
+"""Characters of one line in a folded result; unfolded it is `FULL_LIMIT`."""
+FULL_LIMIT = 20_000
+LIST_TOOLS = {"todo": 20}
+"""Tools whose result is short by nature and worth seeing whole: how many lines."""
+HINT = "Ctrl+O shows all"
+_SLOW_MS = 1_000
+
+State = Literal["running", "asking", "ok", "failed", "denied"]
+
+
+def state_of(result: ToolResult) -> State:
+    """How a result is coloured."""
+    if result.denied:
+        return "denied"
+    return "ok" if result.ok else "failed"
+
+
+def head(look: Look, summary: str, state: State, call: ToolCall | None = None) -> RenderableType:
+    """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
+    verb, space, rest = one_line(summary).partition(" ")
+    text = Text.assemble((verb, "head"), space, rest)
+    if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
+        text.append(f" {look.glyphs.dot} {duration(call.duration_ms or 0)}", "quiet")
+    return prefixed(text, f"{look.glyphs.bullet} ", state)
+
+
+def outcome(
+    look: Look, summary: str, call: ToolCall, result: ToolResult, *, seen: bool = False, headless: bool = False
+) -> RenderableType | None:
+    """What became of a call, folded; None if there is nothing to say. `seen` leaves out a diff that was just
+    approved; `headless` says how long it took, and that it is done, where no head line does."""
+    title = _title(look, summary, call, result)
+    slow = duration(call.duration_ms or 0) if headless and (call.duration_ms or 0) >= _SLOW_MS else ""
+    title = f" {look.glyphs.dot} ".join(part for part in (title, slow) if part)
+    lines: list[RenderableType] = [Text(title, style=_title_style(result))] if title else []
+    if not result.denied:
+        lines += (
+            _diff(look, result, seen, DIFF_LINES) if result.for_user.kind == "diff" else _folded(look, call, result)
+        )
+    if not lines and headless:
+        lines.append(Text("done", style="quiet"))
+    return _hung(look, lines)
+
+
+def whole(look: Look, summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
+    """A call with all of its output: a change as its diff, anything else as the model was told it."""
+    if result.for_user.kind == "diff":
+        lines = _diff(look, result, False, 0)
+    else:
+        lines = [_output(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
+    parts = [head(look, summary, state_of(result), call), _hung(look, lines)]
+    return Group(*(part for part in parts if part is not None))
+
+
+def tail(text: str, count: int) -> list[RenderableType]:
+    """The last lines of output that is still coming."""
+    return [_output(line, LINE_LIMIT) for line in clean(text).rstrip("\n").split("\n")[-count:] if line.strip()]
+
+
+def question(look: Look, request: AskRequest) -> RenderableType:
+    """A call that waits for a yes: all of what it would do, with nothing hidden in it."""
+    parts: list[RenderableType] = [head(look, reveal(request.summary), "asking")]
+    preview = request.preview
+    body = reveal(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
+    told = request.summary.partition(" ")[2]
+    if preview.kind == "diff":
+        parts.append(indented(diffs.draw(diffs.parse(body), look, 0), 2))
+    elif body.strip() != told:
+        parts.append(indented(_revealed(body.rstrip("\n")), 4))
+    notes = [note for note in (preview.title, request.why) if note and note not in told]
+    return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
+
+
+def answered(look: Look, request: AskRequest, allowed: bool, session: bool, reason: str) -> RenderableType:
+    """The one line that stays of a question."""
+    what = one_line(request.summary)
+    if not allowed:
+        text = Text(f"refused: {what}", style="denied")
+        text.append(f" {look.glyphs.dot} {clean(reason)}" if reason else "", "quiet")
+        return prefixed(text, f"{look.glyphs.cross} ", "denied")
+    text = Text(f"allowed: {what}", style="quiet")
+    if session:
+        text.append(f" {look.glyphs.dot} for this session: {one_line(request.session_label)}")
+    return prefixed(text, f"{look.glyphs.check} ", "ok")
+
+
+def _title(look: Look, summary: str, call: ToolCall, result: ToolResult) -> str:
+    """The first line under the head, without what the head has said already."""
+    if result.denied:
+        return f"refused: {one_line(call.reason or result.for_model)}"
+    told = one_line(summary)
+    title = one_line(result.for_user.title)
+    title = title.removeprefix(f"{told.partition(' ')[2]}: ")
+    parts = [title] if title and title not in told and not (title == "exit code 0" and _body(result)) else []
+    if result.cancelled:
+        parts.append("interrupted")
+    elif result.exit_code and "exit" not in title:
+        parts.append(f"exit code {result.exit_code}")
+    if not parts and result.for_user.kind != "diff" and not _body(result):
+        parts.append("no output" if result.ok else "failed")
+    return f" {look.glyphs.dot} ".join(parts)
+
+
+def _title_style(result: ToolResult) -> str:
+    if result.denied:
+        return "denied"
+    if result.cancelled:
+        return "warn"
+    return "quiet" if result.ok else "failed"
+
+
+def _body(result: ToolResult) -> list[str]:
+    shown = result.for_user
+    text = clean(shown.body or ("" if shown.title else result.for_model))
+    return text.strip("\n").split("\n") if text.strip() else []
+
+
+def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableType]:
+    """A program's last lines, since that is where it says how it ended; of anything else the first ones."""
+    lines = _body(result)
+    room = LIST_TOOLS.get(call.name, OUTPUT_LINES)
+    style = "output" if result.ok or result.for_user.title else "failed"
+    if len(lines) <= room:
+        return [_output(line, LINE_LIMIT, style) for line in lines]
+    hidden = len(lines) - room + 1
+    if result.exit_code is not None:
+        shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
+        return [Text(f"{look.glyphs.more} {hidden:,} lines before ({HINT})", style="quiet"), *shown]
+    shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]
+    return [*shown, _more(look, hidden)]
+
+
+def _diff(look: Look, result: ToolResult, seen: bool, room: int) -> list[RenderableType]:
+    if seen:
+        return []
+    lines = diffs.parse(clean(result.for_user.body))
+    if not room or len(lines) <= room:
+        return [diffs.draw(lines, look)]
+    return [diffs.draw(lines[: room - 1], look), _more(look, len(lines) - room + 1)]
+
+
+def _more(look: Look, hidden: int) -> Text:
+    return Text(f"{look.glyphs.more} {hidden:,} more lines ({HINT})", style="quiet")
+
+
+def _output(line: str, limit: int, style: str = "output") -> Text:
+    text = Text(line[:limit], style=style, tab_size=8)
+    if len(line) > limit:
+        text.append(f" ({len(line) - limit:,} more characters)", "quiet")
+    return text
+
+
+def _revealed(text: str, style: str = "") -> Text:
+    drawn = Text(text, style=style, tab_size=8)
+    drawn.highlight_regex(REVEALED, "revealed")
+    return drawn
+
+
+def _hung(look: Look, lines: Sequence[RenderableType]) -> RenderableType | None:
+    return prefixed(Group(*lines), f"  {look.glyphs.elbow} ", "quiet") if lines else None

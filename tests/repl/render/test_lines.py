@@ -1,0 +1,65 @@
+"""The single lines between the answers."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import RenderableType
+
+from swecli.models.events import ContextReduced, PlaybookUpdated, ReflectionFailed, StepRetried, TurnFinished
+from swecli.models.model_io import Usage
+from swecli.repl.render import lines
+from swecli.repl.render.screen import Screen
+from swecli.repl.render.theme import Look
+
+LOOK = Look(color=False)
+
+
+def text(drawing: RenderableType | None) -> str:
+    assert drawing is not None
+    out = io.StringIO()
+    Screen(False, width=100, file=out).print(drawing)
+    return out.getvalue().rstrip("\n")
+
+
+def finished(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
+    used = Usage(1_000, 204, 0, 70, 10) if usage is None else usage
+    return text(lines.closing(TurnFinished(reason, "", used, cost, 1, 2_340), LOOK))  # type: ignore[arg-type]
+
+
+def test_a_turn_closes_with_time_tokens_and_cost() -> None:
+    assert finished() == "2.3 s · 1,204 in / 80 out · $0.0021"
+    assert finished(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
+    assert finished(cost=0.0, usage=Usage()) == "2.3 s · no cost"
+    assert finished("max_turns").startswith("stopped: ")
+    assert finished("cancelled").startswith("interrupted · ")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [(0, "0.0 s"), (9_940, "9.9 s"), (12_400, "12 s"), (59_700, "1 min 00 s"), (185_000, "3 min 05 s")],
+)
+def test_times_read_well(milliseconds: int, shown: str) -> None:
+    assert lines.duration(milliseconds) == shown
+
+
+def test_what_was_learned_says_what_it_cost() -> None:
+    one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
+    assert text(lines.learned(one, LOOK)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
+    many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
+    shown = text(lines.learned(many, LOOK)).split("\n")
+    assert shown[0] == "✎ playbook: P-0 helpful"
+    assert shown[-1].strip() == "… 5 more · $0.02"
+    assert lines.learned(PlaybookUpdated(7, "d", ()), LOOK) is None
+
+
+def test_failures_and_retries_say_what_comes_next() -> None:
+    assert lines.not_learned(ReflectionFailed(8, "no answer", True), LOOK) == (
+        "reflection on T8 failed: no answer · it will be tried again"
+    )
+    assert "not tried again" in lines.not_learned(ReflectionFailed(8, "no answer", False), LOOK)
+    assert lines.retried(StepRetried(2, 1.6, "429"), LOOK) == "429 · trying again in 2 s (attempt 2)"
+    assert lines.reduced(ContextReduced("cut", 1_200, 900, "by hand"), LOOK) == (
+        "context reduced (cut): 1,200 → 900 tokens · by hand"
+    )

@@ -1,0 +1,72 @@
+"""Markdown as it is drawn: everything is shown, nothing overflows, nothing foreign gets through."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from swecli.repl.render.screen import Screen
+
+PIECES = [
+    "# head\n", "text ", "**bold", "**", "`code`", "- item\n", "  - nested\n", "1. one\n", "> quote\n", "\n", "```py\n",
+    "x = '''\n", "```\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "[link](http://x)", "</kbd>", "<b>", "![i](u)", "---\n",
+    "日本語",
+    "🎉", "[/red]", "\x1b[31m", "\u202e", "&#x202e;", "\\", "    indented\n", "https://example.org/" + "a" * 90,
+    "[bold]", "~~~\n", "\t", "\r",
+]  # fmt: skip
+documents = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+def drawn(text: str, width: int = 60, color: bool = False) -> str:
+    out = io.StringIO()
+    Screen(color, width=width, file=out).markdown(text)
+    return out.getvalue()
+
+
+@given(documents | st.text(max_size=200))
+@example("</kbd></kbd>")
+@example("- " * 200 + "x")
+@example("> " * 80 + "x")
+@settings(max_examples=150)
+def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text: str) -> None:
+    out = drawn(text, 40)
+    assert all(cell_len(line) <= 40 for line in out.split("\n"))
+    assert not set(out) & set("\x1b\x07\x9b\u202e\r")
+
+
+@given(documents)
+@settings(max_examples=50)
+def test_in_colour_the_only_escapes_are_styles(text: str) -> None:
+    out = drawn(text, 50, color=True)
+    assert out.count("\x1b") == out.count("\x1b[")
+    assert "\u202e" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[words](https://example.org)", "words (https://example.org)"),
+        ("<https://example.org>", "https://example.org"),
+        ("a <div class='x'> b", "a <div class='x'> b"),
+        ("[red]not markup[/red]", "[red]not markup[/red]"),
+        ("[a]: http://x", "[a]: http://x"),
+        ("![alt](pic.png)", "alt (pic.png)"),
+        ("one\ntwo", "one\ntwo"),
+        ("3. three\n4. four", "3. three\n4. four"),
+        ("# Head", "# Head"),
+        ("`code`", "`code`"),
+    ],
+)
+def test_nothing_that_was_written_is_left_out(text: str, shown: str) -> None:
+    assert drawn(text).strip() == shown
+
+
+def test_a_table_too_wide_for_its_columns_becomes_records() -> None:
+    columns = [f"c{n}" for n in range(8)]
+    text = f"|{'|'.join(columns)}|\n|{'|'.join(['---'] * 8)}|\n|{'|'.join('value' for _ in columns)}|\n"
+    assert "c0: value" in drawn(text, 40)
+    assert "c0: value" not in drawn(text, 120)

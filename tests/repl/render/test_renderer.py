@@ -1,0 +1,285 @@
+"""A turn as it is drawn: what stays, what is only there while work goes on, and how often it is drawn."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pyte
+import pytest
+
+from swecli.models.events import (
+    Event,
+    Notice,
+    PlaybookUpdated,
+    ReasoningDelta,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+)
+from swecli.models.model_io import Usage
+from swecli.models.tool import Decision, Display, ToolResult
+from swecli.repl.render.renderer import SETTLING, Renderer
+from swecli.repl.render.screen import Screen
+from tests.screen import canned
+from tests.screen.emulated import Emulated
+
+WORDS = ["One", "sentence", "that", "is", "long", "enough", "to", "be", "wrapped", "on", "this", "screen,", "twice."]
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Stage:
+    """A renderer on an emulated terminal, with a clock of its own."""
+
+    def __init__(self, columns: int = 60, rows: int = 24) -> None:
+        self.clock = Clock()
+        self.terminal = Emulated(columns, rows)
+        self.screen = Screen(True, file=self.terminal, live="region", size=self.terminal.size)
+        self.renderer = Renderer(self.screen, self.clock)
+
+    def show(self, *events: Event) -> list[str]:
+        for event in events:
+            self.renderer.show(event)
+        return self.seen()
+
+    def seen(self) -> list[str]:
+        return [line for line in self.terminal.lines() if line]
+
+
+FINISHED = TurnFinished("done", "", Usage(), 0.0, 1, 100)
+
+
+def test_while_work_goes_on_the_last_line_says_what_runs_and_how_long() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    assert stage.seen()[-1].endswith("Working · 0 s · Esc to interrupt")
+    stage.show(ToolStarted(canned.RUN, "Run pytest -q"))
+    stage.clock.now += 12.3
+    stage.renderer.tick()
+    assert stage.seen()[-1].endswith("Running pytest -q · 12 s · Esc to interrupt")
+    stage.show(ToolStarted(canned.READ, "Read a.py"))
+    stage.clock.now += 1
+    stage.renderer.tick()
+    assert "Running 2 tools" in stage.seen()[-1]
+    stage.renderer.end()
+    assert not any("Esc to interrupt" in line for line in stage.seen())
+
+
+def test_output_that_is_coming_is_shown_and_goes_when_the_call_is_done() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    stage.show(ToolStarted(canned.RUN, "Run pytest -q"), ToolProgress(canned.RUN.id, "tick 1\ntick 2\n"))
+    stage.clock.now += 1
+    stage.renderer.tick()
+    assert "    tick 2" in stage.seen()
+    result = ToolResult(True, "passed", Display(body="passed"), exit_code=0)
+    seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", result))
+    assert "    tick 2" not in seen
+    assert "● Run pytest -q · 3.2 s" in seen
+
+
+def test_text_shows_before_its_block_is_finished_and_is_printed_once() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    for word in WORDS:
+        stage.clock.now += 0.2
+        stage.show(TextDelta(word + " "))
+    assert stage.seen()[0].startswith("One sentence")
+    seen = stage.show(TextDelta("\n\nNext."), FINISHED)
+    assert sum("One sentence" in line for line in seen) == 1
+    assert seen[2:] == ["Next.", "0.1 s · no cost"]
+
+
+def test_the_live_region_is_drawn_ten_times_a_second_at_most() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    before = stage.terminal.writes
+    for _ in range(1_000):
+        stage.clock.now += 0.001
+        stage.show(TextDelta("word "))
+    assert stage.terminal.writes - before <= 13
+
+
+def test_each_finished_block_is_printed_once_however_long_the_answer() -> None:
+    stage = Stage(rows=40)
+    stage.renderer.begin()
+    for number in range(30):
+        stage.show(TextDelta(f"block{number}\n\n"))
+    raw = "".join(stage.terminal.raw)
+    assert all(raw.count(f"block{number}\r") + raw.count(f"block{number}\n") == 1 for number in range(30))
+
+
+def test_reasoning_folds_to_its_last_lines() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    for number in range(50):
+        stage.clock.now += 0.1
+        stage.show(ReasoningDelta(f"thought {number}\n"))
+    seen = stage.show(TextDelta("Answer."), FINISHED)
+    assert seen[0].endswith("540 characters")
+    assert [line.strip() for line in seen[1:4]] == ["thought 47", "thought 48", "thought 49"]
+    assert "Answer." in seen
+
+
+def test_an_answer_that_was_not_streamed_is_shown_at_the_end() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    assert stage.show(TurnFinished("done", "All of it.", Usage(), 0.0, 1, 100))[0] == "All of it."
+
+
+def test_a_failed_turn_keeps_what_was_said_and_says_what_to_do() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    seen = stage.show(TextDelta("Half an ans"), TurnFailed("no connection", "try again", 75))
+    assert seen == ["Half an ans", "✗ no connection · try again"]
+
+
+def test_ending_in_the_middle_keeps_what_came_and_says_what_was_interrupted() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    stage.show(TextDelta("Half"), ToolStarted(canned.RUN, "Run pytest -q"))
+    stage.renderer.end()
+    stage.renderer.end()
+    assert stage.seen() == ["Half", "● Run pytest -q", "  └ interrupted"]
+    assert not stage.terminal.screen.cursor.hidden
+
+
+def test_a_pause_leaves_the_screen_to_others_until_it_is_over() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    stage.show(TextDelta("So far."))
+    stage.renderer.pause()
+    stage.clock.now += 5
+    stage.renderer.tick()
+    assert stage.seen() == ["So far."]
+    stage.renderer.resume()
+    assert "Working" in stage.seen()[-1]
+
+
+def test_a_call_that_was_approved_is_not_explained_twice() -> None:
+    stage = Stage(80, 40)
+    stage.renderer.begin()
+    stage.renderer.pause()
+    stage.renderer.ask(canned.ASK_EDIT)
+    stage.renderer.answer(canned.ASK_EDIT, Decision(True))
+    stage.renderer.resume()
+    result = ToolResult(True, "ok", canned.ASK_EDIT.preview)
+    seen = stage.show(ToolFinished(canned.EDIT, canned.ASK_EDIT.summary, result), FINISHED)
+    assert sum("choose_model" in line for line in seen) == 1
+    place = seen.index("✓ allowed: Edit swecli/app.py (+2 −2)")
+    assert seen[place + 1] == "  └ done"
+
+
+def test_output_of_an_approved_call_hangs_under_its_approval_unless_something_came_between() -> None:
+    for between in ((), (Notice("by the way"),)):
+        stage = Stage(80, 40)
+        stage.renderer.begin()
+        stage.renderer.ask(canned.ASK_RUN)
+        stage.renderer.answer(canned.ASK_RUN, Decision(True))
+        result = ToolResult(True, "passed", Display(body="passed"), exit_code=0)
+        seen = stage.show(*between, ToolFinished(canned.RUN, "Run pytest -q", result), FINISHED)
+        assert ("● Run pytest -q · 3.2 s" in seen) is bool(between)
+        assert "passed" in "\n".join(seen)
+
+
+def test_a_refused_question_leaves_only_its_line() -> None:
+    stage = Stage(80, 40)
+    stage.renderer.begin()
+    stage.renderer.ask(canned.ASK_RUN)
+    stage.renderer.answer(canned.ASK_RUN, Decision(False, reason="no"))
+    seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", ToolResult(False, "refused", denied=True)), FINISHED)
+    assert sum("refused" in line for line in seen) == 1
+
+
+def test_the_last_output_can_be_shown_whole() -> None:
+    stage = Stage(80, 60)
+    assert not stage.renderer.expand_last()
+    result = ToolResult(True, canned.OUTPUT, Display("", canned.OUTPUT))
+    assert not any("test_part_30" in line for line in stage.show(ToolFinished(canned.RUN, "Run pytest -q", result)))
+    assert stage.renderer.expand_last()
+    assert any("test_part_30" in line for line in stage.seen())
+
+
+def test_what_is_learned_after_the_turn_stands_under_its_closing_line() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    stage.show(TextDelta("Done."), FINISHED)
+    stage.renderer.end()
+    stage.show(PlaybookUpdated(1, "d", ("+ be brief  (P-1)",), added=("P-1",)))
+    assert stage.terminal.lines()[:5] == [
+        "",
+        "Done.",
+        "",
+        "0.1 s · no cost",
+        "✎ learned: + be brief  (P-1) · no cost",
+    ]
+
+
+def test_a_long_unfinished_text_never_fills_the_screen() -> None:
+    stage = Stage(40, 12)
+    stage.renderer.begin()
+    for _ in range(200):
+        stage.clock.now += 0.2
+        stage.show(TextDelta("words without end "))
+    assert "Esc" in stage.seen()[-1] or "Writing" in stage.seen()[-1]
+    stage.renderer.end()
+    assert "".join(stage.terminal.everything()).count("words") == 200
+
+
+def test_after_a_change_of_width_the_region_rests_a_moment_and_fits_again() -> None:
+    stage = Stage(60, 24)
+    stage.renderer.begin()
+    stage.show(TextDelta("Some words that are still being written, and then some more of them"))
+    stage.clock.now += 1
+    stage.renderer.tick()
+    stage.terminal.resize(40, 24)
+    stage.clock.now += 1
+    writes = stage.terminal.writes
+    stage.renderer.tick()
+    assert stage.terminal.writes == writes
+    stage.clock.now += SETTLING + 0.2
+    stage.renderer.tick()
+    assert all(len(line) < 40 for line in stage.terminal.lines())
+
+
+async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
+    terminal = Emulated(60, 10)
+    renderer = Renderer(Screen(True, file=terminal, live="region", size=terminal.size))
+    renderer.begin()
+    before = terminal.writes
+    while terminal.writes < before + 2:
+        await asyncio.sleep(0.02)
+    renderer.end()
+    await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("live", ["line", "none"])
+def test_plain_places_get_no_escape_codes_at_all(live: str) -> None:
+    terminal = Emulated(60, 200)
+    renderer = Renderer(Screen(False, file=terminal, live=live, size=terminal.size), Clock())  # type: ignore[arg-type]
+    renderer.begin()
+    for event in canned.events():
+        renderer.show(event)
+    renderer.end()
+    assert "\x1b" not in "".join(terminal.raw)
+    assert "Esc to interrupt" not in "\n".join(terminal.lines())
+
+
+def test_a_step_waits_under_its_own_name() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    assert "Thinking" in stage.show(StepStarted(1))[-1] or "Working" in stage.seen()[-1]
+    assert isinstance(stage.terminal.screen, pyte.Screen)

@@ -1,0 +1,74 @@
+"""The filter before the screen: nothing that is no letter gets through, and nothing else is lost."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.repl.render.sanitise import clean, one_line, reveal
+from tests.screen.hostile import HOSTILE
+
+text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(st.sampled_from(HOSTILE)).map("".join)
+
+
+def drawable(letter: str) -> bool:
+    visible_format = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd"
+    shaping = "\u200c\u200d"
+    return (
+        letter in "\t\n"
+        or letter in visible_format
+        or letter in shaping
+        or unicodedata.category(letter) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    )
+
+
+@given(text)
+def test_nothing_that_steers_or_hides_is_left(foreign: str) -> None:
+    assert [letter for letter in clean(foreign) if not drawable(letter)] == []
+
+
+@given(text)
+def test_cleaning_twice_changes_nothing(foreign: str) -> None:
+    assert clean(clean(foreign)) == clean(foreign)
+
+
+@given(text)
+def test_on_one_line_there_is_one_line(foreign: str) -> None:
+    assert len(clean(foreign, keep_newlines=False).splitlines()) <= 1
+    assert "\n" not in one_line(foreign)
+
+
+@given(st.text(st.sampled_from("abc äé日本語 🎉 [/]{}\n\t"), max_size=80))
+def test_ordinary_text_stays_as_it_is(ordinary: str) -> None:
+    assert clean(ordinary) == ordinary
+    assert reveal(ordinary) == ordinary
+
+
+@given(text)
+def test_what_is_revealed_holds_nothing_hidden_and_keeps_the_rest(foreign: str) -> None:
+    shown = reveal(foreign)
+    assert [letter for letter in shown if not drawable(letter) or letter in "\u200c\u200d"] == []
+    for letter in foreign.replace("\r\n", "\n"):
+        assert letter in shown or f"<U+{ord(letter):04X}>" in shown
+
+
+@pytest.mark.parametrize(
+    ("foreign", "left"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("unclosed \x1b]0;and the rest\nstays", "unclosed ]0;and the rest\nstays"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("pass\u200dword", "password"),
+    ],
+)
+def test_sequences_go_whole_and_joiners_stay_only_where_they_shape(foreign: str, left: str) -> None:
+    assert clean(foreign) == left
+
+
+def test_a_line_that_is_too_long_is_cut_visibly() -> None:
+    assert one_line("x" * 10_000, 10) == "xxxxxxxxx…"

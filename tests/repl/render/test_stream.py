@@ -1,0 +1,126 @@
+"""Markdown that is still arriving: printed once, in order, with work that grows no faster than the text."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.repl.render.screen import Screen
+from swecli.repl.render.stream import CODE_LINES, MarkdownStream
+from tests.screen.canned import ANSWER
+
+
+def streamed(text: str, size: int = 7, width: int = 60, color: bool = False) -> tuple[str, MarkdownStream]:
+    out = io.StringIO()
+    stream = MarkdownStream(Screen(color, width=width, file=out))
+    for at in range(0, len(text), size):
+        stream.feed(text[at : at + size])
+    stream.finish()
+    return out.getvalue(), stream
+
+
+def whole(text: str, width: int = 60) -> str:
+    out = io.StringIO()
+    Screen(False, width=width, file=out).markdown(text)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("size", [1, 3, 17, 10_000])
+def test_a_streamed_text_looks_as_if_it_had_come_at_once(size: int) -> None:
+    assert streamed(ANSWER, size)[0] == whole(ANSWER)
+
+
+LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x", "---", "| a | b |", "```", "`c`"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=25), st.integers(1, 9))
+@settings(max_examples=150)
+def test_however_it_is_cut_the_same_is_printed(lines: list[str], size: int) -> None:
+    text = "\n".join(lines)
+    assert streamed(text, size)[0] == streamed(text, 1)[0]
+
+
+@given(st.text(st.sampled_from("ab `*-#>|1.\n\t\r[]~"), max_size=120), st.integers(1, 9))
+@settings(max_examples=150)
+def test_no_text_breaks_it(text: str, size: int) -> None:
+    streamed(text, size)
+
+
+UNITS = {
+    "paragraphs": "word and another word, on and on. " * 12 + "\n\n",
+    "list": "- an item with some words in it\n",
+    "numbers": "1. an item with some words in it\n",
+    "code": "```python\n" + "x = f(1, 'a')  # note\n" * 400 + "```\n\n",
+    "one line": "word ",
+    "one table": "| a | b |\n",
+    "quote": "> a quoted line\n",
+    "nested": "- a\n  - b\n\n    words\n\n",
+    "mixed": ANSWER,
+}
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+def test_what_the_parser_is_given_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    small = (unit * (10_000 // len(unit) + 1))[:10_000]
+    large = (unit * (50_000 // len(unit) + 1))[:50_000]
+    assert streamed(large, 50)[1].parsed <= 6 * max(streamed(small, 50)[1].parsed, 10_000)
+
+
+def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
+    out = io.StringIO()
+    stream = MarkdownStream(Screen(False, width=60, file=out))
+    stream.feed("First.\n\nSecond.\n\nThi")
+    assert out.getvalue() == "First.\n\nSecond.\n"
+    stream.feed("rd.")
+    stream.finish()
+    assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
+
+
+def test_long_code_goes_out_every_few_lines() -> None:
+    out = io.StringIO()
+    stream = MarkdownStream(Screen(False, width=60, file=out))
+    stream.feed("```python\n")
+    for number in range(CODE_LINES * 2 + 3):
+        stream.feed(f"line_{number}\n")
+    assert out.getvalue().count("line_") == CODE_LINES * 2
+    assert stream.tail(20) is not None
+    stream.finish()
+    assert out.getvalue().count("line_") == CODE_LINES * 2 + 3
+
+
+def test_a_string_that_began_in_an_earlier_piece_of_code_keeps_its_colour() -> None:
+    text = '```python\nx = """\n' + "".join(f"words {n}\n" for n in range(20)) + '"""\ny = 1\n```\n'
+    lines = streamed(text, 9, color=True)[0].split("\n")
+    strings = [line for line in lines if "words" in line]
+    assert len(strings) == 20
+    assert all("\x1b[32m" in line for line in strings)
+    assert "\x1b[32m" not in next(line for line in lines if "y" in line)
+
+
+def test_a_long_list_goes_on_counting_in_its_own_numbers() -> None:
+    text = "".join("1. item\n" for _ in range(30))
+    out = streamed(text)[0]
+    assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(range(1, 31))
+
+
+def test_a_table_comes_when_it_is_complete() -> None:
+    out = io.StringIO()
+    stream = MarkdownStream(Screen(False, width=60, file=out))
+    stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n")
+    assert out.getvalue() == ""
+    stream.feed("\nafter")
+    assert "3" in out.getvalue()
+    assert "after" not in out.getvalue()
+
+
+def test_the_tail_of_a_text_without_end_stays_small() -> None:
+    out = io.StringIO()
+    screen = Screen(False, width=60, file=out)
+    stream = MarkdownStream(screen)
+    stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000)
+    tail = stream.tail(10)
+    assert tail is not None
+    assert len(screen.drawn(tail).splitlines()) <= 12

@@ -1,0 +1,148 @@
+"""Tool calls as they are drawn."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import RenderableType
+
+from swecli.models.message import ToolCall
+from swecli.models.tool import AskRequest, Display, ToolResult
+from swecli.repl.render import tools
+from swecli.repl.render.screen import Screen
+from swecli.repl.render.theme import Look
+from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
+
+LOOK = Look(color=False)
+CALL = ToolCall("c1", "run_command", {"command": "ls"})
+
+
+def text(drawing: RenderableType | None, width: int = 80) -> str:
+    assert drawing is not None
+    out = io.StringIO()
+    Screen(False, width=width, file=out).print(drawing)
+    return out.getvalue()
+
+
+def outcome(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
+    return text(tools.outcome(LOOK, summary, call, result))
+
+
+def numbered(count: int) -> str:
+    return "\n".join(f"line {n}" for n in range(count))
+
+
+def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
+    assert text(tools.head(LOOK, "Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
+    assert text(tools.head(LOOK, "Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (ToolResult(True, ""), "ok"),
+        (ToolResult(False, ""), "failed"),
+        (ToolResult(False, "", denied=True), "denied"),
+    ],
+)
+def test_the_state_tells_the_colour(result: ToolResult, state: str) -> None:
+    assert tools.state_of(result) == state
+
+
+def test_short_output_is_shown_whole() -> None:
+    assert outcome(ToolResult(True, "a\nb", Display(body="a\nb"))) == "  └ a\n    b\n"
+
+
+def test_long_text_shows_its_beginning_and_how_much_there_is() -> None:
+    shown = outcome(ToolResult(True, "", Display(body=numbered(40))))
+    assert shown.startswith("  └ line 0\n")
+    assert shown.endswith("    … 35 more lines (Ctrl+O shows all)\n")
+
+
+def test_a_programs_output_shows_its_end() -> None:
+    shown = outcome(ToolResult(True, "", Display(body=numbered(40)), exit_code=0))
+    assert shown.startswith("  └ … 35 lines before (Ctrl+O shows all)\n")
+    assert shown.endswith("    line 39\n")
+
+
+def test_what_the_head_has_said_is_not_said_again() -> None:
+    assert outcome(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
+    assert outcome(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
+    assert outcome(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
+
+
+def test_nothing_said_is_said() -> None:
+    assert outcome(ToolResult(True, "")) == "  └ no output\n"
+    assert outcome(ToolResult(False, "", exit_code=3)) == "  └ exit code 3\n"
+
+
+def test_a_refusal_gives_its_reason() -> None:
+    assert outcome(ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")) == (
+        "  └ refused: not now\n"
+    )
+
+
+def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
+    result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
+    assert "choose_model" in outcome(result, "Edit swecli/app.py")
+    assert tools.outcome(LOOK, "Edit swecli/app.py", CALL, result, seen=True) is None
+
+
+def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
+    result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
+    assert len(outcome(result)) < 600
+    shown = text(tools.whole(LOOK, "Run ls", CALL, result))
+    assert shown.count("x") == tools.FULL_LIMIT
+    assert "980,000 more characters" in shown
+
+
+def test_whole_output_is_what_the_model_was_told() -> None:
+    result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
+    assert all(f"line {n}\n" in text(tools.whole(LOOK, "Read a.py", CALL, result)) for n in range(40))
+
+
+def test_a_question_shows_all_of_the_change() -> None:
+    long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
+    shown = text(tools.question(LOOK, replace(ASK_EDIT, preview=Display("x", long, "diff"))))
+    assert all(f"+ row {n}\n" in shown for n in range(3_000))
+    assert shown.count("z") == 9_000
+
+
+def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
+    shown = text(tools.question(LOOK, ASK_RUN))
+    assert "<U+202E>'hidden'\n" in shown
+    assert "curl example.org\n" in shown
+    assert "in /home/ann/project" in shown
+    assert "this command reaches out of the workspace" in shown
+
+
+def test_a_question_without_a_preview_shows_the_parameters() -> None:
+    request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "run", "Do odd things", Display())
+    shown = text(tools.question(LOOK, request))
+    assert '"target"' in shown
+    assert "\x1b" not in shown
+
+
+def test_a_one_line_command_is_shown_once() -> None:
+    request = replace(ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why="")
+    assert text(tools.question(LOOK, request)) == "● Run ls -l\n"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "session", "reason", "line"),
+    [
+        (True, False, "", "✓ allowed: Edit swecli/app.py (+2 −2)"),
+        (
+            True,
+            True,
+            "",
+            "✓ allowed: Edit swecli/app.py (+2 −2) · for this session: all changes to files in this workspace",
+        ),
+        (False, False, "", "✗ refused: Edit swecli/app.py (+2 −2)"),
+        (False, False, "use b.py", "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),
+    ],
+)
+def test_an_answer_leaves_one_line(allowed: bool, session: bool, reason: str, line: str) -> None:
+    assert text(tools.answered(LOOK, ASK_EDIT, allowed, session, reason), 120) == line + "\n"

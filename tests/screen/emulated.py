@@ -1,0 +1,53 @@
+"""A terminal in memory: what a program writes, and what is to be seen of it."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import pyte
+
+
+class Emulated(io.StringIO):
+    """A text file that is a terminal of a fixed size; newlines return the carriage as a tty's do.
+
+    `raw` holds everything written, `writes` counts how often.
+    """
+
+    def __init__(self, columns: int, rows: int) -> None:
+        super().__init__()
+        self.screen = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
+        self._stream = pyte.Stream(self.screen)
+        self.raw: list[str] = []
+        self.writes = 0
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def size(self) -> os.terminal_size:
+        """Columns and rows."""
+        return os.terminal_size((self.screen.columns, self.screen.lines))
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.raw.append(text)
+        self.writes += 1
+        self._stream.feed(text.replace("\r\n", "\n").replace("\n", "\r\n"))
+        return len(text)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """The window gets another size."""
+        self.screen.resize(rows, columns)
+
+    def lines(self) -> list[str]:
+        """The rows of the screen, without the spaces at their ends."""
+        return [line.rstrip() for line in self.screen.display]
+
+    def everything(self) -> list[str]:
+        """What has scrolled away, then the screen."""
+        columns = self.screen.columns
+        gone = ["".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top]
+        return [*gone, *self.lines()]

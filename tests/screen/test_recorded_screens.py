@@ -1,0 +1,83 @@
+"""Whole turns as they stand on the screen, compared with recordings. `RECORD_SCREENS=1` writes them anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from swecli.models.events import Event, ToolFinished
+from swecli.models.tool import Decision
+from swecli.repl.render.renderer import Renderer
+from swecli.repl.render.screen import Screen
+from tests.screen import canned
+from tests.screen.emulated import Emulated
+
+GOLDEN = Path(__file__).parent / "golden"
+WIDTHS = (40, 60, 80, 120)
+
+
+def play(renderer: Renderer, events: list[Event]) -> None:
+    renderer.begin()
+    for event in events:
+        renderer.show(event)
+    renderer.end()
+
+
+def play_approval(renderer: Renderer) -> None:
+    renderer.begin()
+    for request, decision in (
+        (canned.ASK_EDIT, Decision(True, "session")),
+        (canned.ASK_RUN, Decision(False, reason="use the test runner")),
+    ):
+        renderer.pause()
+        renderer.ask(request)
+        renderer.answer(request, decision)
+        renderer.resume()
+    renderer.end()
+
+
+def recorded(scene: str, width: int, color: bool = False, live: str = "none") -> Emulated:
+    terminal = Emulated(width, 24)
+    screen = Screen(color, file=terminal, live=live, size=terminal.size)  # type: ignore[arg-type]
+    renderer = Renderer(screen, lambda: 100.0)
+    match scene:
+        case "turn":
+            play(renderer, canned.events())
+        case "approval":
+            play_approval(renderer)
+        case "expanded":
+            play(renderer, [event for event in canned.events() if isinstance(event, ToolFinished)][:3])
+            renderer.expand_last()
+    return terminal
+
+
+def text_of(terminal: Emulated) -> str:
+    return "\n".join(terminal.everything()).rstrip("\n") + "\n"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scene", ["turn", "approval", "expanded"])
+def test_the_screen_is_as_recorded(scene: str, width: int) -> None:
+    shown = text_of(recorded(scene, width))
+    path = GOLDEN / f"{scene}-{width}.txt"
+    if os.environ.get("RECORD_SCREENS"):
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scene", ["turn", "approval", "expanded"])
+def test_no_line_is_wider_than_the_screen(scene: str, width: int) -> None:
+    raw = "".join(recorded(scene, width).raw)
+    assert max(cell_len(line) for line in raw.split("\n")) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_live_region_and_colours_leave_the_same_text_behind(width: int) -> None:
+    """But for the marks that stand in for colour: hashes of headings and ticks of code."""
+    plain = text_of(recorded("turn", width)).replace("`", "").replace("## ", "")
+    lively = text_of(recorded("turn", width, color=True, live="region"))
+    assert lively.split() == plain.split()
