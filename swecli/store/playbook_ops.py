@@ -1,0 +1,126 @@
+"""What operations do to bullets: pure, so that a delta is known to be good before anything of it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, get_args
+
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Bullet, Delta, Evidence, Kind, Op, OpName, Scope, State, Tag, Trust
+from swecli.store.columns import clean_text
+
+_CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
+_STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
+_COUNTS: tuple[Tag, ...] = get_args(Tag)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a delta comes to. New bullets go by `new-0`, `new-1` … until they are given numbers.
+
+    `evidence` names the bullet that each piece ends up with; `merges` are (from, into) in their order.
+    """
+
+    bullets: dict[str, Bullet]
+    touched: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    evidence: list[tuple[str, Evidence]] = field(default_factory=list)
+    merges: list[tuple[str, str]] = field(default_factory=list)
+
+
+def named_in(delta: Delta) -> set[str]:
+    """The ids of the bullets that a delta speaks of."""
+    return {name for op in delta.ops for name in (op.bullet_id, op.into) if name}
+
+
+def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
+    """Apply a delta to the bullets it names.
+
+    Raises:
+        BadInput: an operation cannot be carried out; the line says which and why.
+    """
+    outcome = Outcome(dict(bullets))
+    for op in delta.ops:
+        if op.op == "ADD":
+            _add(outcome, op, delta.created_at)
+        elif op.op == "MERGE":
+            _merge(outcome, op, delta.created_at)
+        else:
+            _change(outcome, op, delta.created_at)
+    return outcome
+
+
+def _add(outcome: Outcome, op: Op, when: datetime) -> None:
+    if op.bullet_id:
+        raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
+    values = _checked(op)
+    if "content" not in values:
+        raise BadInput("ADD has no content.")
+    name = f"new-{len(outcome.added)}"
+    outcome.bullets[name] = Bullet(id=name, created_at=when, **values)
+    outcome.added.append(name)
+    outcome.evidence += [(name, item) for item in op.evidence]
+
+
+def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
+    if op.bullet_id == op.into:
+        raise BadInput(f"MERGE would merge {op.into} into itself.")
+    gone, stays = _existing(outcome, op.bullet_id), _existing(outcome, op.into)
+    sums = {name: getattr(gone, name) + getattr(stays, name) for name in _COUNTS}
+    _put(outcome, replace(stays, **sums, updated_at=when))
+    _put(outcome, replace(gone, helpful=0, harmful=0, neutral=0, state="deleted", updated_at=when))
+    outcome.merges.append((gone.id, stays.id))
+    outcome.evidence = [(stays.id if name == gone.id else name, item) for name, item in outcome.evidence]
+    outcome.evidence += [(stays.id, item) for item in op.evidence]
+
+
+def _change(outcome: Outcome, op: Op, when: datetime) -> None:
+    bullet = _existing(outcome, op.bullet_id, deleted_too=op.op == "RESTORE")
+    if op.op == "TAG":
+        if op.tag not in _COUNTS:
+            raise BadInput(f"TAG of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
+        changed = replace(bullet, **{op.tag: getattr(bullet, op.tag) + 1}, updated_at=when)
+    elif op.op == "UPDATE":
+        values = _checked(op)
+        if not values:
+            raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
+        changed = replace(bullet, **values, updated_at=when)
+    elif op.op in _STATES:
+        changed = replace(bullet, state=_STATES[op.op], updated_at=when)
+    else:
+        raise BadInput(f"There is no operation {op.op!r} on the playbook.")
+    _put(outcome, changed)
+    outcome.evidence += [(bullet.id, item) for item in op.evidence]
+
+
+def _existing(outcome: Outcome, name: str, *, deleted_too: bool = False) -> Bullet:
+    bullet = outcome.bullets.get(name)
+    if bullet is None:
+        raise BadInput(f"The playbook has no {name or 'strategy without an id'}.", "See /playbook for those it has.")
+    if bullet.state == "deleted" and not deleted_too:
+        raise BadInput(f"{name} was removed from the playbook.", "It can be restored.")
+    return bullet
+
+
+def _put(outcome: Outcome, bullet: Bullet) -> None:
+    outcome.bullets[bullet.id] = bullet
+    if bullet.id not in outcome.touched:
+        outcome.touched.append(bullet.id)
+
+
+def _checked(op: Op) -> dict[str, Any]:
+    """The fields of an operation, cleaned and of the right kinds."""
+    values: dict[str, Any] = {}
+    for name, value in op.fields.items():
+        if name in _CHOICES:
+            if value not in _CHOICES[name]:
+                raise BadInput(f"{op.op} has the {name} {value!r}, which is none of {', '.join(_CHOICES[name])}.")
+            values[name] = value
+        elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            values[name] = tuple(clean_text(item) for item in value)
+        elif name in ("content", "section") and isinstance(value, str) and value.strip():
+            values[name] = clean_text(value)
+        else:
+            raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
+    return values

@@ -1,0 +1,211 @@
+"""The one session that is in use, and the doors to all the others: what is said is committed before anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
+from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.model_io import RequestRecord
+from swecli.models.session import Session, SessionInfo
+from swecli.models.window import WindowSpec
+from swecli.store import session_copies, session_queries
+from swecli.store.columns import clean_text
+from swecli.store.database import Database
+from swecli.store.playbook_store import PlaybookStore
+from swecli.store.records import InteractionInfo, SearchHit, SessionTotals
+from swecli.store.session_store import SessionStore
+
+
+class SessionManager:
+    """Keeps `current_session` and the database the same.
+
+    Every change is committed first and shown in `current_session` after. Any of its functions may raise StoreError,
+    with one line for the user; then neither has changed.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.playbook = PlaybookStore(database)
+        self.current_session: Session | None = None
+        self._store = SessionStore(database)
+        self._open_calls: dict[str, int] = {}
+
+    def start(
+        self,
+        directory: str,
+        model: str,
+        *,
+        title: str = "",
+        window: WindowSpec | None = None,
+        project: str = "",
+    ) -> Session:
+        """Begin a session. Nothing is written before its first message.
+
+        `project` is what strategies of project scope are shared by; the directory where nothing is given.
+        """
+        directory = clean_text(directory)
+        session = Session(
+            id=uuid7(),
+            working_directory=directory,
+            title=clean_text(title),
+            model=clean_text(model),
+            window=window or WindowSpec(),
+            project=clean_text(project) or directory,
+        )
+        session.update_playbook(self.playbook.load(session))
+        return self._use(session)
+
+    def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
+        """Go on with a session: its newest `window_hint` interactions and its playbook are loaded.
+
+        Args:
+            ref: an id, a title, or the unique beginning of an id; None or "" for the newest of the directory.
+
+        Raises:
+            BadInput: none is meant, or more than one.
+        """
+        session = self._store.load(ref, clean_text(directory), window_hint)
+        session.update_playbook(self.playbook.load(session))
+        return self._use(session)
+
+    def _use(self, session: Session) -> Session:
+        self.current_session, self._open_calls = session, {}
+        return session
+
+    def begin_interaction(self, query: str, sent: str | None = None) -> ChatMessage:
+        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place."""
+        return self._put(ChatMessage(Role.USER, query, sent=sent), opens=True)
+
+    def append(self, message: ChatMessage) -> ChatMessage:
+        """Commit a message of the running interaction, with its calls; gives it its `id` and `interaction`."""
+        return self._put(message, opens=False)
+
+    def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
+        session = self._session()
+        keys = self._store.put_message(session, message, opens=opens)
+        self._open_calls = {} if opens else self._open_calls
+        self._open_calls |= zip((call.id for call in message.tool_calls), keys, strict=True)
+        session.interactions = message.interaction
+        session.messages.append(message)
+        session.updated_at = max(session.updated_at, message.created_at)
+        return message
+
+    def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
+        """Commit what became of a call: decision, result, error, duration.
+
+        Args:
+            full_result: the whole output, where the model was told less than that in `call.result`.
+
+        Raises:
+            BadInput: no message of the session has such a call.
+        """
+        self._store.put_result(self._session().id, call, full_result, self._open_calls.get(call.id))
+
+    def record_request(self, record: RequestRecord) -> None:
+        """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
+        session = self._session()
+        session.cost = self._store.put_request(session, record)
+
+    def finish_interaction(self, outcome: str, *, shown: Sequence[str] = (), cited: Sequence[str] = ()) -> None:
+        """Commit how the newest interaction ended, and which strategies it was shown and cited.
+
+        From now on its reflection is pending. Raises BadInput when nothing was begun.
+        """
+        session = self._session()
+        info = self._store.finish(session.id, session.interactions, outcome, shown, cited)
+        for name in info.cited:
+            if bullet := session.playbook.bullets.get(name):
+                session.playbook.bullets[name] = replace(bullet, last_used=info.finished_at)
+
+    def mark(self, interaction: int, mark: str, why: str = "") -> InteractionInfo:
+        """Commit the user's verdict on an interaction: "good", "bad" or "" to take it back. Raises BadInput."""
+        return self._store.mark(self._session().id, interaction, mark, why)
+
+    def interaction_info(self, n: int) -> InteractionInfo | None:
+        """The record of the session's interaction `n`; None if there is none."""
+        return self._store.interaction(self._session().id, n)
+
+    def load_back_to(self, interaction: int) -> None:
+        """Bring the interactions from that number on into `current_session.messages`, where they are not yet."""
+        session = self._session()
+        first = session.messages[0].interaction if session.messages else session.interactions + 1
+        if interaction < first:
+            session.messages[:0] = self._store.messages(session.id, interaction, first - 1)
+
+    def rename(self, title: str) -> None:
+        """Give the session another title."""
+        self._set(title=clean_text(title))
+
+    def set_window(self, spec: WindowSpec, window_start: int | None = None) -> None:
+        """Change the session's reflection window, and where it begins now (None: as it was)."""
+        start = self._session().window_start if window_start is None else window_start
+        self._set(window=spec, window_start=start)
+
+    def set_model(self, name: str) -> None:
+        """Note that the session goes on with another model."""
+        self._set(model=clean_text(name))
+
+    def _set(self, **settings: Any) -> None:
+        session = self._session()
+        self._store.put_settings(replace(session, **settings))
+        for name, value in settings.items():
+            setattr(session, name, value)
+
+    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
+        """The sessions used last, newest first; of one directory, or of all."""
+        return session_queries.list_sessions(self.database, directory, limit)
+
+    def search(self, words: str, limit: int = 20) -> list[SearchHit]:
+        """Where all the words stand together, in messages and titles of all sessions, newest first.
+
+        `word*` finds what begins so. Raises BadInput without words.
+        """
+        return session_queries.search(self.database, words, limit)
+
+    def read_result(self, call_id: str) -> str | None:
+        """The whole text of a call's result in this session; None for an unknown id, or without a result."""
+        return session_queries.read_result(self.database, self._session().id, clean_text(call_id))
+
+    def calls_of(self, interaction: int) -> list[ToolCall]:
+        """The calls of one interaction of this session, in their order."""
+        return session_queries.calls_of(self.database, self._session().id, interaction)
+
+    def totals(self) -> SessionTotals:
+        """What this session's requests took. A sum of which a part is unknown is unknown."""
+        return session_queries.totals(self.database, self._session().id)
+
+    def fork(self, ref: str | None = None, *, upto: int | None = None, title: str = "") -> Session:
+        """Go on in a copy of a session (None: this one), up to interaction `upto` (None: all); the first one stays.
+
+        Raises:
+            BadInput: none is meant by `ref`, more than one, or nothing has been said in it yet.
+        """
+        new = session_copies.fork(self.database, ref or self._session().id, upto, clean_text(title))
+        return self.resume(new, "")
+
+    def delete(self, ref: str) -> str:
+        """Delete a session with all that belongs to it alone; returns its id.
+
+        Raises:
+            BadInput: none is meant by `ref`, more than one, or the one in use.
+        """
+        current = self.current_session
+        return session_copies.delete(self.database, ref, keep=current.id if current else "")
+
+    def export(self, ref: str) -> dict[str, Any]:
+        """A session as plain JSON values, with messages, calls, turn records, strategies and totals.
+
+        Raises:
+            BadInput: none is meant by `ref`, or more than one.
+        """
+        whole = session_copies.export(self.database, ref)
+        return whole | {"totals": asdict(session_queries.totals(self.database, whole["id"]))}
+
+    def _session(self) -> Session:
+        if self.current_session is None:
+            raise BadInput("No session is open.")
+        return self.current_session

@@ -1,0 +1,142 @@
+"""Questions about sessions: which one is meant, lists, search, results, totals. Nothing here writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy
+import sqlmodel
+from sqlalchemy import Select, func
+from sqlmodel import col, select
+
+from swecli.models.errors import BadInput
+from swecli.models.message import ToolCall
+from swecli.models.model_io import Usage
+from swecli.models.session import SessionInfo
+from swecli.store import mapping, sqlite
+from swecli.store.columns import clean_text
+from swecli.store.database import Database
+from swecli.store.records import SearchHit, SessionTotals, Spent
+from swecli.store.tables import CallRow, FullResultRow, MessageRow, RequestRow, SessionRow
+
+SNIPPET = 60  # characters shown on either side of a word that was found without the index
+
+
+def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRow:
+    """The session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the newest of
+    the directory. Raises BadInput."""
+    if not ref:
+        newest = select(SessionRow).where(col(SessionRow.directory) == directory)
+        row = db.exec(
+            newest.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc()).limit(1)
+        ).first()
+        if row is None:
+            raise BadInput("There is no session in this directory yet.", "Start one without --continue.")
+        return row
+    ref = clean_text(ref.strip())
+    for condition in (
+        col(SessionRow.id) == ref.lower(),
+        func.lower(col(SessionRow.title)) == func.lower(ref),
+        col(SessionRow.id).startswith(ref.lower(), autoescape=True),
+    ):
+        rows = db.exec(select(SessionRow).where(condition).order_by(col(SessionRow.number).desc()).limit(4)).all()
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            ids = ", ".join(row.id for row in rows[:3]) + (", …" if len(rows) > 3 else "")
+            raise BadInput(f"More than one session is meant by {ref!r}.", f"Name one of {ids}.")
+    raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
+
+
+def list_sessions(database: Database, directory: str | None, limit: int) -> list[SessionInfo]:
+    """The sessions that were last used, newest first; of one directory, or of all."""
+    which = sqlalchemy.select(*(col(getattr(SessionRow, name)) for name in SessionInfo.__slots__))
+    if directory is not None:
+        which = which.where(col(SessionRow.directory) == directory)
+    newest_first = which.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
+    with database.reading() as db:
+        rows = db.connection().execute(newest_first.limit(max(0, limit)))
+        return [SessionInfo(*row) for row in rows]
+
+
+def search(database: Database, words: str, limit: int) -> list[SearchHit]:
+    """Where all of the words stand together, in messages and titles, newest first. Raises BadInput without words."""
+    words = clean_text(words).strip()
+    if not words:
+        raise BadInput("There are no words to search for.")
+    query = sqlite.match_query(words)
+    limit = max(0, limit)
+    with database.reading() as db:
+        if query is None:
+            hits = _scanned(db, words.split(), limit)
+        else:
+            hits = [_hit(*row) for row in sqlite.find(db.connection(), query, limit)]
+    return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
+
+
+def _hit(session_id: str, title: str, interaction: int, role: str, snippet: str, created_at: datetime) -> SearchHit:
+    return SearchHit(session_id, title, interaction, role, " ".join(snippet.split()), created_at)
+
+
+def _scanned(db: sqlmodel.Session, words: list[str], limit: int) -> list[SearchHit]:
+    """Without the index: slower the more there is, but true for every script and sign."""
+    columns: list[Any] = [MessageRow.session_id, SessionRow.title, MessageRow.interaction, MessageRow.role]
+    messages: Select[Any] = sqlalchemy.select(*columns, col(MessageRow.content), col(MessageRow.created_at))
+    messages = messages.join_from(MessageRow, SessionRow, col(SessionRow.id) == col(MessageRow.session_id))
+    titles = select(SessionRow)
+    for word in words:
+        messages = messages.where(col(MessageRow.content).icontains(word, autoescape=True))
+        titles = titles.where(col(SessionRow.title).icontains(word, autoescape=True))
+    said = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
+    named = db.exec(titles.order_by(col(SessionRow.number).desc()).limit(limit)).all()
+    hits = [_hit(row[0], row[1], row[2], row[3], _around(row[4], words[0]), row[5]) for row in said]
+    return hits + [_hit(row.id, row.title, 0, "title", row.title, row.updated_at) for row in named]
+
+
+def _around(content: str, word: str) -> str:
+    at = max(0, content.lower().find(word.lower()))
+    start, end = max(0, at - SNIPPET), at + len(word) + SNIPPET
+    return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
+
+
+def read_result(database: Database, session_id: str, call_id: str) -> str | None:
+    """The whole result of the newest call of that id; None if there is no such call or no result."""
+    which = (
+        sqlmodel.select(CallRow.result, FullResultRow.text)
+        .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+        .where(col(CallRow.session_id) == session_id, col(CallRow.call_id) == call_id)
+    )
+    with database.reading() as db:
+        found = db.exec(which.order_by(col(CallRow.id).desc()).limit(1)).first()
+    if found is None:
+        return None
+    result, full = found
+    return full if full is not None else result
+
+
+def calls_of(database: Database, session_id: str, interaction: int) -> list[ToolCall]:
+    """The calls of one interaction, in the order they were asked for."""
+    which = (
+        select(CallRow)
+        .join(MessageRow, col(MessageRow.id) == col(CallRow.message_id))
+        .where(col(MessageRow.session_id) == session_id, col(MessageRow.interaction) == interaction)
+    )
+    with database.reading() as db:
+        return [mapping.call_of(row) for row in db.exec(which.order_by(col(CallRow.id))).all()]
+
+
+def totals(database: Database, session_id: str) -> SessionTotals:
+    """What the session's requests took. A cost of which a part is unknown is unknown."""
+    buckets = (RequestRow.input, RequestRow.cache_read, RequestRow.cache_write, RequestRow.output, RequestRow.reasoning)
+    cost = col(RequestRow.cost)
+    figures: list[Any] = [func.count(), func.count(cost), func.sum(cost), *(func.sum(col(n)) for n in buckets)]
+    which: Select[Any] = sqlalchemy.select(col(RequestRow.purpose), *figures)
+    which = which.where(col(RequestRow.session_id) == session_id)
+    with database.reading() as db:
+        rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
+    by_purpose = {
+        row[0]: Spent(Usage(*map(int, row[4:])), float(row[3]) if row[2] == row[1] else None, row[1]) for row in rows
+    }
+    whole = sum(by_purpose.values(), Spent())
+    return SessionTotals(whole.usage, whole.cost, whole.requests, by_purpose)

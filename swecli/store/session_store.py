@@ -1,0 +1,215 @@
+"""Sessions in the database: each function is one transaction and a fixed number of statements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import groupby
+
+import sqlmodel
+from sqlmodel import col, select
+
+from swecli.models.errors import BadInput, DamagedDatabase
+from swecli.models.ids import short_id
+from swecli.models.message import ChatMessage, ToolCall
+from swecli.models.model_io import RequestRecord
+from swecli.models.session import Session
+from swecli.store import mapping
+from swecli.store.columns import clean_text, finite
+from swecli.store.database import Database
+from swecli.store.records import InteractionInfo
+from swecli.store.session_queries import find_row
+from swecli.store.tables import BulletRow, CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
+
+RUNNING = "running"
+INTERRUPTED = "interrupted"
+MARKS = ("good", "bad", "")
+
+
+class SessionStore:
+    """Writes sessions and reads them back."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put_message(self, session: Session, message: ChatMessage, *, opens: bool = False) -> list[int]:
+        """Commit a message with its calls, and its session if this is the first; returns the keys of the calls.
+
+        Sets `message.id` and `message.interaction`; the texts become what a reader will get. `opens` begins a new
+        interaction, numbered after the newest in the database: another process may have added some.
+        """
+        mapping.clean_message(message)
+        with self._database.transaction() as db:
+            row = _session_row(db, session)
+            if opens:
+                row.interactions += 1
+                row.first_query = row.first_query or message.content[: mapping.FIRST_QUERY]
+                db.add(_running(session.id, row.interactions, message.created_at))
+            message.interaction = row.interactions if opens else session.interactions
+            row.messages += 1
+            row.updated_at = max(row.updated_at, message.created_at)
+            stored = mapping.message_row(session.id, message)
+            db.add(stored)
+            db.flush()
+            calls = [mapping.call_row(session.id, stored.id or 0, call) for call in message.tool_calls]
+            db.add_all(calls)
+        message.id = stored.id
+        return [call.id or 0 for call in calls]
+
+    def put_result(self, session_id: str, call: ToolCall, full_result: str | None, key: int | None = None) -> None:
+        """Commit what became of a call; `key` as given by `put_message`, else the newest call of that id is meant.
+
+        Raises:
+            BadInput: the session has no such call.
+        """
+        mapping.clean_call(call)
+        with self._database.transaction() as db:
+            which = select(CallRow).where(col(CallRow.session_id) == session_id)
+            if key is None:
+                which = which.where(col(CallRow.call_id) == call.id).order_by(col(CallRow.id).desc()).limit(1)
+            else:
+                which = which.where(col(CallRow.id) == key)
+            row = db.exec(which).first()
+            if row is None or row.id is None:
+                raise BadInput(f"The session has no call {call.id!r}.")
+            mapping.fill_call(row, call)
+            if full_result is not None:
+                db.merge(FullResultRow(call=row.id, text=full_result))
+
+    def put_request(self, session: Session, record: RequestRecord) -> float | None:
+        """Commit what a request took; returns what the session has cost so far, None once that is not known."""
+        with self._database.transaction() as db:
+            row = _session_row(db, session)
+            cost = finite(record.cost)
+            row.cost = None if row.cost is None or cost is None else row.cost + cost
+            db.add(mapping.request_row(session.id, record))
+            return row.cost
+
+    def finish(
+        self, session_id: str, number: int, outcome: str, shown: Sequence[str], cited: Sequence[str]
+    ) -> InteractionInfo:
+        """Commit how an interaction ended; from now on its reflection is pending. Raises BadInput if there is none."""
+        now = datetime.now(UTC)
+        with self._database.transaction() as db:
+            row = _interaction(db, session_id, number)
+            row.status, row.finished_at, row.pending = outcome, now, True
+            row.shown, row.cited = list(shown), list(cited)
+            ids = (short_id("P", name) for name in cited)
+            if numbers := [int(name.removeprefix("P-")) for name in ids if name]:
+                used = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers))
+                db.exec(used.values(last_used=now))
+            return mapping.interaction_of(row)
+
+    def mark(self, session_id: str, number: int, mark: str, why: str) -> InteractionInfo:
+        """Commit the user's verdict on an interaction ("good", "bad", "" for none). Raises BadInput."""
+        if mark not in MARKS:
+            raise BadInput(f"An interaction is marked good or bad, not {mark!r}.")
+        with self._database.transaction() as db:
+            row = _interaction(db, session_id, number)
+            row.mark, row.why = mark, clean_text(why)
+            return mapping.interaction_of(row)
+
+    def interaction(self, session_id: str, number: int) -> InteractionInfo | None:
+        """A turn's record."""
+        with self._database.reading() as db:
+            row = _find_interaction(db, session_id, number)
+            return None if row is None else mapping.interaction_of(row)
+
+    def put_settings(self, session: Session) -> None:
+        """Commit title, model and window. A session without messages has no row yet and gets them with its first."""
+        with self._database.transaction() as db:
+            row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+            if row is not None:
+                row.title, row.model = session.title, session.model
+                row.window_spec, row.window_start = str(session.window), session.window_start
+
+    def load(self, ref: str | None, directory: str, newest: int) -> Session:
+        """A session with its newest interactions; one that a dead process left running is marked as interrupted.
+
+        Raises:
+            BadInput: none is meant by `ref`, or more than one.
+            DamagedDatabase: a row of it holds what was never written.
+        """
+        with _legible(), self._database.transaction() as db:
+            row = find_row(db, ref, directory)
+            _settle(db, row.id)
+            first = row.interactions - max(1, newest) + 1
+            return mapping.session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
+
+    def messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
+        """The messages of the interactions from `first` to `last`, in order."""
+        with _legible(), self._database.reading() as db:
+            return read_messages(db, session_id, first, last)
+
+
+@contextmanager
+def _legible() -> Iterator[None]:
+    """Damage that leaves the structure whole shows as a time, a role or JSON that cannot be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise DamagedDatabase(
+            f"The session cannot be read: {' '.join(str(error).split())}.",
+            "Resume another; a copy of the file may help.",
+        ) from error
+
+
+def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
+    row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+    if row is None:
+        row = mapping.session_row(session)
+        db.add(row)
+        db.flush()
+    return row
+
+
+def _running(session_id: str, number: int, started_at: datetime) -> InteractionRow:
+    return InteractionRow(session_id=session_id, number=number, status=RUNNING, pid=os.getpid(), started_at=started_at)
+
+
+def _find_interaction(db: sqlmodel.Session, session_id: str, number: int) -> InteractionRow | None:
+    which = select(InteractionRow).where(
+        col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == number
+    )
+    return db.exec(which).first()
+
+
+def _interaction(db: sqlmodel.Session, session_id: str, number: int) -> InteractionRow:
+    row = _find_interaction(db, session_id, number)
+    if row is None:
+        raise BadInput(f"The session has no interaction {number}.")
+    return row
+
+
+def read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
+    """The messages of those interactions, within a transaction."""
+    theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).between(first, last))
+    rows = db.exec(select(MessageRow).where(*theirs).order_by(col(MessageRow.id))).all()
+    which = select(CallRow).join(MessageRow, col(CallRow.message_id) == col(MessageRow.id)).where(*theirs)
+    calls = db.exec(which.order_by(col(CallRow.message_id), col(CallRow.id))).all()
+    of = {message: list(group) for message, group in groupby(calls, key=lambda call: call.message_id)}
+    return [mapping.message_of(row, of.get(row.id or 0, [])) for row in rows]
+
+
+def _settle(db: sqlmodel.Session, session_id: str) -> None:
+    which = select(InteractionRow).where(
+        col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING
+    )
+    for row in db.exec(which).all():
+        if not _runs_elsewhere(row.pid):
+            row.status, row.pending = INTERRUPTED, True
+
+
+def _runs_elsewhere(pid: int) -> bool:
+    """Whether another process of that number is alive. (Nothing runs in this one: it is just resuming.)"""
+    if pid <= 0 or pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

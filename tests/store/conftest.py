@@ -1,0 +1,63 @@
+"""What tests of the store need: a database on disk, a session manager on it, and a counter of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from swecli.store.database import Database, open_database
+from swecli.store.session_manager import SessionManager
+
+Counter = Callable[[Database], AbstractContextManager[list[str]]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database of this test is."""
+    return tmp_path / "data" / "swecli.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    """A new database on disk."""
+    opened = open_database(path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def memory() -> Iterator[Database]:
+    """A new database in memory."""
+    opened = open_database(":memory:")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def manager(database: Database) -> SessionManager:
+    """A session manager without a session."""
+    return SessionManager(database)
+
+
+@pytest.fixture
+def statements() -> Counter:
+    """Lists the statements that are sent to a database inside the block."""
+
+    @contextmanager
+    def counting(database: Database) -> Iterator[list[str]]:
+        sent: list[str] = []
+
+        def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+            sent.append(statement)
+
+        event.listen(database.engine, "before_cursor_execute", note)
+        try:
+            yield sent
+        finally:
+            event.remove(database.engine, "before_cursor_execute", note)
+
+    return counting

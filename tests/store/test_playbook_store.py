@@ -1,0 +1,288 @@
+"""The playbook in the database: atomic, once, reversible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swecli.models.errors import BadInput
+from swecli.models.model_io import Usage
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.session import Session
+from swecli.store.database import open_database
+from swecli.store.playbook_store import PlaybookStore
+from swecli.store.session_manager import SessionManager
+
+
+def add(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:
+    evidence = (Evidence("user", quote),) if quote else ()
+    return Op("ADD", fields={"content": content} | fields, evidence=evidence)
+
+
+def apply(manager: SessionManager, name: str, *ops: Op, session: Session | None = None) -> Any:
+    session = session or manager.current_session
+    assert session
+    return manager.playbook.apply(Delta(name, ops, "user"), session)
+
+
+@pytest.fixture
+def session(manager: SessionManager) -> Session:
+    return manager.start("/p", "demo")
+
+
+def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
+    applied = apply(manager, "d1", add("run tox", kind="fact", quote="tox passed"), add("no"))
+    assert applied.added == ("P-1", "P-2")
+    assert applied.before == {"P-1": None, "P-2": None}
+    assert [bullet.content for bullet in session.playbook.live()] == ["run tox", "no"]
+    assert session.playbook == manager.playbook.load(session)
+    assert "run tox" in session.playbook.as_context()
+    assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
+    assert manager.playbook.evidence("P-2") == []
+
+
+def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
+    delta = Delta("d1", (add(),), "rules", refused=("too general",), reason="why", interaction=3)
+    first = manager.playbook.apply(delta, session)
+    assert manager.playbook.apply(delta, session) == first
+    assert len(session.playbook.bullets) == 1
+    manager.playbook.undo(session)
+    assert manager.playbook.apply(delta, session).undone
+    assert session.playbook.bullets == {}
+
+
+def test_a_delta_is_applied_whole_or_not_at_all(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(quote="a"))
+    before = snapshot(manager.playbook, session)
+    with pytest.raises(BadInput, match="no P-99"):
+        apply(manager, "d2", add("x"), Op("TAG", "P-1", "helpful", evidence=(Evidence("u", "b"),)), Op("PIN", "P-99"))
+    assert snapshot(manager.playbook, session) == before
+    assert apply(manager, "d2", add("y")).added == ("P-2",)
+
+
+def test_numbers_are_never_given_again(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(), add())
+    manager.playbook.undo(session)
+    assert manager.playbook.get("P-2") is None
+    assert apply(manager, "d2", add()).added == ("P-3",)
+    apply(manager, "d3", Op("REMOVE", "P-3"))
+    assert apply(manager, "d4", add()).added == ("P-4",)
+
+
+def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    apply(manager, "d2", Op("REMOVE", "P-1"))
+    assert session.playbook.bullets == {}
+    bullet = manager.playbook.get("P-1")
+    assert bullet
+    assert bullet.state == "deleted"
+    apply(manager, "d3", Op("RESTORE", "P-1"))
+    assert "P-1" in session.playbook.bullets
+
+
+def test_a_merge_moves_evidence_and_undo_moves_it_back(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add("one", quote="first"), add("two", quote="second"), add("three", quote="third"))
+    apply(manager, "d2", Op("TAG", "P-1", "harmful", evidence=(Evidence("user", "no"),)))
+    before = snapshot(manager.playbook, session)
+    apply(manager, "d3", Op("MERGE", "P-1", into="P-2"), Op("MERGE", "P-2", into="P-3"))
+    assert [item.quote for item in manager.playbook.evidence("P-3")] == ["first", "second", "third", "no"]
+    assert manager.playbook.evidence("P-1") == manager.playbook.evidence("P-2") == []
+    merged = manager.playbook.get("P-3")
+    assert merged
+    assert merged.harmful == 1
+    manager.playbook.undo(session)
+    assert snapshot(manager.playbook, session) == before
+
+
+def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Session) -> None:
+    for number in (1, 2, 3):
+        apply(manager, f"d{number}", add(f"{number}"))
+    assert [undone.delta.id for undone in manager.playbook.undo(session, 2)] == ["d3", "d2"]
+    assert [(entry.delta.id, entry.undone) for entry in manager.playbook.log(session)] == [
+        ("d3", True),
+        ("d2", True),
+        ("d1", False),
+    ]
+    assert [undone.delta.id for undone in manager.playbook.undo(session, 99)] == ["d1"]
+    with pytest.raises(BadInput, match="no change"):
+        manager.playbook.undo(session)
+    with pytest.raises(BadInput, match="0 changes"):
+        manager.playbook.undo(session, 0)
+    assert len(manager.playbook.log(session, limit=2)) == 2
+
+
+def test_the_version_never_comes_twice(manager: SessionManager, session: Session) -> None:
+    versions = [session.playbook.version]
+    for number in range(3):
+        apply(manager, f"d{number}", add())
+        versions.append(session.playbook.version)
+        manager.playbook.undo(session)
+        versions.append(session.playbook.version)
+    assert versions == sorted(set(versions))
+
+
+def test_bullets_apply_where_their_scope_says(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
+    same, other = manager.start("/p", "demo"), manager.start("/q", "demo")
+    assert [b.content for b in same.playbook.live()] == ["project", "user"]
+    assert [b.content for b in other.playbook.live()] == ["user"]
+    with pytest.raises(BadInput, match="no P-1"):
+        apply(manager, "d2", Op("TAG", "P-1", "helpful"), session=same)
+    with pytest.raises(BadInput, match="no P-2"):
+        apply(manager, "d3", Op("TAG", "P-2", "helpful"), session=other)
+
+
+def test_a_bullet_of_session_scope_needs_a_session(manager: SessionManager) -> None:
+    nowhere = Session(id="", working_directory="/p")
+    with pytest.raises(BadInput, match="no session"):
+        apply(manager, "d1", add(), session=nowhere)
+    assert apply(manager, "d1", add(scope="project"), session=nowhere).added == ("P-1",)
+
+
+def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="user"))
+    other = manager.start("/q", "demo")
+    apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
+    assert "P-1" in other.playbook.bullets
+    assert manager.playbook.load(session).bullets == {}
+    manager.playbook.undo(other)
+    assert "P-1" in manager.playbook.load(session).bullets
+
+
+def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="project"))
+    other = manager.start("/p", "demo")
+    apply(manager, "d2", Op("TAG", "P-1", "helpful"), session=other)
+    apply(manager, "d3", add("own"), session=other)
+    assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d2"]
+    assert [entry.delta.id for entry in manager.playbook.log(session)] == ["d2", "d1"]
+
+
+def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="user"))
+    other = manager.start("/q", "demo")
+    apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
+    apply(manager, "d3", Op("TAG", "P-1", "helpful"), session=other)
+    before = snapshot(manager.playbook, other)
+    with pytest.raises(BadInput, match="P-1 has been changed since"):
+        manager.playbook.undo(session)
+    assert snapshot(manager.playbook, other) == before
+
+
+def test_use_is_remembered_across_undo(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    apply(manager, "d2", Op("TAG", "P-1", "helpful"))
+    manager.begin_interaction("q")
+    manager.finish_interaction("done", cited=["P-1", "P-77", "nonsense"])
+    used = session.playbook.bullets["P-1"].last_used
+    assert used
+    manager.playbook.undo(session)
+    assert session.playbook.bullets["P-1"].last_used == used
+    assert session.playbook.bullets["P-1"].helpful == 0
+
+
+def test_odd_text_is_cleaned(manager: SessionManager, session: Session) -> None:
+    applied = apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+    assert session.playbook.bullets["P-1"].content == "a\ufffd\ufffdb"
+    assert applied == apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+
+
+def test_a_session_without_messages_can_learn(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    manager.begin_interaction("q")
+    assert len(manager.resume(None, "/p").playbook.bullets) == 1
+
+
+def snapshot(store: PlaybookStore, session: Session) -> Any:
+    """What the session sees, and every row of bullets and evidence there is."""
+    seen = store.load(session).bullets
+    with store._database.reading() as db:
+        rows = [
+            db.connection().exec_driver_sql(f"SELECT * FROM {table} ORDER BY 1").all()
+            for table in ("bullet", "evidence")
+        ]
+    return seen, rows
+
+
+KNOWN = st.integers(1, 9).map(lambda number: f"P-{number}")
+EVIDENCE = st.lists(st.builds(Evidence, st.just("rules"), st.text(max_size=4)), max_size=2).map(tuple)
+FIELDS = st.fixed_dictionaries(
+    {"content": st.text(min_size=1, max_size=5).filter(str.strip)},
+    optional={
+        "scope": st.sampled_from(["session", "project", "user"]),
+        "state": st.sampled_from(["active", "disabled", "pinned"]),
+        "anchors": st.lists(st.text(max_size=3), max_size=2),
+    },
+)
+OPS = st.one_of(
+    st.builds(Op, st.just("ADD"), fields=FIELDS, evidence=EVIDENCE),
+    st.builds(Op, st.just("UPDATE"), KNOWN, fields=FIELDS, evidence=EVIDENCE),
+    st.builds(Op, st.just("TAG"), KNOWN, st.sampled_from(["helpful", "harmful", "neutral"]), evidence=EVIDENCE),
+    st.builds(Op, st.sampled_from(["REMOVE", "PIN", "QUARANTINE", "RESTORE"]), KNOWN, evidence=EVIDENCE),
+    st.builds(Op, st.just("MERGE"), KNOWN, into=KNOWN, evidence=EVIDENCE),
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(OPS, min_size=1, max_size=5), min_size=1, max_size=6))
+def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
+    manager = SessionManager(open_database(":memory:"))
+    session = manager.start("/p", "demo")
+    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    states, minted = [snapshot(manager.playbook, session)], {f"P-{number}" for number in range(1, 7)}
+    for number, ops in enumerate(deltas):
+        try:
+            applied = apply(manager, f"d{number}", *ops)
+        except BadInput:
+            assert snapshot(manager.playbook, session) == states[-1]
+            continue
+        assert not minted & set(applied.added)
+        minted |= set(applied.added)
+        assert session.playbook == manager.playbook.load(session)
+        states.append(snapshot(manager.playbook, session))
+    while len(states) > 1:
+        assert snapshot(manager.playbook, session) == states.pop()
+        manager.playbook.undo(session)
+    assert snapshot(manager.playbook, session) == states.pop()
+    manager.database.close()
+
+
+def reflect(manager: SessionManager, interaction: int, status: str) -> None:
+    assert manager.current_session
+    manager.playbook.record_reflection(
+        manager.current_session.id, interaction, status=status, author="rules", usage=Usage(1), cost=None, detail="why"
+    )
+
+
+def test_a_finished_interaction_is_pending_until_its_reflection_is_stored(
+    manager: SessionManager, session: Session
+) -> None:
+    for outcome in ("done", "failed", "cancelled"):
+        manager.begin_interaction("q")
+        manager.finish_interaction(outcome)
+    manager.begin_interaction("still running")
+    store = manager.playbook
+    assert [p.interaction for p in store.pending()] == [1, 2, 3]
+    reflect(manager, 2, "done")
+    assert [p.interaction for p in store.pending(session.id)] == [1, 3]
+    assert (store.reflected(session.id, 1), store.reflected(session.id, 2)) == (False, True)
+    assert store.pending("another") == []
+
+
+def test_a_failing_reflection_is_tried_three_times(manager: SessionManager, session: Session) -> None:
+    manager.begin_interaction("q")
+    manager.finish_interaction("done")
+    for status in ("started", "failed", "cancelled", "failed"):
+        reflect(manager, 1, status)
+        assert manager.playbook.pending()
+    reflect(manager, 1, "failed")
+    assert manager.playbook.pending() == []
+    assert manager.playbook.reflected(session.id, 1)
+
+
+def test_a_reflection_of_nothing_is_bad_input(manager: SessionManager, session: Session) -> None:
+    with pytest.raises(BadInput, match="no interaction 1"):
+        reflect(manager, 1, "done")

@@ -1,0 +1,26 @@
+"""What is told of sessions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from swecli.models.model_io import Usage
+from swecli.store.records import Spent
+
+
+def test_an_unknown_cost_makes_the_sum_unknown() -> None:
+    known, unknown = Spent(Usage(1), 0.5, 1), Spent(Usage(2), None, 1)
+    assert known + known == Spent(Usage(2), 1.0, 2)
+    assert known + unknown == unknown + known == Spent(Usage(3), None, 2)
+    assert sum([], Spent()) == Spent(Usage(), 0.0, 0)
+
+
+def test_they_can_be_imported_without_the_database() -> None:
+    code = (
+        "import swecli.store.records, sys; print({'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'} & set(sys.modules))"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout == "set()\n"

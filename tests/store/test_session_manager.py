@@ -1,0 +1,268 @@
+"""The session in use and its copy in the database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
+from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.playbook import Delta, Op
+from swecli.models.window import WindowSpec
+from swecli.store.database import Database
+from swecli.store.session_manager import SessionManager
+from swecli.store.tables import InteractionRow
+
+
+def answer(manager: SessionManager, text: str = "done", *calls: ToolCall) -> ChatMessage:
+    return manager.append(ChatMessage(Role.ASSISTANT, text, list(calls)))
+
+
+def turn(manager: SessionManager, query: str) -> None:
+    manager.begin_interaction(query)
+    answer(manager)
+    manager.finish_interaction("done")
+
+
+def test_nothing_is_written_before_the_first_message(manager: SessionManager) -> None:
+    manager.start("/p", "demo", title="early")
+    manager.rename("late")
+    manager.set_window(WindowSpec(2))
+    manager.set_model("openai/x")
+    assert manager.list_sessions() == []
+    manager.begin_interaction("hello")
+    [info] = manager.list_sessions()
+    assert (info.title, info.model, info.directory, info.first_query) == ("late", "openai/x", "/p", "hello")
+    assert manager.resume(None, "/p").window == WindowSpec(2)
+
+
+def test_a_message_is_committed_before_the_function_returns(manager: SessionManager, database: Database) -> None:
+    manager.start("/p", "demo")
+    message = manager.begin_interaction("hello", sent="hello with files")
+    other = SessionManager(database).resume(None, "/p")
+    assert other.messages == [message]
+    assert (message.id, message.interaction, message.sent) == (1, 1, "hello with files")
+
+
+def test_interactions_count_from_one(manager: SessionManager) -> None:
+    session = manager.start("/p", "demo")
+    for number in (1, 2, 3):
+        assert manager.begin_interaction("q").interaction == number
+        assert answer(manager).interaction == number
+    assert session.interactions == 3
+    assert len(session.to_api_messages(window_size=2)) == 4
+
+
+def test_a_call_has_no_result_until_it_is_recorded(manager: SessionManager, database: Database) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("run it")
+    call = ToolCall("c1", "run_command", {"command": "true"})
+    answer(manager, "", call)
+    assert SessionManager(database).resume(None, "/p").to_api_messages()[-1]["content"] == INTERRUPTED_RESULT
+    call.result, call.approved, call.decision, call.exit_code, call.duration_ms = "fine", True, "user", 0, 12
+    manager.record_call(call)
+    assert SessionManager(database).resume(None, "/p").messages[-1].tool_calls == [call]
+    assert manager.calls_of(1) == [call]
+
+
+def test_a_call_id_that_comes_again_means_the_newest_call(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    for number in (1, 2):
+        manager.begin_interaction("q")
+        call = ToolCall("call_0", "read_file", {})
+        answer(manager, "", call)
+        call.result = f"result {number}"
+        manager.record_call(call)
+        assert manager.read_result("call_0") == f"result {number}"
+    assert [call.result for call in manager.calls_of(1)] == ["result 1"]
+
+
+def test_a_call_can_be_recorded_after_a_resume(manager: SessionManager, database: Database) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    answer(manager, "", ToolCall("c1", "read_file", {}))
+    other = SessionManager(database)
+    call = other.resume(None, "/p").messages[-1].tool_calls[0]
+    call.result = "late"
+    other.record_call(call)
+    assert manager.read_result("c1") == "late"
+
+
+def test_an_unknown_call_is_bad_input(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    with pytest.raises(BadInput, match="no call 'c9'"):
+        manager.record_call(ToolCall("c9", "read_file", {}))
+
+
+def test_the_whole_result_is_read_back_where_the_model_got_less(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    long, short, open_ = (ToolCall(name, "read_file", {}) for name in ("long", "short", "open"))
+    answer(manager, "", long, short, open_)
+    long.result, short.result = "cut", "whole"
+    manager.record_call(long, "all of it " * 1000)
+    manager.record_call(long, "all of it, again")
+    manager.record_call(short)
+    assert manager.read_result("long") == "all of it, again"
+    assert manager.read_result("short") == "whole"
+    assert manager.read_result("open") is None
+    assert manager.read_result("none") is None
+    assert manager.calls_of(1)[0].result == "cut"
+
+
+def test_results_of_other_sessions_are_not_read(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    call = ToolCall("c1", "read_file", {})
+    answer(manager, "", call)
+    call.result = "private"
+    manager.record_call(call)
+    manager.start("/p", "demo")
+    assert manager.read_result("c1") is None
+
+
+def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    for number in range(1, 21):
+        turn(manager, f"q{number}")
+    session = manager.resume(None, "/p", window_hint=5)
+    assert session.interactions == 20
+    assert [group[0].content for group in session.by_interaction()] == ["q16", "q17", "q18", "q19", "q20"]
+    manager.load_back_to(18)
+    assert len(session.messages) == 10
+    manager.load_back_to(3)
+    assert [group[0].content for group in session.by_interaction()] == [f"q{n}" for n in range(3, 21)]
+    manager.load_back_to(1)
+    assert len(session.to_api_messages()) == 40
+    assert manager.begin_interaction("next").interaction == 21
+
+
+def test_cost_is_unknown_from_the_first_unknown_price_on(manager: SessionManager) -> None:
+    session = manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    costs = []
+    for price in (0.25, 0.5, None, 1.0):
+        manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(10, output=2), price, 5))
+        costs.append(session.cost)
+    assert costs == [0.25, 0.75, None, None]
+    assert manager.list_sessions()[0].cost is None
+    assert manager.resume(None, "/p").cost is None
+
+
+def test_totals_are_summed_by_purpose(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    assert (manager.totals().cost, manager.totals().requests) == (0.0, 0)
+    manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(10, 20, 30, 40, 50), 0.5, 5))
+    manager.record_request(RequestRecord("m", "turn", 1, 2, Usage(1, 1, 1, 1, 1), 0.25, 5))
+    manager.record_request(RequestRecord("m", "reflect", 1, 1, Usage(input=7), None, 5))
+    totals = manager.totals()
+    assert totals.usage == Usage(18, 21, 31, 41, 51)
+    assert (totals.cost, totals.requests) == (None, 3)
+    assert totals.by_purpose["turn"].cost == 0.75
+    assert totals.by_purpose["reflect"].cost is None
+
+
+def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
+    session = manager.start("/p", "demo")
+    manager.playbook.apply(Delta("d", (Op("ADD", fields={"content": "use uv"}),), "user"), session)
+    manager.begin_interaction("q")
+    running = manager.interaction_info(1)
+    assert running
+    assert (running.status, running.finished_at, running.pending) == ("running", None, False)
+    manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-1"])
+    info = manager.interaction_info(1)
+    assert info
+    assert (info.status, info.shown, info.cited, info.pending) == ("done", ("P-1", "P-2"), ("P-1",), True)
+    assert info.finished_at
+    assert session.playbook.bullets["P-1"].last_used == info.finished_at
+    bullet = manager.playbook.get("P-1")
+    assert bullet
+    assert bullet.last_used == info.finished_at
+    assert manager.interaction_info(2) is None
+
+
+def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    turn(manager, "q")
+    assert manager.mark(1, "bad", "wrong file").why == "wrong file"
+    assert manager.mark(1, "good").mark == "good"
+    info = manager.interaction_info(1)
+    assert info
+    assert (info.mark, info.why) == ("good", "")
+    with pytest.raises(BadInput, match="no interaction 7"):
+        manager.mark(7, "good")
+    with pytest.raises(BadInput, match="good or bad"):
+        manager.mark(1, "excellent")
+
+
+def test_nothing_can_be_finished_that_was_not_begun(manager: SessionManager) -> None:
+    with pytest.raises(BadInput, match="No session"):
+        manager.finish_interaction("done")
+    manager.start("/p", "demo")
+    with pytest.raises(BadInput, match="no interaction 0"):
+        manager.finish_interaction("done")
+
+
+def own(database: Database, pid: int) -> None:
+    with database.transaction() as db:
+        db.connection().execute(InteractionRow.__table__.update().values(pid=pid))  # type: ignore[attr-defined]
+
+
+def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: SessionManager) -> None:
+    session = manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    own(manager.database, int(dead.stdout))
+    manager.resume(None, "/p")
+    info = manager.interaction_info(1)
+    assert info
+    assert info.status == "interrupted"
+    assert [p.interaction for p in manager.playbook.pending(session.id)] == [1]
+
+
+def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    own(manager.database, os.getppid())
+    manager.resume(None, "/p")
+    info = manager.interaction_info(1)
+    assert info
+    assert info.status == "running"
+
+
+def test_two_processes_in_one_session_get_numbers_of_their_own(manager: SessionManager, database: Database) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("mine")
+    other = SessionManager(database)
+    other.resume(None, "/p")
+    assert other.begin_interaction("theirs").interaction == 2
+    assert manager.begin_interaction("mine again").interaction == 3
+    assert answer(other).interaction == 2
+    assert [m.content for m in manager.resume(None, "/p").messages] == ["mine", "theirs", "mine again", "done"]
+
+
+def test_settings_survive(manager: SessionManager) -> None:
+    manager.start("/p", "demo")
+    manager.begin_interaction("q")
+    manager.rename("new\0title")
+    manager.set_window(WindowSpec(4, 3), window_start=1)
+    manager.set_window(WindowSpec(4, 2))
+    manager.set_model("anthropic/x")
+    session = manager.resume("NEW\ufffdtitle", "/elsewhere")
+    assert (session.window, session.window_start, session.model) == (WindowSpec(4, 2), 1, "anthropic/x")
+    assert session.title == "new\ufffdtitle"
+
+
+def test_a_new_session_knows_the_strategies_of_its_project(manager: SessionManager) -> None:
+    first = manager.start("/p", "demo")
+    fields = {"content": "run the tests with tox", "scope": "project"}
+    manager.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), first)
+    assert [b.content for b in manager.start("/p", "demo").playbook.live()] == ["run the tests with tox"]
+    assert manager.start("/q", "demo").playbook.live() == []
+    assert len(manager.start("/q", "demo", project="/p").playbook.live()) == 1

@@ -1,0 +1,124 @@
+"""Which session is meant, what is listed, what is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage, Role
+from swecli.store.session_manager import SessionManager
+
+
+def talk(manager: SessionManager, directory: str, *queries: str, title: str = "") -> str:
+    session = manager.start(directory, "demo", title=title)
+    for query in queries:
+        manager.begin_interaction(query)
+        manager.append(ChatMessage(Role.ASSISTANT, f"about {query}"))
+    return session.id
+
+
+def test_the_newest_session_of_the_directory_is_continued(manager: SessionManager) -> None:
+    talk(manager, "/p", "one")
+    second = talk(manager, "/p", "two")
+    talk(manager, "/q", "three")
+    for ref in (None, ""):
+        assert manager.resume(ref, "/p").id == second
+    with pytest.raises(BadInput, match="no session in this directory"):
+        manager.resume(None, "/nowhere")
+
+
+def test_a_session_is_meant_by_id_title_or_unique_beginning(manager: SessionManager) -> None:
+    session = talk(manager, "/p", "one", title="Login bug")
+    for ref in (session, session.upper(), session[:10], session[:-1], "Login bug", " login BUG "):
+        assert manager.resume(ref, "/elsewhere").id == session
+
+
+def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: SessionManager) -> None:
+    first, second = talk(manager, "/p", "one", title="same"), talk(manager, "/p", "two", title="same")
+    with pytest.raises(BadInput, match="More than one") as caught:
+        manager.resume("same", "/p")
+    assert first in caught.value.hint
+    assert second in caught.value.hint
+    with pytest.raises(BadInput, match="More than one"):
+        manager.resume(first[:4], "/p")
+    for ref in ("nope", "%", "_", "' OR 1=1 --", "\0"):
+        with pytest.raises(BadInput, match="There is no session"):
+            manager.resume(ref, "/p")
+    assert manager.current_session
+
+
+def test_lists_have_the_last_used_first(manager: SessionManager) -> None:
+    first = talk(manager, "/p", "one")
+    second = talk(manager, "/q", "two", "three", title="named")
+    assert [info.id for info in manager.list_sessions()] == [second, first]
+    manager.resume(first, "/p")
+    manager.begin_interaction("again")
+    assert [info.id for info in manager.list_sessions()] == [first, second]
+    assert [info.id for info in manager.list_sessions("/q")] == [second]
+    assert manager.list_sessions("/nowhere") == []
+    assert len(manager.list_sessions(limit=1)) == 1
+    info = manager.list_sessions("/q")[0]
+    assert (info.title, info.interactions, info.messages, info.cost, info.first_query) == ("named", 2, 4, 0.0, "two")
+
+
+def test_search_finds_all_the_words_newest_first(manager: SessionManager) -> None:
+    talk(manager, "/p", "the parser fails on tabs", "nothing here")
+    talk(manager, "/q", "make the parser faster", title="speed")
+    hits = manager.search("parser")
+    assert [(hit.role, hit.interaction, hit.title) for hit in hits] == [
+        ("assistant", 1, "speed"),
+        ("user", 1, "speed"),
+        ("assistant", 1, ""),
+        ("user", 1, ""),
+    ]
+    assert [hit.snippet for hit in manager.search("PARSER tabs")] == [
+        "about the parser fails on tabs",
+        "the parser fails on tabs",
+    ]
+    assert len(manager.search("pars*")) == 4
+    assert manager.search("pars") == []
+    assert len(manager.search("parser", limit=1)) == 1
+
+
+def test_search_finds_titles(manager: SessionManager) -> None:
+    session = talk(manager, "/p", "one", title="Login bug")
+    [hit] = manager.search("login")
+    assert (hit.session_id, hit.role, hit.interaction, hit.snippet) == (session, "title", 0, "Login bug")
+    manager.rename("Logout")
+    assert manager.search("login") == []
+    assert len(manager.search("logout")) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("请修复这个错误", "修复"),
+        ("use x == y here", "=="),
+        ("100% sure", "%"),
+        ("path/to_file.py", "to_file.py"),
+        ("foo AND bar", "AND"),
+        ('say "hi" now', '"hi"'),
+        ("NEAR(x, y)", "NEAR(x"),
+        ("emoji 😀 text", "😀"),
+    ],
+)
+def test_search_takes_every_sign_for_what_it_is(manager: SessionManager, query: str, words: str) -> None:
+    talk(manager, "/p", query)
+    assert query in [hit.snippet for hit in manager.search(words)]
+
+
+def test_search_needs_words(manager: SessionManager) -> None:
+    with pytest.raises(BadInput, match="no words"):
+        manager.search("  ")
+    assert manager.search("unheard") == []
+    assert manager.search("\0 \ud800") == []
+
+
+def test_long_text_is_shown_around_the_word(manager: SessionManager) -> None:
+    talk(manager, "/p", "x " * 500 + "needle" + " y" * 500, "字" * 500 + "针" + "字" * 500)
+    for word in ("needle", "针"):
+        hit = manager.search(word)[0]
+        assert word in hit.snippet
+        assert len(hit.snippet) < 200
+        assert hit.snippet.startswith("…")
+        assert hit.snippet.endswith("…")
