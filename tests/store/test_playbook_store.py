@@ -286,3 +286,12 @@ def test_a_failing_reflection_is_tried_three_times(manager: SessionManager, sess
 def test_a_reflection_of_nothing_is_bad_input(manager: SessionManager, session: Session) -> None:
     with pytest.raises(BadInput, match="no interaction 1"):
         reflect(manager, 1, "done")
+
+
+def test_undo_passes_over_deltas_that_only_count_what_was_shown(manager: SessionManager, session: Session) -> None:
+    added = apply(manager, "d1", add("answers are short")).added[0]
+    for number in range(3):
+        apply(manager, f"n{number}", Op("TAG", added, tag="neutral"))
+    assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d1"]
+    with pytest.raises(BadInput, match="no change"):
+        manager.playbook.undo(session)
