@@ -138,7 +138,9 @@ class Loop:
         )
         self.sessions.record_request(record)
         state.spend(usage, reply.cost)
-        return UsageReported(usage, reply.cost, estimated=reply.usage is None)
+        return UsageReported(
+            usage, reply.cost, estimated=reply.usage is None or bool(getattr(self.model, "estimates_usage", False))
+        )
 
     def _guess(self, state: TurnState, reply: ModelReply) -> Usage:
         """Usage by our own count, where the provider did not say."""

@@ -53,11 +53,12 @@ class PlaybookStore:
         session.update_playbook(playbook)
         return applied
 
-    def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
+    def undo(self, session: Session, n: int = 1, *, every: bool = False) -> list[AppliedDelta]:
         """Take back the newest `n` deltas that concern the session (fewer if there are fewer), the newest first.
 
-        A delta that only counts bullets as shown (neutral) is no change a user made or saw: such ones go along with
-        the next older real change, and are not among what is returned. Every bullet they touched is again as it was (its last use apart, which no delta sets). The session's
+        A delta that only counts bullets as shown (neutral) is no change that a user made or saw: such ones go along
+        with the next older real change and are not among what is returned, unless `every` delta is to count.
+        Every bullet they touched is again as it was (its last use apart, which no delta sets). The session's
         playbook is loaded anew.
 
         Raises:
@@ -66,13 +67,13 @@ class PlaybookStore:
         if n < 1:
             raise BadInput(f"{n} changes cannot be undone.", "Give a number from 1.")
         with self._database.transaction() as db:
-            rows = _newest(db, session, n)
+            rows = _newest(db, session, n, every)
             if not rows:
                 raise BadInput("There is no change of the playbook to undo.")
             for row in rows:
                 _take_back(db, row)
             playbook = load_bullets(db, session)
-            undone = [mapping.applied_of(row) for row in rows if not _only_counts(row)]
+            undone = [mapping.applied_of(row) for row in rows if every or not _only_counts(row)]
         session.update_playbook(playbook)
         return undone
 
@@ -242,17 +243,17 @@ def _rehang(db: sqlmodel.Session, ids: Sequence[int | None], number: int) -> Non
     db.exec(sqlmodel.update(EvidenceRow).where(col(EvidenceRow.id).in_(ids)).values(bullet=number))
 
 
-def _newest(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
-    """The newest deltas that stand, down to the n-th real one."""
+def _newest(db: sqlmodel.Session, session: Session, n: int, every: bool) -> list[DeltaRow]:
+    """The newest deltas that stand, down to the n-th one that counts."""
     which = select(DeltaRow).where(_concerns(session), col(DeltaRow.undone) == sqlmodel.false())
     found: list[DeltaRow] = []
     real = 0
     for row in db.exec(which.order_by(col(DeltaRow.number).desc())):
         found.append(row)
-        real += not _only_counts(row)
+        real += every or not _only_counts(row)
         if real == n:
             return found
-    while found and _only_counts(found[-1]):
+    while found and not every and _only_counts(found[-1]):
         found.pop()
     return found
 

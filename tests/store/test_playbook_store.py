@@ -245,7 +245,7 @@ def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[li
         states.append(snapshot(manager.playbook, session))
     while len(states) > 1:
         assert snapshot(manager.playbook, session) == states.pop()
-        manager.playbook.undo(session)
+        manager.playbook.undo(session, every=True)
     assert snapshot(manager.playbook, session) == states.pop()
     manager.database.close()
 
