@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from scripts.benchmarks.rows import MeasuringError
+
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
@@ -26,16 +28,16 @@ class Place:
             subprocess.run(("git", *command), cwd=self.project, check=True, capture_output=True)
 
     def environ(self, home: str = "home", more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Nothing of the caller's but the path; a home of that name."""
+        """Nothing of the caller's but the path; a home of that name, as most users have it: without SWECLI_HOME."""
         (self.folder / home).mkdir(exist_ok=True)
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        own = {"HOME": str(self.folder / home), "SWECLI_HOME": str(self.home(home)), "PYTHONPATH": str(ROOT)}
+        own = {"HOME": str(self.folder / home), "PYTHONPATH": str(ROOT)}
         screen = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
         return {**kept, **own, **screen, **(more or {})}
 
-    def home(self, home: str = "home") -> Path:
-        """swecli's folder in that home."""
-        return self.folder / home / "swecli"
+    def database(self, home: str) -> Path:
+        """Where swecli keeps its database in that home."""
+        return Path(run_once(self, *swecli("db", "path"), home=home).strip())
 
     def floor(self) -> tuple[str, ...]:
         """The command of the floor program."""
@@ -46,3 +48,21 @@ class Place:
 def swecli(*arguments: str) -> tuple[str, ...]:
     """The command of this swecli."""
     return (sys.executable, "-m", "swecli", *arguments)
+
+
+def run_once(place: Place, *command: str, home: str = "home") -> str:
+    """Run a program there to its end; what it wrote. Raises MeasuringError when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=place.project,
+        env=place.environ(home),
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    if done.returncode:
+        name, said = " ".join(" ".join(command[1:]).split()), " ".join(done.stderr.split())
+        raise MeasuringError(f"{name[:60]}: exit code {done.returncode}: {said[-300:]}")
+    return done.stdout

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from scripts.benchmarks.place import Place, swecli
+from scripts.benchmarks.place import Place, run_once, swecli
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 
 NOTHING = (sys.executable, "-c", "pass")
@@ -31,7 +30,7 @@ def processes(place: Place, effort: Effort) -> Iterator[Row]:
     """The rows, as they are measured."""
 
     def run(*command: str) -> Callable[[], float]:
-        return timed(lambda: _run(place, command))
+        return timed(lambda: run_once(place, *command))
 
     for flag, goal in (("--version", 1.5), ("--help", 3.0)):
         ours, least = medians(effort.processes, run(*swecli(flag)), run(*NOTHING))
@@ -41,15 +40,3 @@ def processes(place: Place, effort: Effort) -> Iterator[Row]:
     ask(), store()  # the first time makes the databases
     ours, least = medians(effort.processes, ask, store)
     yield Row("-p, demo model, exec to exit", "ms", ours, least, "SQLModel alone: one row stored", 2.0)
-
-
-def _run(place: Place, command: Sequence[str]) -> None:
-    subprocess.run(
-        command,
-        cwd=place.project,
-        env=place.environ(),
-        check=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from scripts.benchmarks.place import Place, swecli
+from scripts.benchmarks.place import Place, run_once, swecli
 from scripts.benchmarks.rows import Effort, Row, in_turn, percentile
-from scripts.benchmarks.stored import one_long_session
+from scripts.benchmarks.stored import long_session
 from scripts.benchmarks.typist import Start, Typing, Typist
 
 FLOOR = "the floor program"
@@ -15,6 +17,26 @@ LETTERS, GAP = 60, 0.05  # three seconds of typing
 LOADED = 6.0  # seconds after which all is loaded behind the prompt
 KEY = {"OPENAI_API_KEY": "never-sent"}
 MODEL = ("-m", "openai/gpt-4.1")  # nothing is sent to it: no line is entered
+# litellm as any program has it that makes one call with a tool, here to a port where nobody listens
+LITELLM = """
+import os
+from pathlib import Path
+from swecli.llm.environment import prepare_environment
+prepare_environment(os.environ)
+import litellm, openai, tiktoken
+tiktoken.get_encoding("o200k_base")
+litellm.suppress_debug_info = True
+tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+try:
+    litellm.completion(
+        "openai/gpt-4.1", [{"role": "user", "content": "x"}], tools=[tool], stream=True,
+        api_key="x", api_base="http://127.0.0.1:9/v1", max_retries=0, num_retries=0,
+    )
+except openai.APIError:
+    pass
+status = Path("/proc/self/status").read_text().split()
+print(status[status.index("VmHWM:") + 1])
+"""
 
 
 def prompting(place: Place, effort: Effort) -> Iterator[Row]:
@@ -31,8 +53,7 @@ def _starts(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _long_session(place: Place, effort: Effort) -> Iterator[Row]:
-    place.environ("long")
-    one_long_session(place.home("long"), place.project, messages=10_000)
+    long_session(place.database("long"), place.project, messages=10_000)
     again, plain = _measure_starts(place, effort.starts, (swecli("-c"), "long"), (swecli(), "home"))
     yield Row("the same with -c, 10,000 messages", "ms", _usable(again), _usable(plain), "without -c", 1.1)
 
@@ -43,8 +64,10 @@ def _keys(place: Place, effort: Effort) -> Iterator[Row]:
         for what, part, goal in (("p95", 0.95, 2.5), ("max", 1.0, 4.0)):
             ours, floor = _echo(runs[number], part), _echo(runs[2], part)
             yield Row(f"key to echo, first 3 s, {what}, {name}", "ms", ours, floor, FLOOR, goal)
-    loaded, floor = (statistics.median(run.memory for run in runs[number]) for number in (1, 2))
-    yield Row("memory with litellm loaded", "MiB", loaded, floor, FLOOR, None)
+    loaded = statistics.median(run.memory for run in runs[1])
+    yield Row(
+        "memory with litellm loaded", "MiB", loaded, _memory_of_litellm(place), "litellm, token table, one call", 1.1
+    )
 
 
 def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], str]) -> list[list[Start]]:
@@ -57,7 +80,7 @@ def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], st
             found[number].append(typist.first_letter())
         return found[number][-1].usable
 
-    in_turn(times + 1, *(lambda number=number: once(number) for number in range(len(programs))))
+    in_turn(times + 1, *(partial(once, number) for number in range(len(programs))))
     return [starts[1:] for starts in found]
 
 
@@ -78,8 +101,12 @@ def _type_in_turn(place: Place, times: int) -> list[list[Typing]]:
             found[number].append(Typing(echoes, typist.rest(after)))
         return 0.0
 
-    in_turn(times, *(lambda number=number: once(number) for number in range(3)))
+    in_turn(times, *(partial(once, number) for number in range(len(programs))))
     return found
+
+
+def _memory_of_litellm(place: Place) -> float:
+    return int(run_once(place, sys.executable, "-c", LITELLM).splitlines()[-1]) / 1024
 
 
 def _usable(starts: Sequence[Start]) -> float:

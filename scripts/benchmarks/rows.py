@@ -8,7 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 HEAD = ("figure", "ours", "reference", "against", "ratio", "goal", "")
-WIDTHS = (42, 11, 11, 34, 7, 7, 4)
+WIDTHS = (48, 11, 11, 34, 7, 7, 4)
+
+
+class MeasuringError(Exception):
+    """A program did not do what was to be measured; says what it did."""
 
 
 @dataclass(frozen=True, slots=True)

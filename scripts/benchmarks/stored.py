@@ -2,6 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import batched
+from pathlib import Path
+
+import sqlalchemy
+from sqlmodel import Session as Transaction
+from sqlmodel import SQLModel
+
+from swecli.models.ids import uuid7
+from swecli.models.message import ChatMessage, Role
+from swecli.models.session import Session
+from swecli.store import mapping
+from swecli.store.database import open_database
+from swecli.store.tables import InteractionRow, MessageRow, SessionRow
+
+RARE, COMMON = "quokka", "prices"
+ANSWER = " They are kept with tax, and rounded as late as can be." * 8
+_BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def long_session(database: Path, directory: Path, messages: int) -> str:
+    """Put one session of so many messages into the database, the newest of its directory; its id."""
+    return _put(database, directory, sessions=1, messages=messages)
+
+
+def many_sessions(database: Path, directory: Path, sessions: int) -> None:
+    """Put so many sessions of one message into the database."""
+    _put(database, directory, sessions=sessions, messages=1)
+
+
+def _put(path: Path, directory: Path, *, sessions: int, messages: int) -> str:
+    made = [_session(directory, number, messages) for number in range(sessions)]
+    database = open_database(path)
+    try:
+        with database.transaction() as db:
+            _insert(db, "number", made)
+            _insert(db, "id", [row for session in made for row in _interactions(session)])
+            _insert(db, "id", [row for session in made for row in _messages(session, messages)])
+    finally:
+        database.close()
+    return made[-1].id
+
+
+def _insert(db: Transaction, key: str, rows: Sequence[SQLModel]) -> None:
+    """All rows in one statement, their keys given by the database: ten times as quick as one by one."""
+    db.connection().execute(sqlalchemy.insert(type(rows[0])), [row.model_dump(exclude={key}) for row in rows])
+
+
+def _session(directory: Path, number: int, messages: int) -> SessionRow:
+    at = _BEGAN + timedelta(minutes=number)
+    row = mapping.session_row(Session(uuid7(), str(directory), created_at=at, updated_at=at, title=f"work {number}"))
+    row.messages, row.interactions = messages, (messages + 1) // 2
+    return row
+
+
+def _interactions(row: SessionRow) -> list[InteractionRow]:
+    return [InteractionRow(session_id=row.id, number=n + 1, status="done") for n in range(row.interactions)]
+
+
+def _messages(row: SessionRow, count: int) -> list[MessageRow]:
+    """Questions and answers by turns, each with the common word; the rare one begins a session of more than one."""
+    made = []
+    for n in range(count):
+        asks = n % 2 == 0
+        text = f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
+        message = ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
+        message.interaction, message.created_at = n // 2 + 1, row.created_at
+        made.append(mapping.message_row(row.id, message))
+    return made

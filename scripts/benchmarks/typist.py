@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pyte
 
+from scripts.benchmarks.rows import MeasuringError
+
 COLUMNS, ROWS = 100, 30
 MARK = ">"
 PATIENCE = 30.0
@@ -38,11 +40,22 @@ class Typing:
     memory: float
 
 
+class _Screen(pyte.Screen):
+    """An emulator that answers what programs ask a terminal (where the cursor is), and wait for."""
+
+    def __init__(self, answer: Callable[[bytes], object]) -> None:
+        super().__init__(COLUMNS, ROWS)
+        self._answer = answer
+
+    def write_process_input(self, data: str) -> None:
+        self._answer(data.encode())
+
+
 class Typist:
     """Starts a program and types at its prompt, which is a line that begins with `>`. Leaving the context kills it."""
 
     def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._screen = _Screen(lambda answer: os.write(self._fd, answer))
         self._stream = pyte.ByteStream(self._screen)
         self._read_at = 0.0
         self._typed = ""
@@ -50,8 +63,6 @@ class Typist:
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
             _become(command, folder, environ)
-        # the program asks where the cursor is, and waits for the answer
-        self._screen.write_process_input = lambda answer: os.write(self._fd, answer.encode()) and None
 
     def __enter__(self) -> Typist:
         return self
@@ -81,7 +92,7 @@ class Typist:
                 sent.append(self._type())
                 continue
             if now > give_up:
-                raise RuntimeError(f"letters are lost: {self._line()!r}")
+                raise MeasuringError(f"letters are lost: {self._line()!r}")
             if self._take(min(0.5, due - now) if len(sent) < count else 0.5):
                 seen = self._seen() - shown
                 echoes += [(self._read_at - at) * 1000 for at in sent[len(echoes) : seen]]
@@ -110,7 +121,7 @@ class Typist:
         except OSError:  # the other end is closed
             data = b""
         if not data:
-            raise RuntimeError("the program ended:\n" + "\n".join(self._screen.display).rstrip())
+            raise MeasuringError("the program ended:\n" + "\n".join(self._screen.display).rstrip())
         self._read_at = time.perf_counter()
         self._stream.feed(data)
         return True
@@ -119,7 +130,7 @@ class Typist:
         deadline = time.perf_counter() + PATIENCE
         while not true():
             if time.perf_counter() > deadline:
-                raise RuntimeError(f"{complaint}:\n" + "\n".join(self._screen.display).rstrip())
+                raise MeasuringError(f"{complaint}:\n" + "\n".join(self._screen.display).rstrip())
             self._take(0.5)
 
     def _line(self) -> str:

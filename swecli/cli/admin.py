@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import sys
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from swecli.cli.begin import Ground, find_ground, go_to
 from swecli.cli.flags import Parser
-from swecli.config.load import PROJECT_FILE, load_settings
-from swecli.config.paths import Paths, find_paths
-from swecli.config.settings import Settings
-from swecli.config.trust import is_trusted, project_root
+from swecli.headless.plain import complaint, dumps, plain
 from swecli.llm.environment import prepare_environment
+from swecli.models.errors import BadInput, SwecliError
+
+if TYPE_CHECKING:
+    from swecli.store.database import Database
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`. Raises SwecliError."""
     prepare_environment(os.environ)
     module = importlib.import_module(f"swecli.cli.{name}")
-    parser = Parser(prog=f"swecli {name}", description=module.__doc__, allow_abbrev=False)
+    parser = Parser(prog=f"swecli {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(argv)
-    return int(module.run(args) or 0)
+    go_to(args.cwd)
+    return int(module.run(args))
 
 
 def common(parser: argparse.ArgumentParser) -> None:
@@ -34,41 +38,82 @@ def common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--db", metavar="URL", help="database file or sqlite:/// URL")
     parser.add_argument("--config", metavar="FILE", help="another settings file")
+    parser.add_argument("-C", "--cwd", metavar="DIR", help="as if started in this directory")
 
 
-def settings_of(args: argparse.Namespace) -> tuple[Settings, Paths]:
-    """The settings as a run here would have them. Raises ConfigError."""
-    paths, cwd = find_paths(os.environ), Path.cwd()
-    trusted = is_trusted(paths, project_root(cwd))
-    settings, _ = load_settings(
-        user_file=Path(args.config) if args.config else paths.config_file,
-        project_file=cwd / PROJECT_FILE if trusted else None,
-        environ=os.environ,
-        flags={"db": args.db},
-    )
-    return settings, paths
+def ground_of(args: argparse.Namespace) -> Ground:
+    """Directory, paths and settings as a run here would have them. Raises ConfigError, BadInput."""
+    return find_ground(args.config, {"db": args.db})
 
 
-def database_of(args: argparse.Namespace) -> str | Path:
+def location_of(ground: Ground) -> str | Path:
     """Where the store is."""
-    settings, paths = settings_of(args)
-    return settings.db or paths.database
+    return ground.settings.db or ground.paths.database
+
+
+@contextmanager
+def stored(args: argparse.Namespace, *, make: bool = False) -> Iterator[Database]:
+    """The open database. With `make` a missing one is made also where the user named it.
+
+    Raises SwecliError.
+    """
+    # late: a wrong argument needs no database
+    from swecli.store.database import locate, open_database  # noqa: PLC0415
+
+    ground = ground_of(args)
+    path = locate(location_of(ground))
+    if ground.settings.db and path and not make and not path.exists():
+        raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
+    database = open_database(location_of(ground))
+    try:
+        for notice in database.notices:
+            sys.stderr.write(complaint(notice, "") + "\n")
+        yield database
+    finally:
+        database.close()
 
 
 def say(text: str) -> None:
     """A line on stdout; control letters in stored text do not reach the terminal."""
-    sys.stdout.write("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text) + "\n")
+    _write(plain(text))
 
 
 def say_json(value: Any) -> None:
     """Indented JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str).encode("utf-8", "replace").decode())
-    sys.stdout.write("\n")
+    _write(dumps(value, indent=2))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text + "\n")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
+
+
+def tell(args: argparse.Namespace, value: Any, text: str) -> int:
+    """What was done: as JSON where that is wanted, else in words. Returns 0."""
+    say_json(value) if args.json else say(text)
+    return 0
 
 
 def table(rows: Sequence[Sequence[object]], head: Sequence[str]) -> None:
     """Aligned columns; the last one is as long as it is."""
-    texts = [[str(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in texts) for i in range(len(head) - 1)]
+    texts = [[" ".join(plain(str(cell)).split()) for cell in row] for row in (head, *rows)]
+    widths = [max(_width(row[i]) for row in texts) for i in range(len(head) - 1)]
     for row in texts:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + "  " + row[-1])
+        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False)]
+        say("  ".join([*cells, row[-1]]).rstrip())
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal."""
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+
+
+def positive(text: str) -> int:
+    """A count from 1 on, for argparse."""
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from swecli.cli.admin import common, database_of, say, say_json
-from swecli.store.database import open_database
-from swecli.store.upkeep import backup, check
+from swecli.cli.admin import common, ground_of, location_of, stored, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="path|check|backup")
     actions.add_parser("path", help="print where it is")
     actions.add_parser("check", help="look for damage; exit 1 when there is some")
     copy = actions.add_parser("backup", help="make a sound copy, also while it is in use")
@@ -22,19 +20,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it. Raises StoreError."""
-    location = database_of(args)
+    """Do it. Raises BadInput, StoreError."""
+    # late: --help and a wrong argument need no database
+    from swecli.store.database import locate  # noqa: PLC0415
+    from swecli.store.upkeep import backup, check  # noqa: PLC0415
+
+    location = location_of(ground_of(args))
+    path = locate(location)
     if args.action == "path":
-        say_json({"path": str(location)}) if args.json else say(str(location))
-        return 0
-    database = open_database(location)
-    try:
+        return tell(
+            args, {"path": str(path or location), "exists": bool(path and path.exists())}, str(path or location)
+        )
+    with stored(args) as database:
         if args.action == "backup":
             copy = backup(database, args.to)
-            say_json({"backup": str(copy)}) if args.json else say(str(copy))
-            return 0
+            return tell(args, {"backup": str(copy)}, str(copy))
         problems = [*database.notices, *check(database)]
-    finally:
-        database.close()
-    say_json({"problems": problems}) if args.json else say("\n".join(problems) or f"{location}: sound")
+    tell(args, {"problems": problems}, "\n".join(problems) or f"{path or location}: sound")
     return 1 if problems else 0

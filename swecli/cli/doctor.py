@@ -6,15 +6,15 @@ import argparse
 import os
 import platform
 import shutil
+from collections.abc import Callable
 
 from swecli import __version__
-from swecli.cli.admin import common, database_of, say, say_json, settings_of
+from swecli.cli.admin import common, ground_of, location_of, say, tell
+from swecli.cli.begin import make_folders
 from swecli.llm.choose import choose_model
+from swecli.llm.environment import tokenizer_folder
+from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
-from swecli.store.database import open_database
-from swecli.store.upkeep import check
-
-Row = tuple[str, bool, str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,44 +24,93 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look and tell."""
-    rows = [_program(), _model(args), _database(args), _search(), _git(), _sandbox()]
+    rows = [(what, *_tried(look, args)) for what, look in LOOKS.items()]
     if args.json:
-        say_json([{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows])
+        tell(args, [{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows], "")
     else:
         for what, ok, detail in rows:
             say(f"{'ok ' if ok else 'NO '} {what}: {detail}")
     return 0 if all(ok for _, ok, _ in rows) else 1
 
 
-def _program() -> Row:
-    return ("swecli", True, f"{__version__}, Python {platform.python_version()}, {platform.system()}")
-
-
-def _model(args: argparse.Namespace) -> Row:
-    choice = choose_model(settings_of(args)[0], os.environ)
-    return ("model", True, f"{choice.name}: {choice.why}")
-
-
-def _database(args: argparse.Namespace) -> Row:
-    location = database_of(args)
+def _tried(look: Callable[[argparse.Namespace], str], args: argparse.Namespace) -> tuple[bool, str]:
     try:
-        database = open_database(location)
+        return True, look(args)
     except SwecliError as error:
-        return ("database", False, str(error))
-    problems = [*database.notices, *check(database)]
-    database.close()
-    return ("database", not problems, "; ".join(problems) or f"{location}: sound")
+        return False, str(error)
 
 
-def _search() -> Row:
+def _program(args: argparse.Namespace) -> str:
+    return f"{__version__}, Python {platform.python_version()}, {platform.system()}"
+
+
+def _settings(args: argparse.Namespace) -> str:
+    ground = ground_of(args)
+    trusted = "this folder is trusted" if ground.trusted else "this folder is not trusted: its own files are not used"
+    return f"in order; {trusted}"
+
+
+def _folders(args: argparse.Namespace) -> str:
+    paths = ground_of(args).paths
+    make_folders(paths)
+    places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+    if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
+        raise SwecliError(f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME.")
+    return ", ".join(str(path) for path in places)
+
+
+def _database(args: argparse.Namespace) -> str:
+    # late: --help needs no database
+    from swecli.store.database import locate, open_database  # noqa: PLC0415
+    from swecli.store.upkeep import check  # noqa: PLC0415
+
+    location = location_of(ground_of(args))
+    path = locate(location)
+    if path and not path.exists():
+        return f"{path}: none yet, it is made with the first message"
+    database = open_database(location)
+    try:
+        problems = [*database.notices, *check(database)]
+    finally:
+        database.close()
+    if problems:
+        raise SwecliError("; ".join(problems))
+    return f"{path or location}: sound"
+
+
+def _model(args: argparse.Namespace) -> str:
+    settings = ground_of(args).settings
+    choice = choose_model(settings, os.environ)
+    make_model(choice.name, settings, os.environ)  # raises what it lacks
+    return f"{choice.name}: {choice.why}"
+
+
+def _tokens(args: argparse.Namespace) -> str:
+    found = tokenizer_folder()
+    return f"tables in {found}" if found else "estimated: the tables are not installed"
+
+
+def _search(args: argparse.Namespace) -> str:
     found = shutil.which("rg")
-    return ("search", True, f"ripgrep at {found}" if found else "own search (ripgrep is not installed)")
+    return f"ripgrep at {found}" if found else "our own (ripgrep is not installed)"
 
 
-def _git() -> Row:
-    found = shutil.which("git")
-    return ("git", found is not None, found or "not found: files are listed by walking the tree")
+def _git(args: argparse.Namespace) -> str:
+    return shutil.which("git") or "not installed: files are listed by walking the tree"
 
 
-def _sandbox() -> Row:
-    return ("sandbox", True, "none: every command asks, unless a rule of yours allows it")
+def _sandbox(args: argparse.Namespace) -> str:
+    return "none: commands run with your rights; the mode and your rules say which of them ask"
+
+
+LOOKS: dict[str, Callable[[argparse.Namespace], str]] = {
+    "swecli": _program,
+    "settings": _settings,
+    "folders": _folders,
+    "database": _database,
+    "model": _model,
+    "tokens": _tokens,
+    "search": _search,
+    "git": _git,
+    "sandbox": _sandbox,
+}

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
 from swecli.models.errors import UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # --help loads nothing it does not need
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+SUBCOMMANDS = ("sessions", "playbook", "config", "db", "models", "doctor")
 DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 EPILOG = """\
 subcommands:
-  swecli sessions    list, show, search, rename, fork, delete, export
+  swecli sessions    list, show, search, rename, fork, delete, export, import
   swecli playbook    list, show, add, edit, remove, log, undo
-  swecli config      get, path
+  swecli config      get, set, path, edit
   swecli db          path, check, backup
   swecli models      what can be used here, and how
   swecli doctor      what works on this machine
-Each takes --help, and --json where it lists.
+Each takes --help and --json.
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a cap was reached · 75 the provider failed, a retry
 may help · 130 SIGINT · 143 SIGTERM"""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that raises one line instead of printing a page."""
+    """argparse that raises one line instead of printing a page, and knows no shortened flags."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False} | keywords)
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
-        raise UsageError(message, f"See `{self.prog} --help`.")
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
 
 
 def build_parser() -> Parser:
     """The parser of a run (the subcommands have their own)."""
     parser = Parser(
-        prog="swecli",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        prog="swecli", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
@@ -49,10 +53,52 @@ def build_parser() -> Parser:
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
     add("--max-turns", metavar="N", help="requests to the model in one turn, at most")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-    add("--output-format", choices=("text", "json", "stream-json"), default="text", help="with -p")
+    add("--output-format", choices=("text", "json", "stream-json"), help="with -p (default text)")
+    add(
+        "--input-format",
+        choices=("text", "stream-json"),
+        help='with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}',
+    )
     add("--no-color", action="store_true", help="plain text")
     add("--db", metavar="URL", help="database file or sqlite:/// URL")
     add("--config", metavar="FILE", help="another settings file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--version", action="store_true", help="print the version")
     return parser
+
+
+def parse_run(argv: Sequence[str]) -> argparse.Namespace:
+    """The flags of a run. Raises UsageError, also for flags that do not go together."""
+    parser = build_parser()
+    args, rest = parser.parse_known_args(argv)
+    if rest:
+        raise UsageError(f"Unrecognized arguments: {' '.join(rest)}.", _hint(args.prompt, rest))
+    empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
+    if empty:
+        raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag away.")
+    if args.go_on and args.resume is not None:
+        raise UsageError("-c and -r exclude each other.", "Use one of them.")
+    if args.headless and args.resume == "":
+        raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
+    if not args.headless and (args.output_format or args.input_format):
+        raise UsageError("--output-format and --input-format go with -p.", "Add -p, or leave them away.")
+    return args
+
+
+def _hint(prompt: str, rest: Sequence[str]) -> str:
+    if any(word.startswith("-") for word in rest):
+        return "See `swecli --help`."
+    if prompt in SUBCOMMANDS:
+        return f"The subcommand comes first: swecli {prompt} {' '.join(rest)} …"
+    return "Put the prompt in quotes."
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether whoever started this reads JSON, as far as arguments tell that perhaps cannot be parsed."""
+    if argv and argv[0] in SUBCOMMANDS:
+        return False
+    flags = argv[: argv.index("--")] if "--" in argv else argv
+    pairs = zip(flags, [*flags[1:], ""], strict=True)
+    values = [value if flag == "--output-format" else flag.partition("=")[2] for flag, value in pairs
+              if flag.split("=")[0] == "--output-format"]  # fmt: skip
+    return bool(values) and values[-1] in ("json", "stream-json")

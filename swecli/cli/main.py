@@ -14,23 +14,48 @@ if TYPE_CHECKING:  # typing itself would double what --version loads
 
 def main() -> NoReturn:
     """Run swecli with the process's own arguments and end the process."""
-    argv = sys.argv[1:]
+    _stand_in()
+    try:
+        code = _run(sys.argv[1:])
+    except SystemExit as left:  # --help
+        code = left.code if isinstance(left.code, int) else 0
+    except OSError:  # not even the complaint could be written
+        code = 1
+    _leave(code)
+
+
+def _run(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):  # before anything is imported: scripts ask this often
         sys.stdout.write(f"swecli {__version__}\n")
-        sys.exit(0)
+        return 0
     # late: --version must not pay for it
     from swecli.cli.entry import run_safely  # noqa: PLC0415
 
-    _leave(run_safely(argv))
+    return run_safely(argv)
+
+
+def _stand_in() -> None:
+    """Streams that were closed are replaced, so that no file of ours gets their number; odd letters become `?`."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115, PTH123
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # what Python opens can do that
 
 
 def _leave(code: int) -> NoReturn:
     """End the process. litellm's own tear-down takes over a second and has nothing of ours to save."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (BrokenPipeError, ValueError):
-        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:
+            if stream is sys.stdout and not code and not isinstance(error, BrokenPipeError):
+                sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
+            code = code or 1
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again and complains
     if "litellm" in sys.modules:
         os._exit(code)
     sys.exit(code)

@@ -24,11 +24,12 @@ def load_settings(
     project_file: Path | None,
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
+    must_exist: bool = False,
 ) -> tuple[Settings, list[str]]:
     """The settings of this run and the notices the user should see.
 
     Args:
-        user_file: may be missing.
+        user_file: may be missing, unless `must_exist` says that the user named it.
         project_file: None where the folder is not trusted; may be missing; can only tighten permissions.
         environ: `SWECLI_*`; an empty value counts as not set.
         flags: setting name → value; None counts as not given.
@@ -38,8 +39,8 @@ def load_settings(
     """
     settings, notices = Settings(), []
     for layer, values in (
-        (str(user_file), _read_toml(user_file)),
-        (str(project_file), _read_toml(project_file) if project_file else {}),
+        (str(user_file), read_toml(user_file, must_exist=must_exist)),
+        (str(project_file), read_toml(project_file) if project_file else {}),
         ("environment", _from_environment(environ)),
         ("flags", {name: value for name, value in flags.items() if value is not None}),
     ):
@@ -50,15 +51,23 @@ def load_settings(
     return settings, notices
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
+    """What a settings file says; nothing for a missing one. Raises ConfigError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if must_exist:
+            raise ConfigError(
+                f"There is no settings file {path}.", "Check the path, or leave --config away."
+            ) from error
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, a number of 5,000 digits, lists without end
         raise ConfigError(f"{path} is not valid TOML: {error}", "Correct the file or move it away.") from error
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.",
+            "Check the path and its permissions, or name another with --config.",
+        ) from error
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -66,12 +75,16 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _tightening_only(values: dict[str, Any], current: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Drop what would loosen permissions or send data elsewhere than the user chose."""
+    """Drop what would loosen permissions, send data elsewhere than the user chose, or spend more."""
     loosening = ("allow", "model", "reflect_model", "db")
     refused: list[str] = [name for name in loosening if name in values]
     mode = values.get("mode")
     if isinstance(mode, str) and _STRICTNESS.get(mode, 0) > _STRICTNESS[current.mode]:
         refused.append("mode")
+    for name in ("max_budget_usd", "max_turns"):
+        cap, wanted = getattr(current, name), values.get(name)
+        if cap is not None and isinstance(wanted, (int, float)) and wanted > cap:
+            refused.append(name)
     return {name: value for name, value in values.items() if name not in refused}, refused
 
 
@@ -80,17 +93,31 @@ def _apply(settings: Settings, values: Mapping[str, Any], layer: str) -> Setting
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
-            raise ConfigError(f"{layer}: there is no setting {name!r}.", hint)
+            raise unknown_setting(name, f"{layer}: ")
         try:
             changed[name] = parse_setting(name, value)
         except ValueError as error:
-            raise ConfigError(f"{layer}: {name}: {error}.") from error
+            raise ConfigError(f"{_named(layer, name)}: {error}.") from error
     for name in ("ask", "deny"):  # these add up over the layers: a later one cannot take an earlier no away
         if name in changed:
             changed[name] = tuple(dict.fromkeys((*getattr(settings, name), *changed[name])))
     return replace(settings, **changed, origins=settings.origins | dict.fromkeys(changed, layer))
+
+
+def unknown_setting(name: str, where: str = "") -> ConfigError:
+    """The error for a name that is no setting, with the nearest one that is."""
+    near = difflib.get_close_matches(name, [row[0] for row in described()], n=1)
+    hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
+    return ConfigError(f"{where}{'there' if where else 'There'} is no setting {name!r}.", hint)
+
+
+def _named(layer: str, name: str) -> str:
+    """A setting as the user wrote it in that layer."""
+    if layer == "flags":
+        return f"--{name.replace('_', '-')}"
+    if layer == "environment":
+        return next(env for known, _, env, _ in described() if known == name)
+    return f"{layer}: {name}"
 
 
 def parse_setting(name: str, value: Any) -> Any:
@@ -101,6 +128,8 @@ def parse_setting(name: str, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not text")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{value!r} holds bytes that are no UTF-8 text")
     return value
 
 
@@ -125,17 +154,19 @@ def _flag(value: Any) -> bool:
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        if isinstance(value, bool) or not str(value).strip().isdecimal() or not low <= int(value) <= high:
+        text = str(value).strip()
+        whole = not isinstance(value, bool) and text.isdecimal() and len(text) < 20
+        if not whole or not low <= int(text) <= high:
             raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
-        return int(value)
+        return int(text)
 
     return parse
 
 
 def _money(value: Any) -> float:
     try:
-        amount = float(value)
-    except (TypeError, ValueError):
+        amount = -1.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         amount = -1.0
     if not 0 < amount < 1e9:
         raise ValueError(f"{value!r} is not an amount of dollars above 0")

@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+import os
+from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 
 LIMIT_BYTES = 1_000_000
 
 
-def log_to(path: Path) -> None:
-    """Send warnings and worse to this file, which is cut at a megabyte. A file that cannot be written is no failure."""
+def log_to(path: Path, clean: Callable[[str], str] = str) -> None:
+    """Send warnings and worse to this file, which is cut at a megabyte, and to nothing else.
+
+    A file that cannot be written is no failure: then nothing is logged. `clean` takes secrets out of each entry.
+    """
     root = logging.getLogger()
     if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
         return
-    try:
-        handler = logging.handlers.RotatingFileHandler(path, maxBytes=LIMIT_BYTES, backupCount=1, delay=True)
-    except OSError:
-        root.addHandler(logging.NullHandler())
-        return
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler = _LogFile(path, maxBytes=LIMIT_BYTES, backupCount=1, encoding="utf-8", errors="replace", delay=True)
+    handler.setFormatter(_Cleaned(clean))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
+
+
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """For this user alone, and silent: a full disk must not write over the conversation."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        """Nobody to tell."""
+
+
+class _Cleaned(logging.Formatter):
+    """An entry with its trace, cleaned as a whole: secrets hide in traces too."""
+
+    def __init__(self, clean: Callable[[str], str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._clean = clean
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._clean(super().format(record))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from swecli.models.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class Paths:
@@ -48,9 +50,15 @@ class Paths:
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
-    """The directories for this environment."""
+    """The directories for this environment. Raises ConfigError for a SWECLI_HOME that cannot be a folder's name."""
     if home := environ.get("SWECLI_HOME"):
-        base = Path(home).expanduser().absolute()
+        try:
+            home.encode("utf-8")  # the database's URL is text
+            base = Path(home).expanduser().absolute()
+        except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
+            raise ConfigError(
+                f"SWECLI_HOME is {home!r}, which is no folder.", "Set it to a folder of yours."
+            ) from error
         return Paths(base, base, base, base)
     # late: 10 ms, not needed where SWECLI_HOME says it all
     from platformdirs import PlatformDirs  # noqa: PLC0415

@@ -1,20 +1,26 @@
-"""One prompt without a screen: it never approves anything by itself, and its exit code says how it went."""
+"""Turns without a screen: they never approve anything by themselves, and the exit code says how they went."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from swecli.app import Runtime
 from swecli.headless.formats import Writer
-from swecli.models.errors import LimitReached
+from swecli.headless.prompts import Prompt
+from swecli.models.errors import LimitReached, SwecliError
+from swecli.models.events import ReflectionFailed
 from swecli.models.tool import AskRequest, Decision
 
 HEADLESS_REASON = (
     "nobody can be asked in this run; allow it beforehand with a rule (for example "
     'allow = ["run(pytest*)"] in the configuration) or --mode edits|auto'
 )
+CAPS = ("max_turns", "max_budget", "loop", "length")
+_log = logging.getLogger(__name__)
 
 
 async def refuse(request: AskRequest) -> Decision:
@@ -22,11 +28,13 @@ async def refuse(request: AskRequest) -> Decision:
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
-async def run_prompt(runtime: Runtime, prompt: str, writer: Writer, piped: str = "") -> int:
-    """Run one turn and write it; `piped` goes with the prompt, as data. Returns the exit code: 0, 1, 42, 53, 75, 130 or 143."""
-    session = runtime.sessions.current_session
-    writer.session_id = session.id if session else ""
-    task = asyncio.ensure_future(_turn(runtime, prompt, writer, piped))
+async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried.
+
+    Returns the exit code of the last turn that did not end well, else 0. SIGINT and SIGTERM end the run with 130
+    and 143; what the running turn had is stored.
+    """
+    task = asyncio.ensure_future(_turns(runtime, prompts, writer))
     caught: list[int] = []
 
     def stop(number: int) -> None:
@@ -37,24 +45,51 @@ async def run_prompt(runtime: Runtime, prompt: str, writer: Writer, piped: str =
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     try:
-        code = await task
+        return await task
     except asyncio.CancelledError:
         code = 128 + caught[0] if caught else 130
-    writer.close(code)
+        writer.close(code)
+        return code
+
+
+async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+    code = 0
+    writer.begin()
+    try:
+        async for prompt in prompts:
+            writer.begin()
+            ended = await _turn(runtime, prompt, writer)
+            writer.close(ended)
+            writer.begin()  # what may go wrong while the next is awaited is not this turn's
+            code = ended or code
+    except SwecliError as error:
+        writer.refuse(error)
+        return error.exit_code
     return code
 
 
-async def _turn(runtime: Runtime, prompt: str, writer: Writer, piped: str) -> int:
-    turn = runtime.agent.prepare(prompt, f"<piped>\n{piped}\n</piped>" if piped else "")
-    async with aclosing(runtime.agent.run(turn)) as events:
+async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
+    attached = f"<piped>\n{prompt.attached}\n</piped>" if prompt.attached else ""
+    async with aclosing(runtime.agent.run(runtime.agent.prepare(prompt.text, attached))) as events:
         async for event in events:
             writer.write(event)
-    # the model's part of the reflection waits for the next start on a screen: here it would delay the exit
-    learned = await runtime.learner.learn(rules_only=True)
+    await _learn(runtime, writer)
+    tally = writer.tally
+    if tally.failed:
+        return tally.failed.exit_code
+    return LimitReached.exit_code if tally.finished and tally.finished.reason in CAPS else 0
+
+
+async def _learn(runtime: Runtime, writer: Writer) -> None:
+    """The rules' part of the reflection; the model's part waits for the next start on a screen: it would delay the
+    exit."""
+    try:
+        learned = await runtime.learner.learn(rules_only=True)
+    except Exception as error:  # noqa: BLE001 - a boundary: a fault in learning must not cost the answer
+        _log.exception("learning failed")
+        session = runtime.sessions.current_session
+        learned = ReflectionFailed(
+            session.interactions if session else 0, f"{type(error).__name__}: {error}", kept=True
+        )
     if learned is not None:
         writer.write(learned)
-    if writer.failed:
-        return writer.failed.exit_code
-    if writer.finished and writer.finished.reason in {"max_turns", "max_budget", "loop", "length"}:
-        return LimitReached.exit_code
-    return 0

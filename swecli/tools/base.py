@@ -94,7 +94,7 @@ def tool(permission: Permission, params: type[BaseModel], plan: MakePlan) -> Cal
     """Declare a tool: the decorated function becomes a `Tool` named like it, described by the .md beside it."""
 
     def declare(run: Run) -> Tool:
-        name = run.__name__  # type: ignore[attr-defined]  # a function has a name; Callable does not say so
+        name = run.__name__
         text = Path(inspect.getfile(run)).with_suffix(".md").read_text(encoding="utf-8").strip()
         return Tool(name, text, params, permission, run, plan)
 

@@ -89,5 +89,5 @@ HEAVY = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "ti
 
 
 def test_reading_flags_and_settings_loads_nothing_heavy() -> None:
-    code = "from swecli.cli.entry import make_start\nfrom swecli.cli.flags import build_parser\nmake_start(build_parser().parse_args([]))"
+    code = "from swecli.cli.begin import make_start\nfrom swecli.cli.flags import build_parser\nmake_start(build_parser().parse_args([]))"
     assert not HEAVY & loaded_by(code)

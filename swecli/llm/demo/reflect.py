@@ -10,6 +10,8 @@ from swecli.llm.demo.bullets import Note, words
 
 _FENCED = re.compile(r"```json\s*\n(.*?)\n\s*```", re.DOTALL)
 _DISPLEASED = re.compile(r"^\s*(?:no\b|nope\b|wrong\b|that(?:'s| is| was) (?:wrong|not)|not what)", re.IGNORECASE)
+# exit codes that speak of the command line itself: misuse, nothing to do, not executable, not found
+_MISUSED = frozenset({2, 4, 5, 64, 126, 127})
 MOST_WORDS = 60
 MOST_ADDED = 3
 Json = dict[str, Any]
@@ -75,14 +77,20 @@ def _judge(note: Note, cited: bool, digest: Json) -> tuple[str, str] | None:
     for call in reversed(_calls(digest)):
         command = _parameter(call, "command")
         if _ran(call) and command in commands:
-            verdict = "helpful" if _passed(call) else "harmful"
-            return verdict, f"its command `{command}` ended with exit code {call.get('exit_code')}"
+            return _verdict(call), f"its command `{command}` ended with exit code {call.get('exit_code')}"
     if not cited:
         return None
     said = str(digest.get("user_said") or "")
     if _DISPLEASED.match(said):
         return "harmful", f"the answer followed it and the user said: {said[:120]}"
     return "neutral", "the answer cited it; nothing recorded shows whether it helped"
+
+
+def _verdict(call: Json) -> str:
+    """A command that ran and found a fault did its work: that says nothing against who named it."""
+    if _passed(call):
+        return "helpful"
+    return "harmful" if call.get("exit_code") in _MISUSED else "neutral"
 
 
 def _lessons(digest: Json) -> list[Json]:
@@ -102,7 +110,7 @@ def _after(call: Json, later: list[Json]) -> list[Json]:
 def _other_command(call: Json, later: list[Json]) -> Json | None:
     failed = _parameter(call, "command")
     better = next((c for c in later if _ran(c) and _passed(c) and _alike(_parameter(c, "command"), failed)), None)
-    if not _ran(call) or better is None:
+    if not _ran(call) or call["exit_code"] not in _MISUSED or better is None:
         return None
     passed = _parameter(better, "command")
     purpose = "tests" if "test" in passed else "commands"

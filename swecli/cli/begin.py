@@ -1,0 +1,135 @@
+"""What a run stands on: directory, paths, trust, settings and model, read before anything heavy is imported."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swecli.config.load import PROJECT_FILE, load_settings
+from swecli.config.logs import log_to
+from swecli.config.paths import Paths, find_paths
+from swecli.config.settings import Settings
+from swecli.config.start import Start
+from swecli.config.trust import is_trusted, project_root
+from swecli.llm.choose import choose_model
+from swecli.llm.environment import prepare_environment
+from swecli.models.errors import BadInput, StoreError, SwecliError
+from swecli.models.model_io import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a run stands. `notices` are lines the user should see."""
+
+    cwd: Path
+    paths: Paths
+    trusted: bool
+    settings: Settings
+    notices: tuple[str, ...]
+
+
+def find_ground(config: str | None, flags: Mapping[str, Any]) -> Ground:
+    """Read the environment and the settings files for the working directory; `flags` are the layer on top.
+
+    Raises ConfigError, BadInput.
+    """
+    paths, cwd = find_paths(os.environ), working_directory()
+    root = project_root(cwd)
+    project, trusted = root / PROJECT_FILE, is_trusted(paths, root)
+    settings, notices = load_settings(
+        user_file=Path(config) if config else paths.config_file,
+        project_file=project if trusted else None,
+        environ=os.environ,
+        flags=flags,
+        must_exist=config is not None,
+    )
+    if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
+        notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (/trust says yes to it)")
+    return Ground(cwd, paths, trusted, settings, tuple(notices))
+
+
+def go_to(directory: str | None) -> None:
+    """Work in that directory from now on (None: stay). Raises BadInput."""
+    if directory is None:
+        return
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise BadInput(f"Cannot work in {directory!r}: {error.strerror}.", "Give -C a folder.") from error
+
+
+def working_directory() -> Path:
+    """Where this process is. Raises BadInput when that folder is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise BadInput(f"The working directory is gone: {error.strerror}.", "Change to another one.") from error
+
+
+def make_start(args: argparse.Namespace) -> Start:
+    """Everything a face starts with. Raises ConfigError, UsageError, BadInput, StoreError."""
+    check_text(args.prompt)
+    go_to(args.cwd)
+    prepare_environment(os.environ)
+    flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
+    flags["color"] = False if args.no_color else None
+    ground = find_ground(args.config, flags)
+    make_folders(ground.paths)
+    log_to(ground.paths.log, redacted)
+    choice = choose_model(ground.settings, os.environ)
+    return Start(
+        settings=ground.settings,
+        paths=ground.paths,
+        cwd=ground.cwd,
+        environ=dict(os.environ),
+        choice=Choice(choice.name, choice.why),
+        resume="" if args.go_on else (args.resume or None),
+        pick=args.resume == "",
+        prompt=args.prompt,
+        trusted=ground.trusted,
+        notices=ground.notices,
+    )
+
+
+def check_text(prompt: str) -> None:
+    """Arguments are bytes to the system; those that are no UTF-8 would be sent as something else. Raises BadInput."""
+    try:
+        prompt.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
+
+
+def make_folders(paths: Paths) -> None:
+    """Make the program's own folders. Raises StoreError."""
+    try:
+        paths.ensure()
+    except OSError as error:
+        raise StoreError(
+            f"The folder {error.filename} cannot be made: {error.strerror}.",
+            "Set SWECLI_HOME to a folder you can write to.",
+        ) from error
+
+
+def redacted(text: str) -> str:
+    """A log entry without secrets."""
+    # late: nothing is logged in most runs
+    from swecli.playbook.redact import redact  # noqa: PLC0415
+
+    return redact(text)
+
+
+def unforeseen(error: Exception) -> SwecliError:
+    """The line for a fault of the program; the whole trace goes to the log."""
+    said = f"This is a fault of swecli: {type(error).__name__}: {error}."
+    try:
+        log = find_paths(os.environ).log
+    except SwecliError:
+        return SwecliError(said)
+    log_to(log, redacted)
+    logging.getLogger(__name__).error("unforeseen", exc_info=error)
+    return SwecliError(said, f"The details are in {log}.")

@@ -1,0 +1,147 @@
+"""From the pieces of a stream to one reply."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from swecli.models.message import ToolCall
+from swecli.models.model_io import CallDelta, ModelChunk, ModelReply, StopReason, Usage
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EXCERPT = 80
+
+
+def _mint() -> str:
+    return f"call_{secrets.token_hex(8)}"
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A call in the making."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class ReplyBuilder:
+    """Collects chunks; `build` may be called at any time, also for what there is of a stream that was cut.
+
+    `taken` are call ids already used in the session: a call that comes with one of them, with one that was already
+    used in this reply, or with none, gets a new one from `mint`.
+    """
+
+    def __init__(self, taken: Collection[str] = (), mint: Callable[[], str] = _mint) -> None:
+        self._taken = set(taken)
+        self._mint = mint
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that came: the answer begins again."""
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._slots: list[_Slot] = []
+        self.usage: Usage | None = None
+        self.cost: float | None = None
+        self.stop: StopReason | None = None
+
+    def add(self, chunk: ModelChunk) -> None:
+        """Take one more piece."""
+        self._text.append(chunk.text)
+        self._reasoning.append(chunk.reasoning)
+        if chunk.call is not None:
+            self._add_call(chunk.call)
+        self.usage = chunk.usage or self.usage
+        self.cost = self.cost if chunk.cost is None else chunk.cost
+        self.stop = chunk.stop or self.stop
+
+    def build(self) -> ModelReply:
+        """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
+        reply = ModelReply(
+            text=whole_characters("".join(self._text)),
+            reasoning=whole_characters("".join(self._reasoning)),
+            usage=self.usage,
+            cost=self.cost,
+            stop=self.stop or "stop",
+        )
+        used = set(self._taken)
+        for slot in self._slots:
+            call_id = self._free_id(slot.id, used)
+            used.add(call_id)
+            call, problem = _finish(replace(slot, id=call_id))
+            reply.calls.append(call)
+            if problem:
+                reply.malformed[call_id] = problem
+        return reply
+
+    def _add_call(self, delta: CallDelta) -> None:
+        slot = next((s for s in reversed(self._slots) if s.index == delta.index), None)
+        # some servers give every parallel call the index 0: another id is another call
+        if slot is None or (delta.id and slot.id and delta.id != slot.id):
+            slot = _Slot(delta.index)
+            self._slots.append(slot)
+        slot.id = slot.id or delta.id
+        slot.name = slot.name or delta.name
+        slot.arguments += delta.arguments
+
+    def _free_id(self, wanted: str, used: set[str]) -> str:
+        if wanted and wanted.isprintable() and wanted not in used:
+            return wanted
+        while (fresh := self._mint()) in used:
+            pass
+        return fresh
+
+
+def _finish(slot: _Slot) -> tuple[ToolCall, str]:
+    """The call, and what is wrong with it ("" for nothing). A name no provider would take back is made harmless."""
+    parameters, problem = parse_arguments(slot.arguments)
+    name = slot.name
+    if not _NAME.fullmatch(name):
+        problem = f"{name!r} is no tool name"
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+    return ToolCall(id=slot.id, name=name, parameters=parameters), problem
+
+
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments of a call, and what is wrong with them ("" for nothing). No text at all means no arguments."""
+    if not text.strip():
+        return {}, ""
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return {}, f"the arguments are no valid JSON ({error}): {_excerpt(text)}"
+    if not isinstance(value, dict):
+        return {}, f"the arguments are no JSON object: {_excerpt(text)}"
+    return clean_value(value), ""
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
+
+
+def clean_value(value: Any) -> Any:
+    """The same JSON value with whole characters only."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, list):
+        return [clean_value(item) for item in value]
+    if isinstance(value, dict):
+        return {whole_characters(key): clean_value(item) for key, item in value.items()}
+    return value
+
+
+def whole_characters(text: str) -> str:
+    """Surrogate pairs that came in two pieces joined, lone halves replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

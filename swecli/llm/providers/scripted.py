@@ -1,0 +1,146 @@
+"""A model that plays a script: for tests of everything above it, and for reproducing a problem without a provider."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from swecli.models.errors import BadInput, ProviderError, Unavailable
+from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """One tool call. `arguments` as a dict, or as raw text to play a model that writes it badly."""
+
+    name: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+    id: str = ""
+
+    @property
+    def raw(self) -> str:
+        """The arguments as text."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer. It comes in pieces of `piece` characters, `delay` seconds apart; `stop` "" picks the right one.
+
+    With `cut_after` only that many pieces come, then `failure` (None: the stream just ends, without a stop).
+    """
+
+    text: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    reasoning: str = ""
+    usage: Usage | None = field(default_factory=lambda: Usage(input=10, output=5))
+    cost: float | None = 0.0
+    stop: StopReason | None = None
+    piece: int = 16
+    delay: float = 0.0
+    cut_after: int | None = None
+    failure: Exception | None = None
+
+    def chunks(self, number: int) -> Iterator[ModelChunk]:
+        """All its pieces; `number` makes the ids of calls that were given none."""
+        yield from (ModelChunk(reasoning=part) for part in _pieces(self.reasoning, self.piece))
+        yield from (ModelChunk(text=part) for part in _pieces(self.text, self.piece))
+        for index, call in enumerate(self.calls):
+            yield ModelChunk(call=CallDelta(index, call.id or f"call_{number}_{index}", call.name))
+            yield from (ModelChunk(call=CallDelta(index, arguments=part)) for part in _pieces(call.raw, self.piece))
+        stop = self.stop or ("tool_calls" if self.calls else "stop")
+        yield ModelChunk(usage=self.usage, cost=self.cost, stop=stop)
+
+
+Step = Reply | str | Exception
+Replies = Iterable[Step | Callable[[ModelRequest], Step]] | Callable[[ModelRequest], Step]
+
+
+class ScriptedModel:
+    """Answers with the replies in order: a Reply, a text, an exception to raise, or a function that makes one of them.
+
+    One function in place of the list answers every request. `requests` records all of them. A script that is over
+    fails with a ProviderError that says so.
+    """
+
+    offline = True
+    encoding = "o200k_base"
+
+    def __init__(
+        self,
+        replies: Replies = (),
+        *,
+        name: str = "scripted/test",
+        context_window: int | None = 128_000,
+        max_output: int | None = 16_000,
+    ) -> None:
+        self.name = name
+        self.context_window = context_window
+        self.max_output = max_output
+        self.requests: list[ModelRequest] = []
+        self._answer = replies if callable(replies) else _in_order(list(replies))
+
+    @classmethod
+    def from_file(cls, path: Path, name: str) -> ScriptedModel:
+        """A model that plays a JSON file: a list of texts and of objects with the fields of Reply.
+
+        An object with `error` fails as a service would that cannot be reached for now.
+
+        Raises:
+            BadInput: when the file cannot be read or holds something else.
+        """
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            return cls([_step(row) for row in rows], name=name)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise BadInput(f"The script {path} cannot be used: {error}", "It is a JSON list of replies.") from None
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """Play the next reply. Raises what the script says."""
+        self.requests.append(request)
+        step = self._answer(request)
+        if isinstance(step, Exception):
+            raise step
+        reply = Reply(step) if isinstance(step, str) else step
+        for number, chunk in enumerate(reply.chunks(len(self.requests))):
+            if reply.cut_after is not None and number >= reply.cut_after:
+                if reply.failure is not None:
+                    raise reply.failure
+                return
+            await asyncio.sleep(reply.delay)
+            yield chunk
+
+
+def _in_order(steps: list[Any]) -> Callable[[ModelRequest], Step]:
+    def answer(request: ModelRequest) -> Step:
+        if not steps:
+            raise ProviderError("The script is over.")
+        step = steps.pop(0)
+        made: Step = step(request) if callable(step) else step
+        return made
+
+    return answer
+
+
+def _step(row: Any) -> Step:
+    """One reply of a script file. Raises ValueError or TypeError for anything else."""
+    if isinstance(row, str):
+        return row
+    if not isinstance(row, dict):
+        raise ValueError(f"a reply is a text or an object, not {row!r}")
+    if "error" in row:
+        return Unavailable(str(row["error"]))
+    unknown = set(row) - {f.name for f in fields(Reply)}
+    if unknown:
+        raise ValueError(f"a reply has no {', '.join(sorted(unknown))}")
+    calls = tuple(ScriptedCall(**call) for call in row.get("calls", ()))
+    usage = Usage(**row["usage"]) if row.get("usage") else Usage(input=10, output=5)
+    return Reply(**(row | {"calls": calls, "usage": usage}))
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    return (text[i : i + size] for i in range(0, len(text), size))

@@ -1,0 +1,106 @@
+"""The first lines on the screen and the wait before the rest is there: plain ANSI, as nothing else is loaded yet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swecli import __version__
+from swecli.models.errors import SwecliError
+from swecli.repl.render.sanitise import clean
+
+if TYPE_CHECKING:
+    from swecli.config.start import Start
+
+HELP = ("/help for commands", "Shift+Tab changes the mode")
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_DUMB = ("", "dumb", "unknown")
+
+
+def wants_color(environ: Mapping[str, str], setting: bool) -> bool:
+    """Whether the prompt may be coloured."""
+    return setting and "NO_COLOR" not in environ and environ.get("TERM", "") not in _DUMB
+
+
+def is_dumb(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal cannot even move its cursor."""
+    return environ.get("TERM", "") in _DUMB
+
+
+def dim(text: str, color: bool) -> str:
+    """The text, quiet."""
+    return f"\x1b[2m{text}\x1b[0m" if color else text
+
+
+def banner(start: Start, color: bool, width: int = 80) -> str:
+    """Name and version, the model and why it was chosen, the folder; how to get help; what was noticed."""
+    facts = [f"swecli {__version__}", model_words(start.choice.name, start.choice.why), short_path(start.cwd)]
+    lines = folded([_one(fact) for fact in facts], width)
+    if color:
+        lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
+    lines += [dim(line, color) for line in folded(HELP, width)]
+    lines += [f"! {_one(notice)}" for notice in start.notices]
+    return "\n".join(lines) + "\n\n"
+
+
+def folded(parts: Sequence[str], width: int) -> list[str]:
+    """The parts in as few lines as they take, broken only between parts."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]} · {part}"
+        if len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def failure(error: SwecliError, color: bool) -> str:
+    """A failure as one line, with what to do next."""
+    mark = "\x1b[31m✗\x1b[0m" if color else "✗"
+    return f"{mark} {' · '.join(_one(part) for part in (error.message, error.hint) if part)}\n"
+
+
+def model_words(name: str, why: str) -> str:
+    """A model as the first line names it."""
+    why = {"flags": "set by -m", "environment": "set by SWECLI_MODEL"}.get(why, why)
+    if name.partition("/")[0] == "demo":
+        return f"demo model (offline, rule-based{f'; {why}' if why else ''})"
+    return f"{name} ({why})" if why else name
+
+
+def short_path(path: Path) -> str:
+    """The path, with the home folder as `~`."""
+    try:
+        inside = path.relative_to(Path.home())
+    except (ValueError, RuntimeError):  # elsewhere, or nobody has a home here
+        return str(path)
+    return f"~/{inside}" if inside.parts else "~"
+
+
+def _one(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+async def wait_visibly(future: asyncio.Future[Any], label: str, write: Callable[[str], None], moving: bool) -> None:
+    """Wait for a future with a spinner and the seconds; nothing stays on the screen. Raises what it raises.
+
+    Cancelling the wait leaves the future alone.
+    """
+    began = time.monotonic()
+    if not moving and not future.done():
+        write(f"{label}\n")
+    step = 0
+    try:
+        while not future.done():
+            if moving:
+                write(f"\r{_FRAMES[step % len(_FRAMES)]} {label} {time.monotonic() - began:.0f} s")
+            step += 1
+            await asyncio.wait([future], timeout=0.1)
+    finally:
+        if moving and step:
+            write("\r\x1b[K")
+    await asyncio.shield(future)

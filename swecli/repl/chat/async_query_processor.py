@@ -1,0 +1,98 @@
+"""What becomes of a line for the model: prepared, run, drawn as it happens, and learned from afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol
+
+from swecli.context.prepare import prepare_messages
+from swecli.models.events import Event, TurnStarted
+from swecli.models.message import ApiMessage
+
+if TYPE_CHECKING:
+    from swecli.agent.agent import Agent
+    from swecli.repl.render.renderer import Renderer
+    from swecli.repl.render.screen import Screen
+    from swecli.store.session_manager import SessionManager
+
+SHARED = 10_000
+
+
+class Chat(Protocol):
+    """What the processor needs of the REPL."""
+
+    session_manager: SessionManager
+    agent: Agent
+    screen: Screen
+    renderer: Renderer
+
+    def observe(self, event: Event) -> None:
+        """Take note of an event: for the footer."""
+
+    def learn_later(self, interaction: int) -> None:
+        """Reflect on a finished turn behind the prompt."""
+
+
+class AsyncQueryProcessor:
+    """Runs the user's queries and shell lines."""
+
+    def __init__(self, repl: Chat) -> None:
+        self.repl = repl
+
+    def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
+        """The messages for a query: system prompt with the playbook, the reflection window, the query."""
+        return prepare_messages(
+            self.repl.session_manager.current_session, self.repl.agent.system_prompt, query, enhanced_query
+        )
+
+    async def process_query(self, query: str) -> None:
+        """Run one turn and draw it. Cancelling it is how the user interrupts: it says so, and raises on.
+
+        Raises:
+            SwecliError: when the turn could not begin.
+        """
+        repl, interaction = self.repl, 0
+        turn = repl.agent.prepare(query)
+        repl.renderer.begin()
+        try:
+            async with aclosing(repl.agent.run(turn)) as events:
+                async for event in events:
+                    if isinstance(event, TurnStarted):
+                        interaction = event.interaction
+                    repl.renderer.show(event)
+                    repl.observe(event)
+        except asyncio.CancelledError:
+            repl.renderer.end()
+            repl.screen.note("interrupted")
+            raise
+        finally:
+            repl.renderer.end()
+            if interaction:
+                repl.learn_later(interaction)
+
+    async def run_shell(self, command: str, share: bool = True) -> None:
+        """Run the user's own command line and print its output; `share`: the model gets it with the next message."""
+        repl = self.repl
+        repl.renderer.begin(command)
+        try:
+            text, exit_code = await repl.agent.shell(command)
+        finally:
+            repl.renderer.end()
+        if text.strip():
+            repl.screen.line(text.rstrip("\n"))
+        ended = "" if exit_code == 0 else f"exit code {exit_code}"
+        if share:
+            note = f"The user ran `{command}` in a shell (exit code {exit_code}). Its output:\n{shortened(text)}"
+            repl.agent.add_note(note)
+        shared = "goes with your next message" if share else ""
+        if said := " · ".join(part for part in (ended, shared) if part):
+            repl.screen.note(said)
+
+
+def shortened(text: str, limit: int = SHARED) -> str:
+    """The text in about `limit` characters: its head, how much is left out, and its tail, where errors stand."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 5, limit * 3 // 5
+    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"

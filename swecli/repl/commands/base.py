@@ -1,0 +1,93 @@
+"""What a slash command is: an async function with a name, a line of help, and a desk to work on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
+    from swecli.app import Runtime
+    from swecli.models.events import Event
+    from swecli.repl.render.screen import Screen
+
+
+class CommandContext(Protocol):
+    """What a command may use of the program."""
+
+    @property
+    def runtime(self) -> Runtime:
+        """The store, the agent and the learner."""
+        ...
+
+    @property
+    def screen(self) -> Screen:
+        """Where a command prints."""
+        ...
+
+    @property
+    def commands(self) -> list[Command]:
+        """Every command, for the help."""
+        ...
+
+    def leave(self) -> None:
+        """Leave the program after this command."""
+        ...
+
+    def set_draft(self, text: str) -> None:
+        """Put a text into the next prompt, to be edited."""
+        ...
+
+    def show(self, event: Event) -> None:
+        """Draw an event as in a turn."""
+        ...
+
+    async def pick(self, title: str, options: list[tuple[str, str]]) -> str | None:
+        """Let the user choose among (value, label) pairs; the value, or None."""
+        ...
+
+    async def ask_line(self, label: str) -> str | None:
+        """Let the user type one line; None when they would rather not."""
+        ...
+
+    def background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something behind the prompt; it is cancelled when the program ends."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until what was learned from earlier turns is stored: before the session changes."""
+        ...
+
+
+Run = Callable[[CommandContext, str], Awaitable[None]]
+Values = Sequence[tuple[str, str]]
+Complete = Callable[["Runtime"], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command. `usage` shows its arguments; `complete` gives the (value, what it is) pairs of the first one.
+
+    `run` raises SwecliError for what the user can put right.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    usage: str
+    help: str
+    run: Run
+    complete: Complete | None = None
+
+
+def command(
+    name: str | None = None, *, aliases: Sequence[str] = (), usage: str = "", complete: Complete | None = None
+) -> Callable[[Run], Command]:
+    """Declare a command: an `async def (ctx, args)`; its docstring's first line is the help."""
+
+    def declare(run: Run) -> Command:
+        lines = (inspect.getdoc(run) or "").splitlines()
+        called = name or run.__name__
+        return Command(called, tuple(aliases), usage, lines[0] if lines else "", run, complete)
+
+    return declare

@@ -1,0 +1,40 @@
+"""`/help`: commands, prefixes and keys."""
+
+from __future__ import annotations
+
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.pairs import say_pairs
+
+KEYS = (
+    ("Enter", "send"),
+    ("Alt+Enter, Ctrl+J, \\ Enter", "new line"),
+    ("Esc, Ctrl+C", "interrupt · clear the line; Ctrl+C twice leaves"),
+    ("Shift+Tab", "next mode: ask, edits, plan, auto"),
+    ("Ctrl+O", "the last tool's whole output"),
+    ("Ctrl+R, ↑", "search the history, go back in it"),
+    ("Ctrl+G", "write in $EDITOR"),
+    ("Ctrl+L, Ctrl+D", "draw again, leave"),
+    ("@file", "send a file along"),
+    ("!command, !!command", "run it; the output is shared, or stays here"),
+)
+
+
+@command("help", aliases=("h", "?"), usage="[COMMAND]")
+async def show_help(ctx: CommandContext, args: str) -> None:
+    """List the commands and keys"""
+    wanted = args.removeprefix("/").lower()
+    chosen = [c for c in ctx.commands if not wanted or wanted in (c.name, *c.aliases)]
+    if not chosen:
+        ctx.screen.error(f"There is no command /{wanted}.", "/help lists the commands.")
+        return
+    if wanted:
+        for found in chosen:
+            ctx.screen.line(f"/{found.name} {found.usage}".rstrip(), "head")
+            ctx.screen.line(found.help)
+            if found.aliases:
+                ctx.screen.note(f"also {' '.join(f'/{alias}' for alias in found.aliases)}")
+        return
+    say_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
+    ctx.screen.line()
+    say_pairs(ctx.screen, KEYS)
+    ctx.screen.note("/help COMMAND shows its arguments and other names")

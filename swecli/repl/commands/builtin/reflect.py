@@ -1,0 +1,53 @@
+"""`/reflect`, `/good`, `/bad`: learn from a turn now, or say how it went."""
+
+from __future__ import annotations
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import short_id
+from swecli.repl.commands.base import CommandContext, command
+
+
+@command(usage="[T7]")
+async def reflect(ctx: CommandContext, args: str) -> None:
+    """Reflect on the last turn, or on turn T7, now"""
+    session = ctx.runtime.sessions.current_session
+    last = session.interactions if session else 0
+    number = _turn(args) if args else last
+    if not 1 <= number <= last:
+        raise BadInput(f"There is no turn T{number}." if args else "There is no turn yet.", "")
+    await ctx.settle()
+    event = await ctx.runtime.learner.learn(number)
+    if event is None:
+        ctx.screen.note(f"T{number}: nothing to learn")
+    else:
+        ctx.show(event)
+
+
+@command(usage="[WHY]")
+async def good(ctx: CommandContext, args: str) -> None:
+    """The last turn went well: its strategies count as helpful"""
+    await _mark(ctx, True, args)
+
+
+@command(usage="[WHY]")
+async def bad(ctx: CommandContext, args: str) -> None:
+    """The last turn went wrong: its strategies count as harmful"""
+    await _mark(ctx, False, args)
+
+
+async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
+    session = ctx.runtime.sessions.current_session
+    if session is None or not session.interactions:
+        raise BadInput("There is no turn to mark yet.", "Ask something first.")
+    await ctx.settle()
+    event = await ctx.runtime.learner.mark(is_good, why)
+    ctx.screen.note(f"T{session.interactions} is marked {'good' if is_good else 'bad'}")
+    if event is not None:
+        ctx.show(event)
+
+
+def _turn(text: str) -> int:
+    found = short_id("T", text) or short_id("T", f"T{text}")
+    if found is None:
+        raise BadInput(f"{text!r} is no turn.", "Turns are written T1, T2, …")
+    return int(found.removeprefix("T-"))

@@ -1,0 +1,46 @@
+"""`/sessions`: the sessions of this folder, to go on with one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swecli.repl.commands.base import CommandContext, Values, command
+from swecli.repl.figures import age
+from swecli.repl.tail import show_tail
+
+if TYPE_CHECKING:
+    from swecli.app import Runtime
+    from swecli.models.session import SessionInfo
+
+SHOWN = 20
+
+
+def _known(runtime: Runtime) -> Values:
+    return [(info.id, _label(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), SHOWN)]
+
+
+@command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_known)
+async def sessions(ctx: CommandContext, args: str) -> None:
+    """Choose a session of this folder and go on with it"""
+    runtime, ref = ctx.runtime, args
+    if not ref:
+        present = runtime.sessions.current_session
+        found = runtime.sessions.list_sessions(str(runtime.cwd), SHOWN)
+        options = [(info.id, _label(info)) for info in found if present is None or info.id != present.id]
+        if not options:
+            ctx.screen.note("there is no other session in this folder yet")
+            return
+        ref = await ctx.pick("Go on with which session?", options) or ""
+        if not ref:
+            return
+    await ctx.settle()
+    runtime.resume(ref)
+    session = runtime.sessions.current_session
+    if session is not None:
+        show_tail(ctx.screen, session)
+
+
+def _label(info: SessionInfo) -> str:
+    turns = "1 turn" if info.interactions == 1 else f"{info.interactions} turns"
+    words = " ".join((info.title or info.first_query or info.id).split())
+    return f"{words[:60]} · {turns} · {age(info.updated_at)}"

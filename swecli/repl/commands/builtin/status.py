@@ -1,0 +1,33 @@
+"""`/status`: what this run works with."""
+
+from __future__ import annotations
+
+from swecli.config.trust import is_trusted, project_root
+from swecli.repl.banner import short_path
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.pairs import say_pairs
+
+
+@command()
+async def status(ctx: CommandContext, args: str) -> None:
+    """Show model, mode, session, database and what protects you"""
+    runtime = ctx.runtime
+    session = runtime.sessions.current_session
+    trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
+    pending = len(runtime.sessions.playbook.pending(session.id)) if session else 0
+    database = runtime.sessions.database
+    rows = [
+        ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
+        ("mode", runtime.agent.permissions.mode),
+        ("window", str(session.window if session else runtime.settings.window)),
+        ("folder", f"{short_path(runtime.cwd)} ({'trusted' if trusted else 'not trusted: its AGENTS.md is not used'})"),
+        (
+            "session",
+            f"{session.title or 'not named'} · {session.interactions} turns · {session.id}" if session else "none",
+        ),
+        ("database", str(database.path or database.url)),
+        ("sandbox", "none: commands run as you, after you allow them"),
+        ("learning", "on" if runtime.learner.enabled else "off"),
+        ("pending", f"{pending} turns to reflect on" if pending else "nothing to reflect on"),
+    ]
+    say_pairs(ctx.screen, rows)

@@ -1,0 +1,26 @@
+"""`/trust`: use this folder's own instructions."""
+
+from __future__ import annotations
+
+from swecli.config.trust import is_trusted, project_root
+from swecli.models.errors import StoreError
+from swecli.repl.banner import short_path
+from swecli.repl.commands.base import CommandContext, command
+
+
+@command()
+async def trust(ctx: CommandContext, args: str) -> None:
+    """Use this folder's instructions (AGENTS.md) and settings"""
+    runtime = ctx.runtime
+    root = project_root(runtime.cwd)
+    if is_trusted(runtime.start.paths, root):
+        ctx.screen.note(f"{short_path(root)} is trusted already")
+        return
+    told = len(runtime.notices)
+    try:
+        runtime.trust_folder()
+    except OSError as error:
+        raise StoreError(f"The list of trusted folders cannot be written: {error.strerror}.") from error
+    ctx.screen.note(f"{short_path(root)} is trusted: its instructions go with the next request")
+    for notice in runtime.notices[told:]:
+        ctx.screen.warn(notice)

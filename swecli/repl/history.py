@@ -1,0 +1,79 @@
+"""Lines typed at the prompt, kept across sessions in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+from prompt_toolkit.history import History
+
+NEWEST_BYTES = 400_000
+
+
+class LineHistory(History):
+    """A history file: per entry a `# time` line, then the entry's lines, each behind a `+`.
+
+    Several programs may append to one file. Only the newest part is read, so that a long life does not slow
+    the start. A history that cannot be kept must not cost the user the line: `take_problem` says so instead.
+    """
+
+    def __init__(self, path: Path, expand: Callable[[str], str] = lambda line: line) -> None:
+        super().__init__()
+        self._path, self._expand = path, expand
+        self._problems: list[str] = []
+        self._told = False
+
+    def append_string(self, string: str) -> None:
+        """Keep a line, with its pastes written out; the same line twice in a row is kept once."""
+        line = self._expand(string)
+        if line.strip() and self._loaded_strings[:1] != [line]:
+            super().append_string(line)
+
+    def take_problem(self) -> str:
+        """The first failure to read or write, once; "" when there was none, or it was told."""
+        told, self._told = self._told, self._told or bool(self._problems)
+        return "" if told or not self._problems else self._problems[0]
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The newest entries, newest first."""
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - NEWEST_BYTES))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._problems.append(f"the line history cannot be read: {error.strerror} ({self._path})")
+            return []
+        return reversed(_entries(text))
+
+    def store_string(self, string: str) -> None:
+        """Append one entry in a single write."""
+        lines = "".join(f"+{line}\n" for line in string.split("\n"))
+        entry = f"\n# {datetime.now()}\n{lines}".encode("utf-8", "replace")
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, entry)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            self._problems.append(f"the line history cannot be written: {error.strerror} ({self._path})")
+
+
+def _entries(text: str) -> list[str]:
+    """The entries in a piece of the file, oldest first; a first one that is cut off is left out."""
+    entries: list[list[str]] = []
+    whole = False
+    for line in text.split("\n"):
+        if line.startswith("+"):
+            if whole:
+                entries[-1].append(line[1:])
+        elif line.startswith("#"):
+            whole = True
+            entries.append([])
+    return ["\n".join(lines) for lines in entries if lines]

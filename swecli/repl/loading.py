@@ -1,0 +1,128 @@
+"""Everything slow, behind the first prompt: commands, drawing, store, model; then the model's library is warmed up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from swecli.repl.daemon import spawn
+
+if TYPE_CHECKING:
+    from swecli.agent.agent import Agent
+    from swecli.app import Runtime
+    from swecli.config.start import Start
+    from swecli.models.tool import Ask
+    from swecli.repl.commands.base import Command
+    from swecli.repl.commands.registry import CommandTable
+
+Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
+Build = Callable[["Start", "Ask"], "Runtime"]
+
+
+class Loading:
+    """Loads in daemon threads, and politely: while keys come it lets the prompt go first. `build` makes the runtime."""
+
+    def __init__(self, start: Start, ask: Ask, build: Build | None = None) -> None:
+        self._start, self._ask, self._build = start, ask, build or _build
+        self._last_key = float("-inf")
+        self._hurried = False
+        self._table: asyncio.Future[CommandTable] | None = None
+        self._runtime: asyncio.Task[Runtime] | None = None
+        self._warm: asyncio.Future[None] | None = None
+        self._warm_for = ""
+
+    def begin(self) -> None:
+        """Start loading, once; called in the running loop, after the prompt was drawn."""
+        if self._runtime is None:
+            self._table = spawn(self._politely(_discover), "swecli-commands")
+            self._runtime = asyncio.get_running_loop().create_task(self._load(self._table))
+            self._runtime.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    def key_pressed(self) -> None:
+        """A key came: give way for a moment."""
+        self._last_key = time.monotonic()
+
+    def hurry(self) -> None:
+        """Someone waits: no more politeness."""
+        self._hurried = True
+
+    def last_key(self) -> float:
+        """When the last key came, by `time.monotonic`; long ago when someone waits for the loading."""
+        return float("-inf") if self._hurried else self._last_key
+
+    async def table(self) -> CommandTable:
+        """The commands, which are there a moment after the first prompt."""
+        self.begin()
+        assert self._table is not None
+        return await asyncio.shield(self._table)
+
+    async def values(self, command: Command) -> Sequence[tuple[str, str]]:
+        """What may follow a command, with what it is; nothing until the runtime is there."""
+        runtime = self._runtime
+        if runtime is None or not runtime.done() or runtime.cancelled() or runtime.exception():
+            return ()
+        return command.complete(runtime.result()) if command.complete else ()
+
+    async def ready(self) -> Runtime:
+        """The runtime. Raises what building it raised: SwecliError for what the user can put right."""
+        self.begin()
+        assert self._runtime is not None
+        return await asyncio.shield(self._runtime)
+
+    async def warmed(self, agent: Agent) -> None:
+        """Wait until a first request costs no more than a second one."""
+        self.warm(agent)
+        if self._warm is not None:
+            await asyncio.shield(self._warm)
+
+    def warm(self, agent: Agent) -> None:
+        """Begin to load what the agent's model needs, unless that was begun before: token table, library."""
+        if agent.model.name != self._warm_for:
+            self._warm_for = agent.model.name
+            self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm")
+
+    async def _load(self, table: asyncio.Future[CommandTable]) -> Runtime:
+        await asyncio.shield(table)
+        runtime = await spawn(self._politely(lambda: self._build(self._start, self._ask)), "swecli-load")
+        self.warm(runtime.agent)
+        return runtime
+
+    def _warm_up(self, agent: Agent) -> None:
+        # late: part of what is loaded behind the prompt
+        from swecli.llm.warm import polite, warm_up  # noqa: PLC0415
+
+        with polite(self.last_key):
+            agent.counter.load()
+        if not agent.model.offline:
+            said = warm_up(self.last_key, agent.model.name.partition("/")[0])
+            if "failed" in said:
+                _log.warning("%s", said)
+
+    def _politely(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        def run() -> Result:
+            # late: behind the prompt
+            from swecli.llm.warm import polite  # noqa: PLC0415
+
+            with polite(self.last_key):
+                return work()
+
+        return run
+
+
+def _discover() -> CommandTable:
+    # late: behind the prompt
+    from swecli.repl.commands.registry import discover  # noqa: PLC0415
+
+    return discover()
+
+
+def _build(start: Start, ask: Ask) -> Runtime:
+    # late, all of them: these cost most of a second, and the prompt must be there before
+    import swecli.repl.parts  # noqa: F401, PLC0415
+    from swecli.app import build_runtime  # noqa: PLC0415
+
+    return build_runtime(start, ask)

@@ -1,0 +1,45 @@
+"""Exact replacements in a file."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from swecli.models.tool import ToolResult
+from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.changes import make_change, plan_change, read_base
+from swecli.tools.edits import apply_edits
+from swecli.tools.paths import locate, relative
+from swecli.tools.schema import Params
+
+
+class EditParams(Params):
+    """One replacement."""
+
+    old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
+    new_text: str = Field(description="What stands there afterwards.")
+    replace_all: bool = Field(False, description="Replace every occurrence instead of the only one.")
+
+
+class EditFileParams(Params):
+    """Parameters of edit_file."""
+
+    path: str = Field(description="File to change, relative to the workspace.")
+    edits: list[EditParams] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
+
+
+def _plan(params: EditFileParams, ctx: ToolContext) -> Plan:
+    path = locate(ctx.root, params.path)
+    old, base = read_base(ctx, path, must_be_seen=False)
+    # what is near is told only of files that may be read unasked, or were read
+    hints = path in ctx.seen or ctx.may_read(relative(ctx.root, path))
+    data = old.encode(apply_edits(old, params.edits, hints=hints))
+    if data == old.encode(old.text):
+        raise ToolError("The edits leave the file as it is. Nothing was changed.")
+    return plan_change(ctx, path, old, base, data, "Edit")
+
+
+@tool("edit", EditFileParams, _plan)
+async def edit_file(params: EditFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    """Replace exact text in a file."""
+    count = len(params.edits)
+    return make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")

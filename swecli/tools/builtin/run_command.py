@@ -1,0 +1,130 @@
+"""A shell command in the workspace."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import shlex
+import signal
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.models.tool import Display, ToolResult
+from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.commands import escaped
+from swecli.tools.files import digest, read_bytes
+from swecli.tools.limits import HeadTail
+from swecli.tools.paths import locate
+from swecli.tools.processes import Ended, child_environment, run_group
+from swecli.tools.reporting import Reporter
+from swecli.tools.schema import Params
+from swecli.tools.visible import one_line, visible
+
+_TIMED_OUT = 124  # what timeout(1) says
+_MAX_TIMEOUT = 3600
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+_INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
+
+
+class RunCommandParams(Params):
+    """Parameters of run_command."""
+
+    command: str = Field(min_length=1, description="What to run, as in a shell script.")
+    timeout: int | None = Field(
+        None, ge=1, le=_MAX_TIMEOUT, description="Seconds it may take. Without it: 120, or what is set."
+    )
+
+
+def _plan(params: RunCommandParams, ctx: ToolContext) -> Plan:
+    command = params.command.strip()
+    if not command:
+        raise ToolError("The command is empty.")
+    if "\0" in command:
+        raise ToolError("The command holds a NUL character.")
+    return Plan(
+        summary=f"Run {command}",
+        preview=Display(
+            title=f"in {visible(str(ctx.root), keep='')}", body=visible(command), kind="code", language="bash"
+        ),
+        state=_scripts(ctx.root, command),
+        session_label="this very command",
+        session_rule=f"run({escaped(command)})",
+        subject=command,
+    )
+
+
+@tool("run", RunCommandParams, _plan)
+async def run_command(params: RunCommandParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    """Run a shell command."""
+    command = plan.subject
+    if _scripts(ctx.root, command) != plan.state:
+        raise ToolError("A script this command runs changed after the command was approved. Nothing ran.")
+    kept, reporter = HeadTail(), Reporter(ctx.report)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def take(data: bytes) -> None:
+        text = decoder.decode(data)
+        kept.add(text)
+        reporter.add(text)
+
+    timeout = float(params.timeout or ctx.timeout)
+    shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
+    try:
+        ended = await run_group(
+            [shell, "-c", command], cwd=ctx.root, env=child_environment(ctx.environ), timeout=timeout, on_output=take
+        )
+    except (OSError, UnicodeEncodeError) as error:
+        raise ToolError(f"The command could not be started: {error}.") from error
+    finally:
+        reporter.finish()
+    return _result(command, readable(kept.text() + decoder.decode(b"", final=True)), ended, timeout)
+
+
+def _result(command: str, output: str, ended: Ended, timeout: float) -> ToolResult:
+    code = _TIMED_OUT if ended.how == "timeout" else ended.code
+    head = _how(ended, timeout)
+    notes = ["[what it had left running in the background was ended]"] if ended.left else []
+    body = output.rstrip("\n") or "(no output)"
+    text = "\n".join([head, *notes, body])
+    return ToolResult(code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code)
+
+
+def _how(ended: Ended, timeout: float) -> str:
+    if ended.how == "timeout":
+        return f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
+    if ended.code > 128:
+        try:
+            return f"exit code {ended.code} ({signal.Signals(ended.code - 128).name})"
+        except ValueError:
+            pass
+    return f"exit code {ended.code}"
+
+
+def readable(output: str) -> str:
+    """Terminal output as plain lines: colours taken out, and of a line that was drawn over its last state kept."""
+    plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
+    if "\r" not in plain:
+        return plain
+    return "\n".join(next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n"))
+
+
+def _scripts(root: Path, command: str) -> dict[str, str]:
+    """Digests of the workspace's files the command would run: what was approved is what runs."""
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError:
+        words = command.split()
+    found: dict[str, str] = {}
+    after_interpreter = False
+    for index, word in enumerate(words[:200]):
+        first = index == 0 or words[index - 1] in ("&&", "||", ";", "|")
+        if (first and "/" in word) or (after_interpreter and not word.startswith("-")):
+            try:
+                found[word] = digest(read_bytes(root, locate(root, word)))
+            except ToolError:
+                continue  # no file of the workspace: nothing to hold on to
+        after_interpreter = bool(_INTERPRETER.fullmatch(word.rsplit("/", 1)[-1])) or (
+            after_interpreter and word.startswith("-")
+        )
+    return found

@@ -1,0 +1,86 @@
+"""Lines that match a regular expression, across the workspace."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.models.tool import Display, ToolResult
+from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.limits import PAGE_LIMIT
+from swecli.tools.paths import locate, missing, read_guard, relative
+from swecli.tools.schema import Params
+from swecli.tools.searching import Collector, Match, Search, keeper, search
+from swecli.tools.visible import visible
+
+
+class SearchFilesParams(Params):
+    """Parameters of search_files."""
+
+    pattern: str = Field(min_length=1, description="Regular expression, compared with one line at a time.")
+    path: str = Field(".", description="Folder or file to search, relative to the workspace.")
+    glob: str | None = Field(None, description="Only files whose name fits, e.g. *.py, *.{ts,tsx} or !test_*.")
+    ignore_case: bool = Field(False, description="Take upper and lower case as the same.")
+    max_results: int = Field(100, ge=1, le=1000, description="Matching lines to show, at most.")
+
+
+def _plan(params: SearchFilesParams, ctx: ToolContext) -> Plan:
+    path = locate(ctx.root, params.path)
+    subject = relative(ctx.root, path)
+    where = "" if subject == "." else f" in {subject}"
+    only = f" ({params.glob})" if params.glob else ""
+    # a folder may be named like a file of secrets (.ssh): its files are asked for one by one, by name
+    guard = "" if path.is_dir() else read_guard(subject)
+    return Plan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
+
+
+@tool("allow", SearchFilesParams, _plan)
+async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    """Search files."""
+    path: Path = plan.state
+    if "\n" in params.pattern:
+        raise ToolError(
+            "The pattern holds a line end, but lines are compared one at a time. Search for one line of it."
+        )
+    if not path.exists():
+        raise missing(ctx.root, path)
+    if not path.is_dir() and not path.is_file():
+        raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
+    wish = Search(params.pattern, plan.subject, path.is_file(), params.glob or None, params.ignore_case)
+    found = Collector(keeper(ctx.root, wish, ctx.may_read), params.max_results)
+    environ = dict(os.environ if ctx.environ is None else ctx.environ)
+    ended = await search(ctx.root.resolve(), wish, found, environ, ctx.timeout)
+    if ended.how == "exit" and ended.code not in (0, 1) and not found.matches and not _partly(ended.code):
+        raise ToolError(f"The search could not be done (exit code {ended.code}).")
+    notes = []
+    if ended.how == "timeout":
+        notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
+    notes += [f"[{visible(name, keep='')} was not searched: it is too large]" for name in found.skipped]
+    return _result(params, sorted(found.matches), notes, more=found.more)
+
+
+def _partly(code: int) -> bool:
+    """ripgrep ends with 2 also where only some file could not be read; the pattern was tried before."""
+    return code == 2
+
+
+def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], *, more: bool) -> ToolResult:
+    rows: list[str] = []
+    size = 0
+    for match in matches:
+        row = f"{visible(match.path, keep='')}:{match.line}: {match.text}"
+        size += len(row) + 1
+        if rows and size > PAGE_LIMIT:
+            more = True
+            break
+        rows.append(row)
+    files = len({match.parts for match in matches[: len(rows)]})
+    count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'} in {files} file{'' if files == 1 else 's'}"
+    if not rows:
+        count = f"No matches for {params.pattern!r}"
+    if more:
+        notes = [*notes, "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"]
+    head = f"First {count}:" if more else count + (":" if rows else ".")
+    return ToolResult(True, "\n".join([head, *rows, *notes]), Display(title=head.rstrip(":"), body="\n".join(rows)))

@@ -1,0 +1,41 @@
+"""The session's to-do list."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from swecli.models.tool import Display, ToolResult
+from swecli.tools.base import Plan, ToolContext, tool
+from swecli.tools.schema import Params
+
+_SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
+
+
+class ItemParams(Params):
+    """One thing to do."""
+
+    text: str = Field(min_length=1, max_length=500, description="What is to be done, in a few words.")
+    status: Literal["pending", "in_progress", "done"] = Field("pending", description="How far it is.")
+
+
+class TodoParams(Params):
+    """Parameters of todo."""
+
+    items: list[ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
+
+
+def _plan(params: TodoParams, ctx: ToolContext) -> Plan:
+    done = sum(item.status == "done" for item in params.items)
+    return Plan(f"Update the to-do list ({done} of {len(params.items)} done)")
+
+
+@tool("allow", TodoParams, _plan)
+async def todo(params: TodoParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    """Replace the to-do list."""
+    # in place: the list is the session's, and others hold on to it
+    ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
+    lines = [f"{_SIGNS[item.status]} {item.text}" for item in params.items]
+    text = "\n".join(lines) or "The to-do list is empty."
+    return ToolResult(True, text, Display(title="To do", body=text))

@@ -1,0 +1,186 @@
+"""One call, from what the model sent to the result it is told: parse, plan, permit, run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pydantic import BaseModel, ValidationError
+
+from swecli.models.message import ToolCall
+from swecli.models.tool import Ask, AskRequest, Decision, Display, ToolResult
+from swecli.tools.base import Plan, Tool, ToolContext, ToolError
+from swecli.tools.permissions import Permissions, Verdict, exact_rule
+from swecli.tools.registry import ToolRegistry
+from swecli.tools.visible import one_line
+
+_log = logging.getLogger(__name__)
+
+CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
+CANCELLED_WHILE = "Cancelled by the user while it ran. Effects may exist: check before repeating it."
+_ERROR_LENGTH = 1000
+Started = Callable[[ToolCall, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that was understood."""
+
+    tool: Tool
+    params: BaseModel
+    plan: Plan
+
+
+async def execute(
+    call: ToolCall,
+    registry: ToolRegistry,
+    ctx: ToolContext,
+    permissions: Permissions,
+    ask: Ask,
+    problem: str | None = None,
+    started: Started | None = None,
+) -> tuple[ToolResult, str]:
+    """Carry out one call; the result and its one-line summary. Never raises but CancelledError.
+
+    `problem` says what was wrong with the arguments' text, where they could not be read. `started` is told when
+    the call was permitted and begins. Everything that became of the call is written into `call`: `result` is the
+    whole text for the model (the caller cuts it), `duration_ms` the time it ran, without the wait for approval.
+    On cancellation programs are ended, the call says so, and CancelledError goes on.
+    """
+    ctx = replace(ctx, may_read=permissions.may_read)
+    ready = _prepare(call, registry, ctx, problem)
+    if isinstance(ready, ToolResult):
+        return _told(call, ready), _not_begun(call)
+    summary = one_line(ready.plan.summary)
+    refusal = await _permit(call, ready, permissions, ask)
+    if refusal is not None:
+        return _told(call, refusal), summary
+    if started is not None:
+        started(call, summary)
+    return _told(call, await _run(call, ready, ctx)), summary
+
+
+def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: str | None) -> _Ready | ToolResult:
+    tool = registry.get(call.name)
+    if tool is None:
+        near = registry.nearest(call.name)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        return failed(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry.names())}.")
+    if problem is not None:
+        return failed(
+            f"The arguments of {tool.name} could not be read: {problem}\n"
+            "Nothing was done. Send the call again with one complete JSON object."
+        )
+    try:
+        params = tool.params.model_validate(call.parameters)
+    except ValidationError as error:
+        lines = "\n".join(f"- {line}" for line in _complaints(error))
+        return failed(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}")
+    try:
+        return _Ready(tool, params, tool.plan(params, ctx))
+    except ToolError as error:
+        return failed(str(error))
+    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
+        return _fault(tool, error)
+
+
+async def _permit(call: ToolCall, ready: _Ready, permissions: Permissions, ask: Ask) -> ToolResult | None:
+    """The refusal, or None where the call may run."""
+    verdict = permissions.decide(ready.tool, call, ready.plan)
+    if verdict.outcome == "allow":
+        call.decision = verdict.by
+        return None
+    if verdict.outcome == "deny":
+        call.approved, call.decision, call.reason = False, verdict.by, verdict.why
+        return denied(f"Not permitted: {verdict.why} Do not try to reach the same in another way.")
+    request = _question(call, ready, verdict)
+    try:
+        decision = await ask(request)
+    except asyncio.CancelledError:
+        call.error, call.result = "cancelled", CANCELLED_BEFORE
+        raise
+    except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is said
+        _log.exception("asking for approval failed")
+        return denied(f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.")
+    call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
+    if not decision.allow:
+        return denied(_refused(decision))
+    if decision.scope == "session" and request.session_rule:
+        permissions.allow_for_session(request.session_rule)
+    return None
+
+
+def _question(call: ToolCall, ready: _Ready, verdict: Verdict) -> AskRequest:
+    plan, tool = ready.plan, ready.tool
+    label, rule = plan.session_label, plan.session_rule
+    if verdict.narrow or not rule:
+        rule = exact_rule(tool, plan)
+        what = "this very command" if tool.permission == "run" else one_line(plan.subject, 60)
+        label = what if rule else ""
+    return AskRequest(call, tool.permission, one_line(plan.summary), plan.preview, label, rule, verdict.why)
+
+
+def _refused(decision: Decision) -> str:
+    if decision.by == "headless":
+        reason = decision.reason or "nobody is there to approve it"
+        return f"Not permitted: {reason}. Nothing was done. Go on without it, or say what is needed."
+    if decision.reason:
+        return f"The user refused this call and nothing was done. The user says: {decision.reason}"
+    return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
+
+
+async def _run(call: ToolCall, ready: _Ready, ctx: ToolContext) -> ToolResult:
+    begun = time.monotonic()
+    try:
+        return await ready.tool.run(ready.params, ctx, ready.plan)
+    except asyncio.CancelledError:
+        call.error, call.result = "cancelled", CANCELLED_WHILE
+        raise
+    except ToolError as error:
+        return failed(str(error))
+    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
+        return _fault(ready.tool, error)
+    finally:
+        call.duration_ms = round((time.monotonic() - begun) * 1000)
+
+
+def _not_begun(call: ToolCall) -> str:
+    """The summary of a call that could not be planned: its name and what it was about."""
+    about = next((v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), "")
+    return one_line(f"{call.name or '(no name)'} {about}")
+
+
+def failed(text: str) -> ToolResult:
+    """A result that says what went wrong."""
+    return ToolResult(ok=False, for_model=text, for_user=Display(body=text))
+
+
+def denied(text: str) -> ToolResult:
+    """A result that says the call was not permitted."""
+    return ToolResult(ok=False, for_model=text, for_user=Display(body=text), denied=True)
+
+
+def _fault(tool: Tool, error: Exception) -> ToolResult:
+    _log.exception("the tool %s failed", tool.name)
+    return failed(f"{tool.name} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
+
+
+def _told(call: ToolCall, result: ToolResult) -> ToolResult:
+    call.result = result.for_model
+    call.error = None if result.ok else result.for_model[:_ERROR_LENGTH]
+    call.exit_code = result.exit_code
+    return result
+
+
+def _complaints(error: ValidationError) -> list[str]:
+    """One line for each thing wrong: where, what, and what was sent."""
+    lines = []
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in item["loc"]) or "arguments"
+        sent = "" if item["type"] in ("missing", "extra_forbidden") else f" (got {one_line(repr(item['input']), 60)})"
+        what = "there is no such parameter" if item["type"] == "extra_forbidden" else item["msg"]
+        lines.append(f"{one_line(where, 80)}: {what}{sent}")
+    return lines

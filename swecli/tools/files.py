@@ -1,0 +1,169 @@
+"""Reading and writing single files of the workspace: no link is followed, and a write happens whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from swecli.tools.base import ToolError
+from swecli.tools.paths import missing, relative
+from swecli.tools.visible import visible
+
+MAX_BYTES = 10_000_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Changed(ToolError):
+    """The file is not what it was when the change was shown."""
+
+
+def digest(data: bytes) -> str:
+    """What a file's bytes are remembered by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_bytes(root: Path, path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file at a located path.
+
+    Raises:
+        ToolError: it is missing, no regular file, longer than `limit`, or may not be read.
+    """
+    with _told(root, path), _folder(root, path.parent) as folder:
+        return _read(root, path, folder, limit)[0]
+
+
+def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> None:
+    """Put `data` at a located path: temporary file beside it, fsync, rename. Missing folders are made; the mode stays.
+
+    `expected` is the digest the file must still have, None where it must not exist.
+
+    Raises:
+        Changed: the file is not what was expected; nothing was written.
+        ToolError: it cannot be written.
+    """
+    with _told(root, path), _folder(root, path.parent, make=True) as folder:
+        status = _check(root, path, folder, expected)
+        temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
+        try:
+            _write(folder, temporary, data, status)
+            # looked at again, so that the gap between looking and replacing is as short as it can be
+            _check(root, path, folder, expected)
+            _put(folder, temporary, path.name, new=expected is None)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+        os.fsync(folder)
+
+
+def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat_result | None:
+    shown = visible(relative(root, path), keep="")
+    try:
+        data, status = _read(root, path, folder, MAX_BYTES)
+    except FileNotFoundError:
+        if expected is None:
+            return None
+        raise Changed(f"{shown} was removed since it was read. Nothing was written.") from None
+    if expected is None:
+        raise Changed(f"{shown} was made by someone else in the meantime. Nothing was written: read it first.")
+    if digest(data) != expected:
+        raise Changed(f"{shown} changed since it was read. Nothing was written: read it again.")
+    if not status.st_mode & 0o222:
+        raise ToolError(f"{shown} is read-only. Nothing was written.")
+    return status
+
+
+def _read(root: Path, path: Path, folder: int, limit: int) -> tuple[bytes, os.stat_result]:
+    handle = os.open(path.name, _FILE, dir_fd=folder)
+    try:
+        status = os.fstat(handle)
+        _refuse_special(visible(relative(root, path), keep=""), status, limit)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(), status
+    finally:
+        os.close(handle)
+
+
+def _refuse_special(shown: str, status: os.stat_result, limit: int) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{shown} is a directory. Use list_files to see what is in it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolError(f"{shown} is not a regular file (a pipe, socket or device). It is left alone.")
+    if status.st_size > limit:
+        raise ToolError(
+            f"{shown} is too large ({status.st_size:,} bytes; at most {limit:,} are read). "
+            "Use search_files, or run_command with sed -n, head or tail, for parts of it."
+        )
+
+
+def _write(folder: int, name: str, data: bytes, like: os.stat_result | None) -> None:
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    with os.fdopen(handle, "wb") as file:
+        if like is not None:
+            if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.fchown(handle, like.st_uid, like.st_gid)
+            os.fchmod(handle, stat.S_IMODE(like.st_mode))
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+
+
+def _put(folder: int, temporary: str, name: str, *, new: bool) -> None:
+    if new:
+        # a hard link, unlike a rename, never replaces a file that appeared in the meantime
+        try:
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+                raise
+        else:
+            os.unlink(temporary, dir_fd=folder)
+            return
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+@contextmanager
+def _folder(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of a folder beneath `root`, opened one component at a time so that no link can slip in."""
+    top = root.resolve()
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in path.relative_to(top).parts:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            below = os.open(part, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _told(root: Path, path: Path) -> Iterator[None]:
+    """Failures of the operating system as one line the model can act upon."""
+    if path == root.resolve():
+        raise ToolError("This is the workspace itself, a directory. Use list_files to see what is in it.")
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise missing(root, path) from error
+    except FileExistsError as error:
+        shown = visible(relative(root, path), keep="")
+        raise Changed(f"{shown} was made by someone else in the meantime. Nothing was written.") from error
+    except OSError as error:
+        shown = visible(relative(root, path), keep="")
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise ToolError(f"{shown}: a folder or link on the way is not what it was. It is not followed.") from error
+        if error.errno == errno.ENXIO:
+            raise ToolError(f"{shown} is not a regular file (a pipe, socket or device). It is left alone.") from error
+        raise ToolError(f"{shown}: {error.strerror or error}.") from error

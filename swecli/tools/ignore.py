@@ -1,0 +1,166 @@
+"""Which files are left out of listings and searches, and the walk over those that are not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.tools.gitignore import IgnoreLines
+
+VCS_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
+GIT_FILES = (".gitignore",)
+OWN_FILES = (".aiignore", ".swecliignore")
+# Left out even where no ignore file says so; an own ignore file can take them back in ("!node_modules/").
+NOISE = (
+    "node_modules/",
+    "__pycache__/",
+    ".venv/",
+    ".tox/",
+    ".nox/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    ".import_linter_cache/",
+    ".gradle/",
+    ".terraform/",
+    ".DS_Store",
+)
+_MAX_IGNORE_FILE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something found on a walk. `path` is relative to the workspace, `depth` counts from 1 below the start."""
+
+    path: str
+    depth: int
+    kind: str  # "file", "dir", "link" or "other"
+
+
+class _Family:
+    """One kind of ignore files, looked up folder by folder from `top` down. The files of one folder count together.
+
+    Paths are strings relative to `top`: this is asked for every entry of a walk.
+    """
+
+    def __init__(self, top: Path, names: tuple[str, ...], first: list[str]) -> None:
+        self._top = top
+        self._names = names
+        lines = IgnoreLines([*first, *self._lines("")])
+        self._chains: dict[str, tuple[tuple[int, IgnoreLines], ...]] = {"": ((0, lines),)}
+
+    def says(self, path: str, is_dir: bool) -> bool:
+        """The last word of the nearest folder that says anything about this entry."""
+        name = f"{path}/" if is_dir else path
+        for offset, lines in self._chain(path.rpartition("/")[0]):
+            verdict = lines.says(name[offset:])
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _chain(self, folder: str) -> tuple[tuple[int, IgnoreLines], ...]:
+        """What counts in a folder, nearest first, each with the length of the path it leaves off."""
+        todo = []
+        while folder not in self._chains:
+            todo.append(folder)
+            folder = folder.rpartition("/")[0]
+        for below in reversed(todo):
+            lines = self._lines(below)
+            above = self._chains[below.rpartition("/")[0]]
+            self._chains[below] = ((len(below) + 1, IgnoreLines(lines)), *above) if lines else above
+        return self._chains[todo[0] if todo else folder]
+
+    def _lines(self, folder: str) -> list[str]:
+        return [line for name in self._names for line in _read_lines(self._top / folder / name)]
+
+
+class IgnoreRules:
+    """The ignore rules of a workspace, read as they are needed.
+
+    `.gitignore` at every level (also above the workspace, up to the top of its repository) and
+    `.git/info/exclude`; and, apart from these, `.swecliignore` and `.aiignore` at every level of the workspace.
+    What either says to leave out is left out. Version control's own folders always are.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        top = next((p for p in (self.root, *self.root.parents) if (p / ".git").exists()), self.root)
+        exclude = _read_lines(top / ".git" / "info" / "exclude") if (top / ".git").is_dir() else []
+        below = self.root.relative_to(top).as_posix()
+        self._below_top = "" if below == "." else f"{below}/"
+        self._git = _Family(top, GIT_FILES, exclude)
+        self._own = _Family(self.root, OWN_FILES, list(NOISE))
+
+    def ignored(self, path: str, is_dir: bool) -> bool:
+        """Whether this entry is left out, given that the folders it lies in are not. `path` as in `Entry`."""
+        if path.rpartition("/")[2] in VCS_FOLDERS:
+            return True
+        return self._git.says(self._below_top + path, is_dir) or self._own.says(path, is_dir)
+
+    def hidden(self, path: str, is_dir: bool) -> bool:
+        """Whether this entry or any folder it lies in is left out."""
+        if path in ("", "."):
+            return False
+        parts = path.split("/")
+        folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
+        return any(self.ignored(folder, True) for folder in folders) or self.ignored(path, is_dir)
+
+
+def walk(root: Path, start: str = ".", depth: int | None = None, rules: IgnoreRules | None = None) -> Iterator[Entry]:
+    """Everything below `start` (workspace-relative) that is not left out, folders before what is in them, sorted.
+
+    Links are listed, never followed. A start that is itself left out was meant: below it only version control's
+    folders are left out. Folders that cannot be read are listed as empty.
+    """
+    rules = rules or IgnoreRules(root)
+    everything = rules.hidden(start, True)
+    top = rules.root
+    prefix = "" if start in ("", ".") else f"{start}/"
+    stack = [_entries(top / start, prefix, 1)]
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            continue
+        is_dir = entry.kind == "dir"
+        if everything:
+            if entry.path.rsplit("/", 1)[-1] in VCS_FOLDERS:
+                continue
+        elif rules.ignored(entry.path, is_dir):
+            continue
+        yield entry
+        if is_dir and (depth is None or entry.depth < depth):
+            stack.append(_entries(top / entry.path, f"{entry.path}/", entry.depth + 1))
+
+
+def _entries(folder: Path, prefix: str, depth: int) -> Iterator[Entry]:
+    found = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found.append((entry.name, _kind(entry)))
+    return iter([Entry(prefix + name, depth, kind) for name, kind in sorted(found)])
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "dir"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Lines of an ignore file; none where it is missing, unreadable, no regular file, or far too large."""
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_IGNORE_FILE:
+            return []
+        text = path.read_bytes().decode("utf-8-sig", "replace")
+        return [line.removesuffix("\r") for line in text.split("\n")]
+    except OSError:
+        return []

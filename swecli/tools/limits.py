@@ -1,0 +1,111 @@
+"""Keeping text within its limits: results on arrival, the output of a running command, pages of a long text."""
+
+from __future__ import annotations
+
+from collections import deque
+
+RESULT_LIMIT = 30_000
+PAGE_LIMIT = 24_000
+LINE_LIMIT = 2_000
+
+
+def cap(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
+    """`text` in at most `limit_chars` letters, and whether anything was left out.
+
+    What is too long becomes a notice (its size, and how to read on), the head, a mark, and the tail. Cuts are made
+    at line ends where one is near.
+    """
+    if len(text) <= limit_chars:
+        return text, False
+    lines = text.count("\n") + 1
+    notice = (
+        f"[Long result: {len(text):,} characters, {lines:,} lines. The head and the tail are below. "
+        f'Read the rest with read_result(call_id="{call_id}", start_line=...).]\n'
+    )
+    mark_room = 60
+    room = limit_chars - len(notice) - mark_room
+    if room < mark_room:
+        return notice[: max(0, limit_chars)], True
+    head = _to_line_end(text[: room * 2 // 3])
+    tail = _from_line_start(text[len(text) - (room - room * 2 // 3) :])
+    left_out = len(text) - len(head) - len(tail)
+    return f"{notice}{head}\n[… {left_out:,} characters left out …]\n{tail}", True
+
+
+class HeadTail:
+    """Collects text of any length in bounded memory: the first `head` and the last `tail` characters."""
+
+    def __init__(self, head: int = 400_000, tail: int = 600_000) -> None:
+        self._head_limit = head
+        self._tail_limit = tail
+        self._head: list[str] = []
+        self._head_size = 0
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
+        self.size = 0
+
+    def add(self, text: str) -> None:
+        """Take the next piece."""
+        self.size += len(text)
+        room = self._head_limit - self._head_size
+        if room > 0 and text:
+            self._head.append(text[:room])
+            self._head_size += len(self._head[-1])
+            text = text[room:]
+        if text:
+            self._tail.append(text)
+            self._tail_size += len(text)
+        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
+            self._tail_size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """What was collected, with a mark where the middle is missing."""
+        head, tail = "".join(self._head), "".join(self._tail)
+        kept = tail[-self._tail_limit :] if self._tail_limit else ""
+        left_out = self.size - len(head) - len(kept)
+        if not left_out:
+            return head + kept
+        return f"{head}\n[… {left_out:,} characters of output were not kept …]\n{kept}"
+
+
+def page(lines: list[str], start: int, end: int | None, *, limit: int = PAGE_LIMIT) -> tuple[list[str], int]:
+    """Numbered lines from line `start` (from 1) to `end`, at most `limit` letters of them; and the last line's number.
+
+    At least one line is given; lines over LINE_LIMIT letters are cut, with their length.
+    """
+    out: list[str] = []
+    size, number = 0, start
+    last = len(lines) if end is None else min(end, len(lines))
+    while number <= last:
+        line = f"{number:>6}\t{short(lines[number - 1])}"
+        size += len(line) + 1
+        if out and size > limit:
+            break
+        out.append(line)
+        number += 1
+    return out, number - 1
+
+
+def short(line: str) -> str:
+    """A line of at most about LINE_LIMIT letters."""
+    if len(line) <= LINE_LIMIT:
+        return line
+    return f"{line[:LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+
+
+def fold(text: str) -> list[str]:
+    """Lines of a text, none over LINE_LIMIT letters: longer ones go on in the next, so that every letter is reached."""
+    out: list[str] = []
+    for line in text.split("\n"):
+        out += [line[i : i + LINE_LIMIT] for i in range(0, len(line), LINE_LIMIT)] or [""]
+    return out
+
+
+def _to_line_end(head: str) -> str:
+    cut = head.rfind("\n")
+    return head[:cut] if cut > len(head) * 3 // 4 else head
+
+
+def _from_line_start(tail: str) -> str:
+    cut = tail.find("\n")
+    return tail[cut + 1 :] if 0 <= cut < len(tail) // 4 else tail

@@ -1,0 +1,121 @@
+"""What to tell the model when the text it wants to replace is not in the file: where it almost is, and what differs."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import re
+from collections.abc import Callable
+
+_SHOWN_LINES = 12
+_MAX_LINE = 160
+_MAX_LINES = 20_000
+_MAX_WANTED = 200
+_ALIKE = 0.6
+_NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
+_CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "…": "..."})
+
+
+def hint(text: str, old: str, new: str) -> str:
+    """Why `old` was not found in `text` (both with plain line ends), as lines for the model."""
+    said = ["old_text is not in the file."]
+    wanted = old.strip("\n").split("\n")
+    if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():
+        said.append("It seems to hold the line numbers of read_file: leave them out.")
+        wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
+    if new.strip() and new in text:
+        said.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
+    if "\\n" in old and old.replace("\\n", "\n") in text:
+        said.append("It holds backslash-n where the file has line ends.")
+    lines = text.split("\n")[:_MAX_LINES]
+    place = _closest(lines, wanted[:_MAX_WANTED])
+    if place is None:
+        said.append("Nothing in the file looks like it. Read the file again.")
+    else:
+        start, what = place
+        said.append(_shown(lines, start, wanted, what))
+    return "\n".join(said)
+
+
+def _closest(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
+    """Index of the first line of the best place, and what differs there."""
+    sames: tuple[tuple[str, Callable[[str], str]], ...] = (
+        ("white space at line ends", str.rstrip),
+        ("indentation", str.strip),
+        ("white space", lambda line: "".join(line.split())),
+        ("quotes, dashes or blanks that only look alike", lambda line: "".join(line.translate(_CURLY).split())),
+        ("upper and lower case", lambda line: "".join(line.split()).casefold()),
+    )
+    for what, same in sames:
+        start = _find([same(line) for line in lines], [same(line) for line in wanted])
+        if start is not None:
+            return start, f"only {what} differs"
+    return _alike(lines, wanted)
+
+
+def _find(lines: list[str], wanted: list[str]) -> int | None:
+    if not any(wanted):
+        return None
+    last = len(lines) - len(wanted)
+    return next((i for i in range(last + 1) if lines[i : i + len(wanted)] == wanted), None)
+
+
+def _alike(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
+    """The place most like `wanted`, found by its most telling line, then compared as a whole."""
+    anchor = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
+    if not wanted[anchor].strip():
+        return None
+    places = {max(0, index - anchor) for index in _similar_lines(lines, wanted[anchor].strip())}
+    best, at = 0.0, 0
+    whole = "\n".join(line.strip() for line in wanted)
+    for place in sorted(places):
+        there = "\n".join(line.strip() for line in lines[place : place + len(wanted)])
+        score = difflib.SequenceMatcher(None, whole[:4000], there[:4000], autojunk=False).ratio()
+        if score > best:
+            best, at = score, place
+    return (at, f"{best:.0%} alike") if best >= _ALIKE else None
+
+
+def _similar_lines(lines: list[str], anchor: str) -> list[int]:
+    """Indices of the three lines most like `anchor`: a cheap measure of all, the good one of the best of those."""
+    matcher = difflib.SequenceMatcher(None, autojunk=False)
+    matcher.set_seq2(anchor[:500])
+
+    def measured(index: int, measure: Callable[[], float]) -> tuple[float, int]:
+        matcher.set_seq1(lines[index].strip()[:500])
+        # of equals the first one counts
+        return (measure() if matcher.real_quick_ratio() > _ALIKE else 0.0, -index)
+
+    quick = heapq.nlargest(30, (measured(index, matcher.quick_ratio) for index in range(len(lines))))
+    exact = [measured(-index, matcher.ratio) for score, index in quick if score > _ALIKE]
+    return [-index for _, index in heapq.nlargest(3, exact)]
+
+
+def _shown(lines: list[str], start: int, wanted: list[str], what: str) -> str:
+    there = lines[start : start + len(wanted)]
+    end = start + len(there)
+    head = f"Closest: line {start + 1}" if len(there) == 1 else f"Closest: lines {start + 1}-{end}"
+    out = [f"{head} ({what}). The file has:"]
+    out += [f"{start + 1 + i:>6}\t{_cut(line)}" for i, line in enumerate(there[:_SHOWN_LINES])]
+    if len(there) > _SHOWN_LINES:
+        out.append(f"   … {len(there) - _SHOWN_LINES} more lines")
+    pairs = zip(there, wanted, strict=False)
+    index = next((i for i, (has, want) in enumerate(pairs) if has != want), None)
+    if index is not None:
+        out.append(f"First difference, at line {start + 1 + index}:")
+        out.append(f"  file:     {_cut(_spelled(there[index]))}")
+        out.append(f"  old_text: {_cut(_spelled(wanted[index]))}")
+    return "\n".join(out)
+
+
+def _spelled(line: str) -> str:
+    """A line with its white space at both ends written so that it can be told apart."""
+    body = line.strip(" \t")
+    if not body:
+        return line.replace("\t", "→").replace(" ", "·")
+    lead, _, tail = line.partition(body)
+    return lead.replace("\t", "→").replace(" ", "·") + body + tail.replace("\t", "→").replace(" ", "·")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"

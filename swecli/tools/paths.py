@@ -1,0 +1,160 @@
+"""Where a path the model names really is, and which files are asked for in every mode."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import stat
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from swecli.tools.base import ToolError
+from swecli.tools.ignore import VCS_FOLDERS
+from swecli.tools.visible import one_line, visible
+
+_MAX_LINKS = 40
+
+_PROTECTED_FOLDERS = VCS_FOLDERS | {
+    ".swecli",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".cursor",
+    ".fleet",
+    ".devcontainer",
+}
+_PROTECTED_FILES = re.compile(
+    r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|"
+    r"mkshrc|cshrc|tcshrc|login|logout|inputrc|envrc|xprofile|xinitrc|xsession|gitconfig|gitmodules|vimrc|gvimrc|exrc|"
+    r"nvimrc|nvim\.lua|dir-locals\.el)|config\.fish|.*\.code-workspace"
+)
+_SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
+_SENSITIVE_FILES = re.compile(
+    r"\.env(?:[._-].*|rc)?|.*\.(?:env|pem|key|p12|pfx|jks|keystore|ppk|kdbx|tfstate|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|"
+    r"[._]netrc|\.(?:npmrc|pypirc|pgpass|my\.cnf|git-credentials|htpasswd|vault-token)|credentials(?:\..*)?|"
+    r".*[_-]credentials\.json|client_secret.*\.json|service[_-]account.*\.json|secrets\.(?:json|ya?ml|toml)",
+    re.DOTALL,
+)
+_TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
+
+
+def locate(root: Path, text: str) -> Path:
+    """The real path `text` stands for: every link on the way followed, what does not exist yet taken as written.
+
+    Relative paths start at `root`; absolute ones inside it are accepted. Components are compared, never prefixes.
+
+    Raises:
+        ToolError: the path leads, or a link in the workspace leads, out of the workspace; or it cannot be a path.
+    """
+    if not text.strip():
+        raise ToolError("The path is empty. Give one relative to the workspace.")
+    if "\0" in text:
+        raise ToolError("The path holds a NUL character.")
+    if text == "~" or text.startswith("~/"):
+        raise ToolError("~ is not expanded here. Give a path relative to the workspace.")
+    top = root.resolve()
+    start = Path("/") if text.startswith("/") else top
+    try:
+        found = _walk(top, start, text.split("/"), links=0)
+    except (OSError, UnicodeEncodeError) as error:
+        raise ToolError(f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}.") from error
+    if not inside(top, found):
+        raise ToolError(f"{one_line(text)} is outside the workspace {top}. Only paths inside it can be used.")
+    return found
+
+
+def inside(root: Path, path: Path) -> bool:
+    """Whether `path` is `root` or beneath it, component by component. Both must be resolved."""
+    return path.parts[: len(root.parts)] == root.parts
+
+
+def relative(root: Path, path: Path) -> str:
+    """A located path relative to the workspace, with `/`; "." for the workspace itself."""
+    return path.relative_to(root.resolve()).as_posix()
+
+
+def protected(path: str) -> bool:
+    """Whether writing to this workspace-relative path is asked in every mode, be it there yet or not."""
+    parts = [_folded(part) for part in path.split("/")]
+    if any(part in _PROTECTED_FOLDERS for part in parts) or _PROTECTED_FILES.fullmatch(parts[-1]):
+        return True
+    return (".config", "fish") in pairwise(parts)
+
+
+def sensitive(path: str) -> bool:
+    """Whether this workspace-relative path may hold secrets, so that reading it is asked in every mode."""
+    parts = [_folded(part) for part in path.split("/")]
+    if any(part in _SENSITIVE_FOLDERS for part in parts[:-1]):
+        return True
+    return parts[-1] not in _TEMPLATES and _SENSITIVE_FILES.fullmatch(parts[-1]) is not None
+
+
+def write_guard(path: str) -> str:
+    """Why writing to this path is asked in every mode; "" where it is not."""
+    if protected(path):
+        return f"{visible(path, keep='')} is protected: what is written there can start programs or change settings"
+    return read_guard(path)
+
+
+def read_guard(path: str) -> str:
+    """Why reading this path is asked in every mode; "" where it is not."""
+    return f"{visible(path, keep='')} may hold secrets" if sensitive(path) else ""
+
+
+def missing(root: Path, path: Path) -> ToolError:
+    """The failure for a path that is not there, with the names nearby that look like it."""
+    shown = visible(relative(root, path), keep="")
+    near = [visible(relative(root, other), keep="") for other in _near(root.resolve(), path)]
+    return ToolError(f"{shown} does not exist." + (f" Near names: {', '.join(near)}." if near else ""))
+
+
+def _walk(top: Path, position: Path, parts: Sequence[str], links: int) -> Path:
+    for index, part in enumerate(parts):
+        if part in ("", "."):
+            continue
+        if part == "..":
+            position = position.parent
+            continue
+        here = position / part
+        try:
+            mode = here.lstat().st_mode
+        except FileNotFoundError:
+            mode = 0
+        if stat.S_ISLNK(mode):
+            position = _follow(top, here, links)
+        elif mode and not stat.S_ISDIR(mode) and any(rest not in ("", ".") for rest in parts[index + 1 :]):
+            raise ToolError(f"{visible(str(here), keep='')} is not a directory.")
+        else:
+            position = here
+    return position
+
+
+def _follow(top: Path, link: Path, links: int) -> Path:
+    if links >= _MAX_LINKS:
+        raise ToolError(f"{visible(str(link), keep='')} is a link that leads to itself.")
+    target = str(link.readlink())
+    start = Path("/") if target.startswith("/") else link.parent
+    end = _walk(top, start, target.split("/"), links + 1)
+    if inside(top, link) and not inside(top, end):
+        raise ToolError(f"{visible(str(link), keep='')} is a link out of the workspace. It is not followed.")
+    return end
+
+
+def _near(top: Path, path: Path) -> list[Path]:
+    folder = path.parent
+    while not folder.is_dir() and inside(top, folder.parent):
+        folder = folder.parent
+    try:
+        names = {name.lower(): name for name in sorted(entry.name for entry in folder.iterdir())[:5000]}
+    except OSError:
+        return []
+    wanted = path.relative_to(folder).parts[0].lower()
+    return [folder / names[name] for name in difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)]
+
+
+def _folded(part: str) -> str:
+    """A name as a careless file system would take it: case and invisible letters do not count."""
+    plain = unicodedata.normalize("NFKC", part)
+    return "".join(letter for letter in plain if unicodedata.category(letter) not in ("Cf", "Cc")).casefold()

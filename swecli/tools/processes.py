@@ -1,0 +1,232 @@
+"""Running a program in a process group of its own: output as it comes, a time limit, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+_PIECE = 65_536
+_GRACE_ON_TIMEOUT = 2.0
+_GRACE_ON_CANCEL = 0.3
+_DRAIN = 0.25
+_LAST_WORDS = 0.05
+
+# What the providers' own tools and litellm read their keys from.
+_PROVIDER_KEY = re.compile(
+    r"(?:(?:AZURE_)?OPENAI|ANTHROPIC|GEMINI|GOOGLE(?:_AI|_GENAI)?|AZURE(?:_AI)?|MISTRAL|CODESTRAL|COHERE|CO|GROQ|XAI|"
+    r"DEEPSEEK|OPENROUTER|TOGETHER(?:_?AI)?|FIREWORKS(?:_AI)?|PERPLEXITY(?:AI)?|REPLICATE|HUGGINGFACE|HF|CEREBRAS|"
+    r"SAMBANOVA|NVIDIA_NIM|DEEPINFRA|ANYSCALE|AI21|VOYAGE|WATSONX|DATABRICKS|MOONSHOT|ZAI|DASHSCOPE|VOLCENGINE|NOVITA|"
+    r"HYPERBOLIC|LAMBDA|GITHUB_MODELS|CLARIFAI|FRIENDLI(?:AI)?|NSCALE|NEBIUS|MINIMAX|LITELLM|SWECLI|OLLAMA|LM_STUDIO|"
+    r"(?:HOSTED_)?VLLM|LLAMAFILE|XINFERENCE|FEATHERLESS_AI|GALADRIEL|(?:META_)?LLAMA)"
+    r"_(?:API_KEY|API_TOKEN|AUTH_TOKEN|ACCESS_TOKEN|KEY|TOKEN)|AWS_BEARER_TOKEN_BEDROCK",
+    re.IGNORECASE,
+)
+
+_QUIET = {
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "TERM": "dumb",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+How = Literal["exit", "timeout", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended. `code` is as a shell says it (128 + n for signal n); `how` says why it stopped.
+
+    "stopped" means the reader had enough. `left` is set when it had left others running, which were ended.
+    """
+
+    code: int
+    how: How = "exit"
+    left: bool = False
+
+
+def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
+    """What a started program finds: the given environment (None: ours) without model keys, without pagers."""
+    given = os.environ if environ is None else environ
+    return {name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)} | _QUIET
+
+
+def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
+    """A program on the PATH, but never one that lies in the workspace: nothing there runs unasked."""
+    given = os.environ if environ is None else environ
+    folders = [f for f in given.get("PATH", os.defpath).split(os.pathsep) if f.startswith("/")]
+    top = root.resolve()
+    for folder in folders:
+        found = shutil.which(name, path=folder)
+        if found is not None and not Path(found).resolve().is_relative_to(top):
+            return found
+    return None
+
+
+async def run_group(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    on_output: Callable[[bytes], bool | None],
+    errors_too: bool = True,
+) -> Ended:
+    """Run a program with nothing on its standard input and hand over its output, piece by piece, until it ends.
+
+    `on_output` may return True to end it. `errors_too` mixes standard error in; else that is thrown away. When the
+    program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds)
+    and on cancellation, which is passed on.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(reading, False)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                cwd=cwd,
+                env=dict(env),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        finally:
+            os.close(writing)
+        return await _attend(process, reading, timeout, on_output)
+    finally:
+        os.close(reading)
+
+
+async def _attend(
+    process: asyncio.subprocess.Process, reading: int, timeout: float, on_output: Callable[[bytes], bool | None]
+) -> Ended:
+    reader = asyncio.ensure_future(_read(reading, on_output))
+    exited = asyncio.ensure_future(process.wait())
+    try:
+        how = await _until_over(reader, exited, timeout)
+    except asyncio.CancelledError:
+        await _finish(process, exited, reader, _GRACE_ON_CANCEL)
+        raise
+    left = how == "exit" and _alive(process.pid)
+    await _finish(process, exited, reader, _GRACE_ON_TIMEOUT if how == "timeout" else _GRACE_ON_CANCEL)
+    if not reader.cancelled() and (failure := reader.exception()):
+        raise failure
+    code = -signal.SIGKILL if process.returncode is None else process.returncode
+    return Ended(128 - code if code < 0 else code, how, left)
+
+
+async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float) -> How:
+    try:
+        async with asyncio.timeout(timeout):
+            both: set[asyncio.Future[Any]] = {reader, exited}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if not exited.done():
+                if reader.exception() or reader.result():
+                    return "stopped"
+                await asyncio.wait({exited})  # it closed its output and runs on
+    except TimeoutError:
+        return "timeout"
+    # what is in the pipe is still read; somebody in the background who holds it open is not waited for
+    await asyncio.wait({reader}, timeout=_DRAIN)
+    return "exit"
+
+
+async def _finish(
+    process: asyncio.subprocess.Process, exited: asyncio.Future[int], reader: asyncio.Future[bool], grace: float
+) -> None:
+    """End the whole group: ask, wait `grace` seconds, then kill. Runs to its end even if cancelled once more."""
+    ending = asyncio.ensure_future(_end_group(process.pid, exited, grace))
+    again: asyncio.CancelledError | None = None
+    while not ending.done():
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError as error:
+            again = error
+    await asyncio.wait({reader}, timeout=_LAST_WORDS)
+    reader.cancel()
+    await asyncio.wait({reader})
+    if again is not None:
+        raise again
+
+
+async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
+    loop = asyncio.get_running_loop()
+    if not _alive(group) and exited.done():
+        return
+    _signal(group, signal.SIGTERM)
+    _signal(group, signal.SIGCONT)  # a stopped process takes the other signal only when it goes on
+    deadline = loop.time() + grace
+    while (_alive(group) or not exited.done()) and loop.time() < deadline:
+        await asyncio.sleep(0.01)
+    if _alive(group):
+        _signal(group, signal.SIGKILL)
+    await asyncio.wait({exited}, timeout=5)
+
+
+async def _read(handle: int, on_output: Callable[[bytes], bool | None]) -> bool:
+    """Hand over what comes until the end of the pipe; True when the taker had enough."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            data = os.read(handle, _PIECE)
+        except BlockingIOError:
+            await _readable(loop, handle)
+            continue
+        if not data:
+            return False
+        if on_output(data):
+            return True
+        await asyncio.sleep(0)  # a program that never stops talking must not keep everybody else from running
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, handle: int) -> None:
+    ready = asyncio.Event()
+    loop.add_reader(handle, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(handle)
+
+
+def _alive(group: int) -> bool:
+    """Whether anybody of the group is left. A dead process nobody has asked about yet does not count."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not sys.platform.startswith("linux") or _living_member(group)
+
+
+def _living_member(group: int) -> bool:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError, IndexError, ValueError):
+            # fields after the name in brackets: state, parent, group
+            fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
+            if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
+                return True
+    return False
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,41 @@
+"""The tools there are, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from swecli.discovery import by_name, declared_in
+from swecli.models.tool import ToolSpec
+from swecli.tools import builtin
+from swecli.tools.base import Tool
+
+ENTRY_POINTS = "swecli.tools"
+
+
+class ToolRegistry:
+    """A set of tools. Raises NameClash when two want one name."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = by_name([(tool.name, tool) for tool in tools])
+
+    @classmethod
+    def discover(cls) -> ToolRegistry:
+        """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
+        return cls(declared_in(builtin, Tool, ENTRY_POINTS))
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._tools)
+
+    def nearest(self, name: str) -> list[str]:
+        """Names that look like this one, best first."""
+        return difflib.get_close_matches(name.lower(), self._tools, n=3, cutoff=0.5)
+
+    def specs(self) -> list[ToolSpec]:
+        """What the model is told, sorted by name: the same bytes on every run."""
+        return [self._tools[name].spec() for name in self.names()]

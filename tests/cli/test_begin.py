@@ -1,0 +1,128 @@
+"""A run stands on its directory, its files and its model; what is missing is said before anything is done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swecli.cli.begin import find_ground, go_to, make_folders, make_start, redacted, unforeseen, working_directory
+from swecli.cli.flags import parse_run
+from swecli.config.paths import find_paths
+from swecli.config.start import Start
+from swecli.config.trust import trust
+from swecli.models.errors import BadInput, ConfigError, StoreError
+
+pytestmark = pytest.mark.usefixtures("run")  # puts back what a start changes of the process
+
+
+def started(*argv: str) -> Start:
+    return make_start(parse_run(argv))
+
+
+def settings_file(text: str) -> Path:
+    paths = find_paths(os.environ)
+    paths.ensure()
+    paths.config_file.write_text(text)
+    return paths.config_file
+
+
+def test_a_start_holds_flags_files_and_surroundings() -> None:
+    settings_file('mode = "plan"\nmax_turns = 3')
+    start = started("-m", "demo", "--max-turns", "9", "--no-color", "do it")
+    assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
+    assert (start.choice.name, start.choice.why, start.prompt) == ("demo", "flags", "do it")
+    assert (start.cwd, start.resume, start.pick, start.trusted) == (Path.cwd(), None, False, False)
+
+
+@pytest.mark.parametrize(
+    ("argv", "resume", "pick"), [(["-c"], "", False), (["-r", "x"], "x", False), (["-r"], None, True)]
+)
+def test_what_to_go_on_with_is_passed_on(argv: list[str], resume: str | None, pick: bool) -> None:
+    start = started(*argv)
+    assert (start.resume, start.pick) == (resume, pick)
+
+
+def test_another_directory_is_as_if_started_there(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "c.toml").write_text("max_turns = 3")
+    start = started("-C", str(tmp_path / "there"), "--config", "c.toml")
+    assert start.cwd == tmp_path / "there"
+    assert start.settings.origins["max_turns"] == "c.toml"
+
+
+def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    (Path.cwd() / ".git").mkdir()
+    (Path.cwd() / ".swecli").mkdir()
+    (Path.cwd() / ".swecli" / "config.toml").write_text('mode = "plan"\nallow = ["run"]')
+    (Path.cwd() / "src").mkdir()
+    monkeypatch.chdir("src")
+    before = find_ground(None, {})
+    assert before.settings.mode == "ask"
+    assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (/trust says yes to it)",)
+    trust(before.paths, Path.cwd().parent)
+    after = find_ground(None, {})
+    assert (after.settings.mode, after.settings.allow) == ("plan", ())
+    assert "allow is ignored" in after.notices[0]
+
+
+def test_a_broken_project_file_of_a_folder_nobody_trusts_does_no_harm() -> None:
+    (Path.cwd() / ".swecli").mkdir()
+    (Path.cwd() / ".swecli" / "config.toml").write_text("[[[")
+    assert find_ground(None, {}).settings.mode == "ask"
+
+
+def test_a_settings_file_that_was_named_must_be_there() -> None:
+    with pytest.raises(ConfigError, match=r"There is no settings file gone\.toml"):
+        find_ground("gone.toml", {})
+
+
+@pytest.mark.parametrize("place", ["gone", "file"])
+def test_a_directory_that_is_none_is_said(place: str) -> None:
+    Path("file").write_text("")
+    with pytest.raises(BadInput, match=f"Cannot work in '{place}': "):
+        go_to(place)
+
+
+def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(BadInput, match="The working directory is gone"):
+        working_directory()
+
+
+def test_a_home_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("file").write_text("")
+    monkeypatch.setenv("SWECLI_HOME", "file/home")
+    with pytest.raises(StoreError, match=r"cannot be made: Not a directory\.  Set SWECLI_HOME"):
+        make_folders(find_paths(os.environ))
+
+
+def test_a_prompt_that_is_no_text_is_refused_before_anything() -> None:
+    with pytest.raises(BadInput, match="not UTF-8"):
+        started("-p", "\udcff")
+    assert not find_paths(os.environ).config.exists()
+
+
+def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
+    find_paths(os.environ).ensure()
+    try:
+        raise ValueError("password = hunter22x")
+    except ValueError as error:
+        told = unforeseen(error)
+    log = find_paths(os.environ).log
+    assert str(log) in told.hint
+    assert told.exit_code == 1
+    assert "Traceback" in log.read_text()
+    assert "hunter22x" not in log.read_text()
+
+
+def test_a_fault_without_a_place_for_the_log_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
+    assert unforeseen(ValueError("x")).message == "This is a fault of swecli: ValueError: x."
+
+
+def test_redacting_keeps_what_is_no_secret() -> None:
+    assert redacted("plain words") == "plain words"

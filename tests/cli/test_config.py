@@ -1,0 +1,142 @@
+"""`swecli config`: settings are shown with where they come from, and changed one at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swecli.config.paths import find_paths
+from tests.support.shell import Run
+
+
+@pytest.fixture
+def file() -> Path:
+    paths = find_paths(os.environ)
+    paths.ensure()
+    return paths.config_file
+
+
+def test_the_path_is_said_also_of_a_file_that_is_broken_or_not_there(run: Run, file: Path) -> None:
+    assert run("config", "path").out == f"{file}\n"
+    file.write_text("[[[")
+    assert run("config", "path", "--json").json == {"path": str(file), "exists": True}
+    assert run("config", "path", "--config", "x.toml").out == f"{Path.cwd() / 'x.toml'}\n"
+
+
+def test_all_settings_are_shown_and_with_origin_which_layer_won(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('mode = "plan"')
+    monkeypatch.setenv("SWECLI_MAX_TURNS", "7")
+    lines = [line.split() for line in run("config", "get").out.splitlines()]
+    assert lines[0] == ["setting", "value"]
+    assert ["mode", '"plan"'] in lines
+    assert ["learn", "true"] in lines
+    origins = [line.split() for line in run("config", "get", "--origin", "--db", "x.db").out.splitlines()]
+    assert ["mode", str(file), '"plan"'] in origins
+    assert ["max_turns", "environment", "7"] in origins
+    assert ["db", "flags", '"x.db"'] in origins
+    assert ["learn", "default", "true"] in origins
+    assert run("config", "get", "--json").json["mode"] == {"value": "plan", "origin": str(file)}
+
+
+def test_one_setting_is_shown_bare(run: Run, file: Path) -> None:
+    file.write_text('mode = "plan"\nallow = ["run(ls)"]')
+    assert run("config", "get", "mode").out == "plan\n"
+    assert run("config", "get", "allow").out == '["run(ls)"]\n'
+    assert run("config", "get", "window").out == "5\n"
+    assert run("config", "get", "max_budget_usd").out == "\n"
+    assert run("config", "get", "mode", "--origin").out.split() == [
+        "setting",
+        "from",
+        "value",
+        "mode",
+        str(file),
+        '"plan"',
+    ]
+    assert run("config", "get", "window", "--json").json == {"window": {"value": "5", "origin": "default"}}
+
+
+def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, file: Path) -> None:
+    file.write_text('# mine\nmode = "plan" # for now\n')
+    assert run("config", "set", "mode", "edits").out == f'mode = "edits" in {file}\n'
+    assert run("config", "set", "window", "5+3", "--json").json == {"path": str(file), "name": "window"}
+    assert run("config", "set", "allow", "run(git status*)", "edit(src/**)").code == 0
+    assert file.read_text() == (
+        '# mine\nmode = "edits" # for now\nwindow = "5+3"\nallow = ["run(git status*)", "edit(src/**)"]\n'
+    )
+    assert run("config", "set", "mode", "--unset").code == 0
+    assert "mode" not in file.read_text()
+    assert run("config", "get", "mode").out == "ask\n"
+
+
+def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
+    run("config", "set", "mode", "plan")
+    file = find_paths(os.environ).config_file
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["mod", "ask"], 42, "Did you mean mode?"),
+        (["mod", "--unset"], 42, "Did you mean mode?"),
+        (["mode", "yolo"], 42, "none of ask, edits, plan, auto"),
+        (["mode", "ask", "plan"], 42, "takes one value"),
+        (["max_turns", "0"], 42, "whole number"),
+        (["allow", "bad("], 42, "no permission rule"),
+        (["mode"], 2, "Give a value, or --unset"),
+        (["mode", "ask", "--unset"], 2, "Give a value, or --unset"),
+    ],
+)
+def test_what_cannot_be_set_changes_nothing(run: Run, file: Path, argv: list[str], code: int, said: str) -> None:
+    file.write_text("max_turns = 3")
+    done = run("config", "set", *argv)
+    assert done.code == code
+    assert said.replace("no permission", "not a permission") in done.complaint
+    assert file.read_text() == "max_turns = 3"
+
+
+def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("[[[")
+    assert "is not valid TOML" in run("config", "set", "mode", "ask").complaint
+    assert file.read_text() == "[[["
+    Path("editor").write_text('#!/bin/sh\necho \'mode = "plan"\' > "$2"\n')
+    Path("editor").chmod(0o755)
+    monkeypatch.setenv("EDITOR", f"{Path.cwd() / 'editor'} --wait")
+    assert run("config", "edit").out == f"{file}: in order\n"
+    assert file.read_text() == 'mode = "plan"\n'
+
+
+def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "true")
+    assert run("config", "edit").code == 0
+    assert "# max_turns = 50" in find_paths(os.environ).config_file.read_text()
+
+
+def test_edit_says_what_is_wrong_with_what_was_written(run: Run, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    file.write_text('mode = "yolo"')
+    monkeypatch.setenv("VISUAL", "true")
+    done = run("config", "edit")
+    assert (done.code, "mode: 'yolo' is none of" in done.complaint) == (42, True)
+
+
+@pytest.mark.parametrize(("editor", "code"), [("false", 1), ("/no/such/editor", 42), ("'", 42)])
+def test_an_editor_that_fails_is_said(run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int) -> None:
+    monkeypatch.setenv("VISUAL", editor)
+    done = run("config", "edit")
+    assert done.code == code
+    assert "editor" in done.complaint.lower()
+
+
+def test_a_place_that_cannot_be_written_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("file").write_text("")
+    monkeypatch.setenv("SWECLI_HOME", "file/home")
+    done = run("config", "set", "mode", "ask")
+    assert done.code == 42
+    assert "cannot be written: Not a directory" in done.complaint

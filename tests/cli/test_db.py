@@ -1,0 +1,61 @@
+"""`swecli db`: where the store is, whether it is sound, and a copy."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from swecli.config.paths import find_paths
+from swecli.store.database import open_database
+from tests.support.shell import Run
+
+
+def test_the_path_is_said_without_making_anything(run: Run) -> None:
+    database = find_paths(os.environ).database
+    assert run("db", "path").out == f"{database}\n"
+    assert run("db", "path", "--json").json == {"path": str(database), "exists": False}
+    assert run("db", "path", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}\n"
+    assert run("db", "path", "--db", "sqlite:///x.db").out == f"{Path.cwd() / 'x.db'}\n"
+    assert run("db", "path", "--db", ":memory:").out == ":memory:\n"
+    assert not database.exists()
+
+
+def test_a_sound_database_is_called_sound(run: Run) -> None:
+    open_database("x.db").close()
+    assert run("db", "check", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}: sound\n"
+    assert run("db", "check", "--db", "x.db", "--json").json == {"problems": []}
+
+
+def test_damage_is_told_and_ends_with_1(run: Run) -> None:
+    open_database("x.db").close()
+    other = sqlite3.connect("x.db")
+    other.execute("PRAGMA foreign_keys = OFF")
+    other.execute(
+        "INSERT INTO message (session_id, interaction, role, content, reasoning, is_summary, status, created_at)"
+        " VALUES ('gone', 1, 'user', 'x', '', 0, 'complete', '2026-01-01 00:00:00')"
+    )
+    other.commit()
+    other.close()
+    done = run("db", "check", "--db", "x.db")
+    assert done.code == 1
+    assert "references: a row of message belongs to no session" in done.out
+
+
+def test_a_copy_is_made_beside_it_or_where_it_is_wanted(run: Run) -> None:
+    open_database("x.db").close()
+    beside = Path(run("db", "backup", "--db", "x.db").out.strip())
+    assert beside.parent == Path.cwd()
+    named = run("db", "backup", "y.db", "--db", "x.db", "--json").json["backup"]
+    assert named == str(Path.cwd() / "y.db")
+    open_database("y.db").close()
+    again = run("db", "backup", "y.db", "--db", "x.db")
+    assert again.code == 42
+    assert "there already" in again.complaint
+
+
+def test_a_copy_that_cannot_be_written_is_said(run: Run) -> None:
+    open_database("x.db").close()
+    done = run("db", "backup", "/dev/null/y.db", "--db", "x.db")
+    assert done.code == 1
+    assert "cannot be written" in done.complaint

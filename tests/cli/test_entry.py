@@ -1,0 +1,216 @@
+"""Every way to fail ends with one line that says what to do, the right exit code, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from swecli.cli.entry import Interrupted, fail, run_safely
+from swecli.config.paths import find_paths
+from swecli.models.errors import BadInput, RateLimited, UsageError
+from swecli.store.database import open_database
+from tests.support.shell import Run, script
+
+
+def test_the_version_is_one_line(run: Run) -> None:
+    done = run("--version", "--no-color")
+    assert (done.code, done.out.split()[0], done.err) == (0, "swecli", "")
+
+
+def test_a_prompt_is_answered_on_stdout_alone(run: Run) -> None:
+    done = run("-p", "hello", "-m", script("s.json", "Hello there."))
+    assert (done.code, done.out, done.err) == (0, "Hello there.\n", "")
+
+
+def test_a_model_that_nobody_chose_introduces_itself(run: Run) -> None:
+    done = run("-p", "hello")
+    assert done.complaint == "swecli: The demo model answers: no key and no local server was found."
+
+
+def test_the_session_is_there_to_go_on_with(run: Run) -> None:
+    model = script("s.json", "One.", "Two.")
+    first = run("-p", "a", "-m", model, "--output-format", "json").json
+    second = run("-p", "-c", "b", "-m", model, "--output-format", "json").json
+    third = run("-p", "-r", first["session_id"][:-4], "c", "-m", model, "--output-format", "json").json
+    assert first["session_id"] == second["session_id"] == third["session_id"]
+
+
+BAD_FLAGS = [
+    (["--frob"], 2),
+    (["one", "two"], 2),
+    (["-p", "x", "--output-format", "yaml"], 2),
+    (["--output-format", "json"], 2),
+    (["-p", "x", "-c", "-r", "y"], 2),
+    (["-p", "x", "-r"], 2),
+    (["hello"], 2),
+    ([], 2),
+    (["-p"], 42),
+    (["-p", "  "], 42),
+    (["-p", "x", "--window", "0"], 42),
+    (["-p", "x", "--window", "many"], 42),
+    (["-p", "x", "--mode", "yolo"], 42),
+    (["-p", "x", "--max-turns", "0"], 42),
+    (["-p", "x", "--max-turns", "1.5"], 42),
+    (["-p", "x", "--max-budget-usd", "-1"], 42),
+    (["-p", "x", "--max-budget-usd", "nan"], 42),
+    (["-p", "x", "-m", "nope/x"], 42),
+    (["-p", "x", "-m", "gpt-hundred"], 42),
+    (["-p", "x", "-m", "openai/"], 42),
+    (["-p", "x", "-m", "scripted/none.json"], 42),
+    (["-p", "x", "-m", "openai/gpt-4o"], 1),
+    (["-p", "x", "-m", "anthropic/claude-x"], 1),
+    (["-p", "x", "-C", "/nowhere"], 42),
+    (["-p", "x", "--config", "none.toml"], 42),
+    (["-p", "x", "--config", "."], 42),
+    (["-p", "x", "--db", "."], 42),
+    (["-p", "x", "--db", "postgresql://x/y"], 42),
+    (["-p", "x", "--db", "://"], 42),
+    (["-p", "x", "--db", "/dev/null/x.db"], 1),
+    (["-p", "x", "--db", "/proc/x.db"], 1),
+    (["-p", "x", "-c", "-m", "demo"], 42),
+    (["-p", "x", "-r", "none", "-m", "demo"], 42),
+    (["-p", "half \udcff"], 42),
+    (["-p", "x", "-m", "\udcff"], 42),
+    (["-p", "x", "--db", "\udcff"], 42),
+    (["sessions"], 2),
+    (["sessions", "frob"], 2),
+    (["sessions", "show"], 2),
+    (["sessions", "list", "--limit", "0"], 2),
+    (["sessions", "show", "none"], 42),
+    (["sessions", "list", "--db", "none.db"], 42),
+    (["sessions", "list", "-C", "/nowhere"], 42),
+    (["sessions", "search", " "], 42),
+    (["sessions", "import", "none.json"], 42),
+    (["playbook"], 2),
+    (["playbook", "show", "P-1"], 42),
+    (["playbook", "undo"], 42),
+    (["playbook", "undo", "-1"], 2),
+    (["config"], 2),
+    (["config", "get", "mod"], 42),
+    (["config", "set", "mode"], 2),
+    (["config", "set", "mode", "yolo"], 42),
+    (["db"], 2),
+    (["db", "check", "--db", "none.db"], 42),
+    (["models", "--frob"], 2),
+    (["models", "no-such-model-name"], 42),
+    (["doctor", "now"], 2),
+]
+
+
+@pytest.mark.parametrize(("argv", "code"), BAD_FLAGS, ids=[" ".join(argv) for argv, _ in BAD_FLAGS])
+def test_a_bad_argument_is_one_line_and_a_code(run: Run, argv: list[str], code: int) -> None:
+    done = run(*argv)
+    assert done.code == code, done.err
+    assert done.complaint
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("style", ["json", "stream-json"])
+@pytest.mark.parametrize(
+    ("argv", "code"), [row for row in BAD_FLAGS if row[0][:2] == ["-p", "x"] and "--output-format" not in row[0]]
+)
+def test_a_program_gets_the_failure_as_a_result(run: Run, argv: list[str], code: int, style: str) -> None:
+    done = run(*argv, "--output-format", style)
+    assert done.code == code
+    assert done.complaint
+    assert (done.json["type"], done.json["subtype"], done.json["is_error"]) == ("result", "error", True)
+    assert done.json["result"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("WINDOW", "x"), ("MODE", "x"), ("MAX_TURNS", "0"), ("MAX_BUDGET_USD", "free"), ("LEARN", "perhaps")],
+)
+def test_a_bad_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"SWECLI_{name}", value)
+    done = run("-p", "x")
+    assert done.code == 42
+    assert done.complaint.startswith(f"swecli: SWECLI_{name}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mode = ",
+        "[[[",
+        "mode = 5",
+        "wndow = 3",
+        "max_turns = -1",
+        'allow = "run"',
+        "[table]\nx = 1",
+        'allow = ["bad("]',
+    ],
+)
+def test_a_bad_settings_file_is_named(run: Run, text: str) -> None:
+    find_paths(os.environ).ensure()
+    find_paths(os.environ).config_file.write_text(text)
+    done = run("-p", "x", "-m", "demo")
+    assert done.code == 42
+    assert "config.toml" in done.complaint or "bad(" in done.complaint
+
+
+def test_a_home_that_is_no_folder_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("file").write_text("")
+    for home, code in (("file/home", 1), ("~nobody-of-that-name", 42), ("file", 1)):
+        monkeypatch.setenv("SWECLI_HOME", home)
+        done = run("-p", "x", "-m", "demo")
+        assert done.code == code
+        assert "SWECLI_HOME" in done.complaint
+
+
+def broken_database(kind: str) -> None:
+    match kind:
+        case "text":
+            Path("x.db").write_text("hello, this is no database\n" * 100)
+        case "other":
+            other = sqlite3.connect("x.db")
+            other.execute("CREATE TABLE t (a)")
+            other.close()
+        case "newer":
+            open_database("x.db").close()
+            newer = sqlite3.connect("x.db")
+            newer.execute("PRAGMA user_version = 999")
+            newer.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("text", "not a database"), ("other", "another program"), ("newer", "newer")]
+)
+@pytest.mark.parametrize(
+    "argv", [["-p", "x", "-m", "demo"], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
+)
+def test_a_database_that_cannot_be_used_is_said_and_left_alone(run: Run, kind: str, said: str, argv: list[str]) -> None:
+    broken_database(kind)
+    before = Path("x.db").read_bytes()
+    done = run(*argv, "--db", "x.db")
+    assert done.code == 1
+    assert said in done.complaint
+    assert Path("x.db").read_bytes() == before
+
+
+def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
+    model = script("s.json", "One.")
+    ids = [run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)]
+    done = run("-p", "x", "-r", ids[0][:4], "-m", model)
+    assert done.code == 42
+    assert all(name in done.complaint for name in ids)
+
+
+def test_a_failure_is_told_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
+    out, err = capsys.readouterr()
+    assert err == "swecli: It is odd.  Mend it.\n"
+    assert json.loads(out)["is_error"] is True
+    assert fail(UsageError("Odd."), []) == 2
+    assert capsys.readouterr().out == ""
+    assert fail(RateLimited("Busy."), []) == 75
+    assert fail(Interrupted("Interrupted."), []) == 130
+
+
+def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_safely([]) == 2
+    assert "swecli -p" in capsys.readouterr().err

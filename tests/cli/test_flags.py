@@ -1,0 +1,84 @@
+"""Flags are read, and those that make no sense are refused with what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.cli.flags import SUBCOMMANDS, build_parser, parse_run, wants_json
+from swecli.models.errors import UsageError
+
+
+def test_nothing_means_a_new_session_on_the_screen() -> None:
+    args = parse_run([])
+    assert (args.prompt, args.go_on, args.resume, args.headless, args.model) == ("", False, None, False, None)
+
+
+@pytest.mark.parametrize(
+    ("argv", "name", "value"),
+    [
+        (["fix it"], "prompt", "fix it"),
+        (["-p", "fix it"], "prompt", "fix it"),
+        (["fix it", "-p"], "headless", True),
+        (["--print", "--", "-x is a flag"], "prompt", "-x is a flag"),
+        (["-c"], "go_on", True),
+        (["-r"], "resume", ""),
+        (["--resume", "abc"], "resume", "abc"),
+        (["-m", "a/b"], "model", "a/b"),
+        (["--window", "5+3"], "window", "5+3"),
+        (["-p", "--output-format", "json"], "output_format", "json"),
+        (["-p", "--input-format=stream-json"], "input_format", "stream-json"),
+        (["-C", "x"], "cwd", "x"),
+        (["--no-color"], "no_color", True),
+    ],
+)
+def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
+    assert getattr(parse_run(argv), name) == value
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--frob"], r"Unrecognized arguments: --frob\.  See `swecli --help`"),
+        (["--mod", "x"], r"Unrecognized arguments: --mod"),
+        (["fix", "it", "now"], r"Unrecognized arguments: it now\.  Put the prompt in quotes"),
+        (["--db", "x", "sessions", "list"], r"The subcommand comes first: swecli sessions list"),
+        (["-m"], r"Argument -m/--model: expected one argument\."),
+        (["-p", "x", "--output-format", "xml"], r"invalid choice: 'xml'"),
+        (["-c", "-r", "x"], r"-c and -r exclude each other"),
+        (["-p", "-r"], r"-r needs a session id or name with -p"),
+        (["--output-format", "json", "x"], r"go with -p\.  Add -p"),
+        (["-p", "x", "-m", ""], r"--model has no value"),
+        (["-p", "x", "--db="], r"--db has no value"),
+        (["-C", ""], r"--cwd has no value"),
+    ],
+)
+def test_a_wrong_flag_is_one_line_with_what_to_do(argv: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        parse_run(argv)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+
+
+def test_help_names_every_subcommand_and_exit_code() -> None:
+    text = build_parser().format_help()
+    assert all(f"swecli {name} " in text for name in SUBCOMMANDS)
+    assert all(f" {code} " in text for code in (0, 1, 2, 42, 53, 75, 130, 143))
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        (["-p", "x", "--output-format", "json"], True),
+        (["-p", "x", "--output-format=stream-json", "--frob"], True),
+        (["--output-format", "text", "-p"], False),
+        (["--output-format", "text", "--output-format", "json"], True),
+        (["-p", "--", "--output-format", "json"], False),
+        (["--output-format"], False),
+        (["sessions", "list", "--output-format", "json"], False),
+        ([], False),
+    ],
+)
+def test_whether_a_program_reads_along_is_known_also_from_flags_that_cannot_be_parsed(
+    argv: list[str], wanted: bool
+) -> None:
+    assert wants_json(argv) is wanted

@@ -1,0 +1,132 @@
+"""`swecli sessions`: what was said is found, renamed, copied, taken out and in again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.shell import Done, Run, script
+
+
+def talk(run: Run, *prompts: str, **replies: object) -> str:
+    """A session with these prompts, each answered; its id."""
+    model = script("talk.json", *(replies.get("replies") or [f"Answer to {p}." for p in prompts]))  # type: ignore[misc]
+    lines = []
+    for number, prompt in enumerate(prompts):
+        rest = json.loads(Path("talk.json").read_text())[number:]
+        script("talk.json", *rest)
+        lines.append(run("-p", prompt, "-m", model, "--output-format", "json", *(["-c"] if number else [])).json)
+    return str(lines[-1]["session_id"])
+
+
+def test_a_list_is_newest_first_and_says_when_there_is_none(run: Run) -> None:
+    assert run("sessions", "list").out == "No sessions yet.\n"
+    assert run("sessions", "list", "--json").json == []
+    first, second = talk(run, "alpha"), talk(run, "beta")
+    rows = run("sessions", "list", "--json").json
+    assert [row["id"] for row in rows] == [second, first]
+    assert [row["first_query"] for row in rows] == ["beta", "alpha"]
+    shown = run("sessions", "list").out.splitlines()
+    assert shown[0].split() == ["id", "when", "turns", "directory", "title"]
+    assert shown[1].startswith(second)
+    assert [row["id"] for row in run("sessions", "list", "--limit", "1", "--json").json] == [second]
+
+
+def test_only_those_of_a_directory(run: Run, tmp_path: Path) -> None:
+    here = talk(run, "alpha")
+    (tmp_path / "there").mkdir()
+    assert run("sessions", "list", "--here", "--json", "-C", str(tmp_path / "there")).json == []
+    assert [row["id"] for row in run("sessions", "list", "--json").json] == [here]
+
+
+def test_a_session_is_shown_with_its_calls(run: Run) -> None:
+    Path("a.txt").write_text("one\ntwo\n")
+    call = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
+    model = script("s.json", call, "It says \x1b[31mone\x1b[0m.")
+    session = run("-p", "read it", "-m", model, "--output-format", "json").json["session_id"]
+    lines = run("sessions", "show", session[:-3]).out.splitlines()
+    assert lines[0] == "user: read it"
+    assert lines[2].startswith('  read_file {"path": "a.txt"} -> ')
+    assert lines[-1] == "assistant: It says one."
+    assert run("sessions", "show", session, "--json").json["messages"][0]["content"] == "read it"
+
+
+def test_words_are_found(run: Run) -> None:
+    session = talk(run, "where is the walrus?")
+    assert session in run("sessions", "search", "walrus").out
+    hits = run("sessions", "search", "walrus", "--json").json
+    assert {(hit["session_id"], hit["role"]) for hit in hits} == {(session, "user"), (session, "assistant")}
+    assert len(run("sessions", "search", "walrus", "--limit", "1", "--json").json) == 1
+    assert run("sessions", "search", "zebra").out == "Nothing found.\n"
+
+
+def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
+    session = talk(run, "alpha")
+    assert run("sessions", "rename", session, "the", "parser").out == f"{session} is now 'the parser'.\n"
+    assert run("sessions", "rename", "the parser", "two", "--json").json == {"session_id": session, "title": "two"}
+    assert run("sessions", "rename", session, " ").code == 42
+
+
+def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
+    session = talk(run, "alpha", "beta", "gamma")
+    whole = run("sessions", "fork", session, "--json").json["session_id"]
+    part = run("sessions", "fork", session, "--upto", "T2", "--json").json["session_id"]
+    turns = {row["id"]: row["interactions"] for row in run("sessions", "list", "--json").json}
+    assert turns == {session: 3, whole: 3, part: 2}
+    assert "go on with: swecli -r" in run("sessions", "fork", session, "--upto", "1").out
+    for odd in ("T0", "x", "-"):
+        assert run("sessions", "fork", session, f"--upto={odd}").code == 42
+
+
+def test_a_session_is_deleted_for_good(run: Run) -> None:
+    session = talk(run, "alpha")
+    assert run("sessions", "delete", session, "--json").json == {"deleted": session}
+    assert run("sessions", "delete", session).code == 42
+    assert run("sessions", "list").out == "No sessions yet.\n"
+
+
+def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
+    session = talk(run, "the key is sk-proj-abcdefghijklmnop1234")
+    done = run("sessions", "export", session)
+    assert done.json["id"] == session
+    assert done.json["messages"][0]["content"] == "the key is [redacted]"
+    assert "abcdefghijklmnop" not in done.out
+    assert "abcdefghijklmnop" not in run("sessions", "show", session, "--json").out
+
+
+def exported(run: Run, *prompts: str) -> tuple[str, Done]:
+    session = talk(run, *prompts)
+    done = run("sessions", "export", session)
+    Path("e.json").write_text(done.out)
+    return session, done
+
+
+def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
+    session, done = exported(run, "alpha", "beta")
+    brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json
+    assert brought == {"session_id": session, "interactions": 2, "messages": 4, "strategies": 0, "left_out": 0}
+    again = run("sessions", "export", session, "--db", "other.db").json
+    assert {k: v for k, v in again.items() if k != "totals"} == {
+        k: v | {} if isinstance(v, dict) else v for k, v in done.json.items() if k != "totals"
+    }
+    model = script("s.json", "Gamma.")
+    went_on = run("-p", "gamma", "-r", session, "-m", model, "--db", "other.db", "--output-format", "json").json
+    assert (went_on["session_id"], went_on["result"]) == (session, "Gamma.")
+
+
+def test_a_session_that_is_here_is_not_taken_in_twice(run: Run) -> None:
+    session, _ = exported(run, "alpha")
+    done = run("sessions", "import", "e.json")
+    assert done.code == 42
+    assert f"{session} is here already" in done.complaint
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '{"id": 5}', "[" * 100_000, "\x00"])
+def test_what_is_no_export_is_refused_with_how_to_make_one(run: Run, text: str) -> None:
+    Path("e.json").write_text(text)
+    done = run("sessions", "import", "e.json")
+    assert done.code == 42
+    assert "swecli sessions export ID > FILE" in done.complaint
+    assert run("sessions", "list").out == "No sessions yet.\n"

@@ -1,0 +1,159 @@
+"""One setting is changed in a file, and everything else of it stays."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
+from swecli.config.load import load_settings
+from swecli.config.settings import described
+from swecli.models.errors import ConfigError
+from swecli.models.window import WindowSpec
+
+FILE = '''\
+# mine
+model = "a#b/c" # why
+allow = [ # rules
+  "run(ls)", # one = 1
+  'mode = "x"',
+] # tail
+
+note = """
+mode = "no"
+"""
+'''
+
+
+def test_a_value_is_replaced_and_its_comment_stays() -> None:
+    assert set_in(FILE, "model", "d/e") == FILE.replace('"a#b/c"', '"d/e"')
+
+
+def test_a_list_over_several_lines_is_replaced_whole() -> None:
+    changed = set_in(FILE, "allow", ("run(git status*)",))
+    assert 'allow = ["run(git status*)"] # tail\n\nnote' in changed
+
+
+def test_a_new_setting_comes_at_the_end() -> None:
+    assert set_in(FILE, "mode", "plan") == FILE + 'mode = "plan"\n'
+    assert set_in("", "mode", "plan") == 'mode = "plan"\n'
+    assert set_in("learn = true", "mode", "plan") == 'learn = true\nmode = "plan"\n'
+
+
+def test_line_ends_and_spaces_stay_as_they_are() -> None:
+    assert set_in('mode="ask"  # x\r\nlearn=true\r\n', "mode", "auto") == 'mode = "auto"  # x\r\nlearn=true\r\n'
+    assert set_in("learn=true\r\n", "max_turns", 5) == "learn=true\r\nmax_turns = 5\r\n"
+
+
+def test_quoted_names_are_found() -> None:
+    assert set_in('"mode" = "ask"\n', "mode", "auto") == 'mode = "auto"\n'
+
+
+def test_unset_takes_the_lines_out() -> None:
+    assert unset_in(FILE, "allow") == FILE[: FILE.index("allow")] + FILE[FILE.index("\nnote") :]
+    assert unset_in(FILE, "mode") == FILE
+
+
+@pytest.mark.parametrize("text", ["mode = ", "[[[", "a = 1\na = 2"])
+def test_a_broken_file_is_left_alone(text: str) -> None:
+    with pytest.raises(ConfigError, match="swecli config edit"):
+        set_in(text, "mode", "ask")
+
+
+def test_what_cannot_be_changed_safely_is_not_changed() -> None:
+    with pytest.raises(ConfigError, match="cannot be changed safely"):
+        set_in("[table]\nx = 1\n", "mode", "ask")
+    with pytest.raises(ConfigError, match="cannot be changed here"):
+        set_in("m\\u006fde = 1\n".replace("m\\u006fde", '"m\\u006fde"'), "mode", "ask")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "value"),
+    [
+        ("mode", ["edits"], "edits"),
+        ("window", ["5+3"], WindowSpec(5, 3)),
+        ("learn", ["off"], False),
+        ("allow", ["run(a b)", "edit"], ("run(a b)", "edit")),
+        ("max_budget_usd", ["2.5"], 2.5),
+    ],
+)
+def test_words_of_a_command_line_become_a_value(name: str, words: list[str], value: Any) -> None:
+    assert from_words(name, words) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("mod", ["x"], "Did you mean mode"),
+        ("mode", ["x"], "mode: 'x' is none of"),
+        ("model", ["a", "b"], "takes one value, here are 2"),
+    ],
+)
+def test_words_that_are_no_value_are_refused(name: str, words: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        from_words(name, words)
+
+
+def test_the_template_sets_nothing_and_every_line_of_it_can_be_used() -> None:
+    assert not tomllib.loads(template())
+    used = "\n".join(line[2:] if " = " in line else line for line in template().splitlines())
+    Path("t.toml").write_text(used)
+    load_settings(user_file=Path("t.toml"), project_file=None, environ={}, flags={})
+    assert set(tomllib.loads(used)) == {row[0] for row in described()}
+
+
+text_values = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=20)
+values = {
+    "model": text_values,
+    "mode": st.sampled_from(["ask", "edits", "plan", "auto"]),
+    "max_turns": st.integers(1, 10_000),
+    "max_budget_usd": st.floats(0.001, 1e6),
+    "learn": st.booleans(),
+    "allow": st.lists(text_values, max_size=3).map(tuple),
+}
+pairs = st.sampled_from(sorted(values)).flatmap(lambda name: st.tuples(st.just(name), values[name]))
+comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=15).map(lambda t: f"# {t}\n")
+
+
+@given(st.lists(pairs | comments, max_size=6), st.lists(pairs, min_size=1, max_size=5))
+def test_a_file_says_what_was_set_last_and_keeps_every_comment(start: list[Any], changes: list[Any]) -> None:
+    text, said = "", {}
+    for item in start:
+        if isinstance(item, str):
+            text += item
+        elif item[0] not in said:
+            text += f"{item[0]} = {toml_value(item[1])}  # {item[0]}\n"
+            said[item[0]] = item[1]
+    for name, value in changes:
+        text = set_in(text, name, value)
+        said[name] = value
+    read = {name: tuple(value) if isinstance(value, list) else value for name, value in tomllib.loads(text).items()}
+    assert read == said
+    assert all(item in text for item in start if isinstance(item, str))
+    for name in said:
+        text = unset_in(text, name)
+    assert not tomllib.loads(text)
+
+
+def test_a_file_is_written_in_one_step_and_is_private() -> None:
+    write_settings(Path("new/config.toml"), "a")
+    assert Path("new/config.toml").stat().st_mode & 0o777 == 0o600
+    Path("new/config.toml").chmod(0o640)
+    write_settings(Path("new/config.toml"), "bä\r\n")
+    assert Path("new/config.toml").read_bytes() == "bä\r\n".encode()
+    assert Path("new/config.toml").stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in Path("new").iterdir()] == ["config.toml"]
+
+
+def test_a_linked_file_is_written_where_it_is() -> None:
+    Path("dotfiles").mkdir()
+    Path("dotfiles/c.toml").write_text("old")
+    Path("config.toml").symlink_to("dotfiles/c.toml")
+    write_settings(Path("config.toml"), "new")
+    assert Path("config.toml").is_symlink()
+    assert Path("dotfiles/c.toml").read_text() == "new"

@@ -1,0 +1,204 @@
+"""Settings come out of their layers, and what cannot be used is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.config.load import load_settings, parse_setting, unknown_setting
+from swecli.config.settings import Settings, described
+from swecli.models.errors import ConfigError
+from swecli.models.window import WindowSpec
+
+
+def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Settings, list[str]]:
+    """Settings of texts; `environ` and `flags` as they are."""
+    Path("user.toml").write_text(user, encoding="utf-8")
+    if project is not None:
+        Path("project.toml").write_text(project, encoding="utf-8")
+    return load_settings(
+        user_file=Path("user.toml"),
+        project_file=None if project is None else Path("project.toml"),
+        environ=layers.get("environ", {}),
+        flags=layers.get("flags", {}),
+    )
+
+
+def test_without_any_layer_the_defaults_hold() -> None:
+    settings, notices = load_settings(user_file=Path("none"), project_file=Path("none"), environ={}, flags={})
+    assert settings == Settings()
+    assert not settings.origins
+    assert not notices
+
+
+def test_later_layers_win_and_each_says_that_it_did() -> None:
+    settings, _ = load(
+        'model = "a/b"\nwindow = 3\nmax_turns = 4\nmode = "edits"',
+        'mode = "plan"',
+        environ={"SWECLI_MAX_TURNS": "7", "SWECLI_WINDOW": "4"},
+        flags={"window": "full", "model": None},
+    )
+    assert (settings.model, settings.max_turns, settings.mode) == ("a/b", 7, "plan")
+    assert settings.window == WindowSpec(mode="full")
+    assert settings.origins == {
+        "model": "user.toml",
+        "window": "flags",
+        "max_turns": "environment",
+        "mode": "project.toml",
+    }
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    settings, _ = load("max_turns = 4", environ={"SWECLI_MAX_TURNS": ""})
+    assert settings.max_turns == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('allow = ["run"]', "allow"),
+        ('model = "x/y"', "model"),
+        ('reflect_model = "x/y"', "reflect_model"),
+        ('db = "theirs.db"', "db"),
+        ('mode = "auto"', "mode"),
+        ("max_turns = 51", "max_turns"),
+        ("max_budget_usd = 9.0", "max_budget_usd"),
+    ],
+)
+def test_a_project_file_cannot_loosen_what_the_user_set(text: str, name: str) -> None:
+    settings, notices = load("max_budget_usd = 2.0", text)
+    assert getattr(settings, name) == getattr(load("max_budget_usd = 2.0")[0], name)
+    assert notices == [f"project.toml: {name} is ignored, a project file may only tighten permissions"]
+
+
+def test_a_project_file_tightens() -> None:
+    settings, notices = load(
+        'mode = "edits"\ndeny = ["run(rm*)"]',
+        'mode = "ask"\ndeny = ["read(.env)"]\nask = ["run"]\nmax_budget_usd = 1\nmax_turns = 5',
+    )
+    assert (settings.mode, settings.max_budget_usd, settings.max_turns) == ("ask", 1.0, 5)
+    assert settings.deny == ("run(rm*)", "read(.env)")
+    assert settings.ask == ("run",)
+    assert not notices
+
+
+@pytest.mark.parametrize("text", ["mode = ", "a = 1\na = 2", "= 3", "[[[", "x = 1_", 'm = "\\q"', "\x00"])
+def test_broken_toml_names_the_file(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"user\.toml is not valid TOML"):
+        load(text)
+
+
+def test_a_file_that_is_no_utf8_names_itself() -> None:
+    Path("user.toml").write_bytes(b'model = "\xff"')
+    with pytest.raises(ConfigError, match="user.toml is not valid TOML"):
+        load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    Path("user.toml").write_bytes(b"\xef\xbb\xbfmax_turns = 3")
+    assert load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})[0].max_turns == 3
+
+
+def test_a_folder_in_place_of_the_file_cannot_be_read() -> None:
+    Path("user.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory\.  Check"):
+        load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})
+
+
+def test_a_file_the_user_named_must_be_there() -> None:
+    with pytest.raises(ConfigError, match="There is no settings file gone.toml"):
+        load_settings(user_file=Path("gone.toml"), project_file=None, environ={}, flags={}, must_exist=True)
+
+
+def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"user\.toml: there is no setting 'windw'\.  Did you mean window\?"):
+        load("windw = 3")
+    assert "swecli config get" in unknown_setting("xyzzy").hint
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        ({"user": "max_turns = 0"}, r"user\.toml: max_turns: 0 is not a whole number from 1 to 10000\."),
+        ({"environ": {"SWECLI_MAX_TURNS": "many"}}, "SWECLI_MAX_TURNS: 'many' is not a whole number"),
+        ({"flags": {"max_budget_usd": "-1"}}, "--max-budget-usd: '-1' is not an amount"),
+    ],
+)
+def test_a_bad_value_is_named_as_the_user_wrote_it(layers: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(**layers)
+
+
+BAD: list[tuple[str, Any]] = [
+    ("model", 5),
+    ("model", "a\x00b"),
+    ("db", "\udcff"),
+    ("window", "0"),
+    ("window", "5+"),
+    ("window", True),
+    ("window", 1001),
+    ("window", [5]),
+    ("mode", "yolo"),
+    ("mode", ["ask"]),
+    ("max_turns", True),
+    ("max_turns", 1.5),
+    ("max_turns", "-1"),
+    ("max_turns", "1" * 5000),
+    ("max_turns", 10_001),
+    ("max_budget_usd", 0),
+    ("max_budget_usd", "nan"),
+    ("max_budget_usd", "inf"),
+    ("max_budget_usd", True),
+    ("max_budget_usd", 10**400),
+    ("max_budget_usd", []),
+    ("learn", "maybe"),
+    ("learn", 2),
+    ("allow", "run"),
+    ("deny", [1]),
+    ("command_timeout", 0),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name}-{str(value)[:9]!r}" for name, value in BAD])
+def test_a_value_out_of_range_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_setting(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parsed"),
+    [
+        ("window", 5, WindowSpec(5)),
+        ("window", " 5+3 ", WindowSpec(5, 3)),
+        ("max_turns", " 12 ", 12),
+        ("max_budget_usd", "0.5", 0.5),
+        ("max_budget_usd", 3, 3.0),
+        ("learn", "off", False),
+        ("color", "YES", True),
+        ("allow", ["run(ls)"], ("run(ls)",)),
+        ("model", "", ""),
+    ],
+)
+def test_a_good_value_is_read_from_toml_text_and_flags(name: str, value: Any, parsed: Any) -> None:
+    assert parse_setting(name, value) == parsed
+
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from([row[0] for row in described()]), plain_values)
+def test_any_value_is_either_read_or_refused_with_a_line(name: str, value: Any) -> None:
+    said = "read"
+    try:
+        parse_setting(name, value)
+    except ValueError as error:
+        said = str(error)
+    assert said

@@ -1,0 +1,210 @@
+"""stdout carries the answer in its format and nothing else; people read stderr."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+from typing import Any
+
+import pytest
+
+from swecli.headless.formats import FORMATS, Format, Writer, failure
+from swecli.models.errors import BadInput, SwecliError
+from swecli.models.events import (
+    Event,
+    Notice,
+    PlaybookUpdated,
+    ReasoningDelta,
+    ReflectionFailed,
+    StepRetried,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from swecli.models.message import ToolCall
+from swecli.models.model_io import Usage
+from swecli.models.tool import ToolResult
+
+KEYS = (
+    "type subtype is_error duration_ms num_turns result session_id total_cost_usd usage permission_denials".split()  # noqa: SIM905
+)
+CALL = ToolCall("c1", "write_file", {"path": "a"}, approved=False, reason="nobody is there")
+DENIED = ToolFinished(CALL, "Write a", ToolResult(False, "no", denied=True))
+BEGUN: list[Event] = [TurnStarted("s-1", 1, "do it"), StepStarted(1)]
+
+
+def finished(text: str, reason: Any = "done", steps: int = 1) -> TurnFinished:
+    return TurnFinished(reason, text, Usage(), 0.0, steps, 12)
+
+
+def written(style: Format, events: list[Event], code: int = 0) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    ticks = iter(range(100))
+    writer = Writer(style, out, err, clock=lambda: float(next(ticks)))
+    writer.begin()
+    for event in events:
+        writer.write(event)
+    writer.close(code)
+    return out.getvalue(), err.getvalue()
+
+
+def test_text_is_the_last_answer_and_what_was_said_on_the_way_is_for_people() -> None:
+    read = ToolCall("c2", "read_file", {})
+    events = [
+        *BEGUN,
+        TextDelta("I will "),
+        TextDelta("look."),
+        ToolStarted(read, "Read a"),
+        ToolFinished(read, "Read a", ToolResult(True, "x")),
+        StepStarted(2),
+        ReasoningDelta("hm"),
+        TextDelta("It says x."),
+        finished("It says x."),
+    ]
+    out, err = written("text", events)
+    assert out == "It says x.\n"
+    assert err.splitlines() == ["I will look.", "ok: Read a"]
+
+
+def test_text_of_an_answer_that_began_anew_comes_once() -> None:
+    events = [
+        *BEGUN,
+        TextDelta("It s"),
+        StepRetried(1, 2.0, "cut off", True),
+        TextDelta("It says."),
+        finished("It says."),
+    ]
+    out, err = written("text", events)
+    assert out == "It says.\n"
+    assert err == "retry 1 in 2 s: cut off\n"
+
+
+def test_a_silent_turn_writes_nothing() -> None:
+    assert written("text", [*BEGUN, finished("  ")]) == ("", "")
+
+
+def test_an_answer_does_not_steer_the_terminal() -> None:
+    out, err = written("text", [*BEGUN, Notice("a\x1b[2Jb"), finished("red \x1b[31mink\x07\nline")])
+    assert out == "red ink\nline\n"
+    assert err == "ab\n"
+
+
+@pytest.mark.parametrize("style", FORMATS)
+def test_a_denied_call_is_told_to_people_in_every_format(style: Format) -> None:
+    _, err = written(style, [*BEGUN, DENIED, finished("no")])
+    assert err == "denied: Write a: nobody is there\n"
+
+
+def test_json_is_one_object_with_the_agreed_keys() -> None:
+    events = [
+        *BEGUN,
+        TextDelta("x"),
+        UsageReported(Usage(10, output=5), 0.25),
+        DENIED,
+        StepStarted(2),
+        UsageReported(Usage(20, output=1), 0.5),
+        finished("Done.", steps=2),
+    ]
+    out, _ = written("json", events)
+    assert out.count("\n") == 1
+    result = json.loads(out)
+    assert list(result) == KEYS
+    assert (result["subtype"], result["is_error"], result["result"]) == ("success", False, "Done.")
+    assert (result["num_turns"], result["session_id"], result["duration_ms"]) == (2, "s-1", 1000)
+    assert (result["total_cost_usd"], result["usage"]["input"], result["usage"]["output"]) == (0.75, 30, 6)
+    assert result["permission_denials"] == [{"tool": "write_file", "input": {"path": "a"}, "reason": "nobody is there"}]
+
+
+def test_an_unknown_cost_stays_unknown() -> None:
+    events = [*BEGUN, UsageReported(Usage(1), None), UsageReported(Usage(1), 0.5), finished("x")]
+    assert json.loads(written("json", events)[0])["total_cost_usd"] is None
+
+
+def test_a_stream_is_all_events_and_then_the_result() -> None:
+    events = [*BEGUN, TextDelta("ä\u2028"), finished("ä\u2028")]
+    out, _ = written("stream-json", events)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["type"] for line in lines] == ["turn_started", "step_started", "text_delta", "turn_finished", "result"]
+    assert lines[2]["text"] == "ä\u2028"
+    assert list(lines[-1]) == KEYS
+
+
+@pytest.mark.parametrize("style", FORMATS)
+def test_a_failed_turn_says_why_and_what_it_took(style: Format) -> None:
+    events = [
+        *BEGUN,
+        UsageReported(Usage(10), 0.5),
+        DENIED,
+        TextDelta("half"),
+        TurnFailed("It broke.", "Mend it.", 75, True),
+    ]
+    out, err = written(style, events, 75)
+    assert err.splitlines()[-1] == "swecli: It broke.  Mend it."
+    if style == "text":
+        assert out == ""
+        return
+    result = json.loads(out.splitlines()[-1])
+    assert (result["subtype"], result["is_error"], result["result"]) == ("error", True, "It broke. Mend it.")
+    assert (result["total_cost_usd"], result["num_turns"], len(result["permission_denials"])) == (0.5, 1, 1)
+
+
+@pytest.mark.parametrize("reason", ["max_turns", "max_budget", "loop", "length"])
+def test_a_turn_that_was_stopped_says_so_beside_its_answer(reason: str) -> None:
+    out, err = written("text", [*BEGUN, finished("So far.", reason)], 53)
+    assert out == "So far.\n"
+    assert err.startswith("swecli: The ")
+    result = json.loads(written("json", [*BEGUN, finished("So far.", reason)], 53)[0])
+    assert (result["subtype"], result["is_error"], result["result"]) == (reason, True, "So far.")
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_an_interrupted_turn_is_said_to_be_stored(code: int) -> None:
+    out, err = written("text", [*BEGUN, TextDelta("half an ans")], code)
+    assert (out, err) == ("", "swecli: Interrupted.  What was said and done is stored; go on with -c.\n")
+    result = json.loads(written("json", [*BEGUN, TextDelta("half an ans")], code)[0])
+    assert (result["subtype"], result["is_error"], result["session_id"]) == ("interrupted", True, "s-1")
+
+
+def test_a_run_that_could_not_begin_has_a_result_too() -> None:
+    result = failure(BadInput("No.", "Do."))
+    assert list(result) == KEYS
+    assert (result["subtype"], result["is_error"], result["result"]) == ("error", True, "No. Do.")
+
+
+def test_what_was_learned_or_not_is_told() -> None:
+    learned = PlaybookUpdated(1, "d", ("P-1 is new",))
+    _, err = written("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), finished("x")])
+    assert err.splitlines() == ["learned: P-1 is new", "reflection failed: no answer"]
+
+
+class Disk(io.StringIO):
+    """Full, or with nobody reading."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def flush(self) -> None:
+        raise self.error
+
+
+def test_an_answer_that_cannot_be_written_is_said_once() -> None:
+    err = io.StringIO()
+    writer = Writer("stream-json", Disk(OSError(errno.ENOSPC, "No space left on device")), err)
+    with pytest.raises(SwecliError, match="The answer cannot be written: No space left on device") as caught:
+        writer.write(BEGUN[0])
+    writer.refuse(caught.value)
+    assert err.getvalue().count("\n") == 1
+
+
+def test_a_reader_that_went_away_is_not_talked_to() -> None:
+    writer = Writer("text", Disk(BrokenPipeError()), io.StringIO())
+    writer.write(finished("x"))
+    with pytest.raises(BrokenPipeError):
+        writer.close(0)

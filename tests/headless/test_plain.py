@@ -1,0 +1,86 @@
+"""What leaves the program is harmless text and JSON for any reader."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.headless.plain import LONGEST_LINE, complaint, dumps, one_line, plain
+
+STEERING = [chr(n) for n in (*range(9), *range(11, 32), *range(127, 160), 0x200E, *range(0x202A, 0x202F), 0xE0041)]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\x1b[31mb\x1b[0m", "ab"),
+        ("a\x1b]0;title\x07b", "ab"),
+        ("a\x1b]8;;http://x\x1b\\b", "ab"),
+        ("a\x1b[2Jb\x9b1mc", "ab1mc"),
+        ("a\r\nb\rc\u2028d", "a\nb\nc\nd"),
+        ("tab\tstays, ümläut, 漢字, \xa0, 👩‍💻", "tab\tstays, ümläut, 漢字, \xa0, 👩‍💻"),
+        ("half \ud800", "half \ufffd"),
+        ("\x1b]unclosed, and the rest", "]unclosed, and the rest"),
+    ],
+)
+def test_text_loses_what_steers_and_nothing_else(text: str, left: str) -> None:
+    assert plain(text) == left
+
+
+@given(st.text(st.characters() | st.sampled_from(STEERING)))
+def test_no_text_steers_a_terminal(text: str) -> None:
+    left = plain(text)
+    assert not set(left) & set(STEERING)
+    assert plain(left) == left
+    left.encode("utf-8")
+
+
+def test_a_line_is_one_and_not_without_end() -> None:
+    assert one_line(" a \n\n b\tc ") == "a b c"
+    assert len(one_line("x" * 10**6)) == LONGEST_LINE
+
+
+def test_a_complaint_says_what_is_wrong_and_what_to_do() -> None:
+    assert complaint("It is\nbroken.", "Mend it.") == "swecli: It is broken.  Mend it."
+    assert complaint("It is broken.", "") == "swecli: It is broken."
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def strictly(text: str) -> Any:
+    def no(name: str) -> None:
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=no)
+
+
+@given(json_values)
+def test_any_value_becomes_one_line_of_strict_ascii_json(value: Any) -> None:
+    text = dumps(value)
+    assert text.isascii()
+    assert len(text.splitlines()) == 1
+    json.dumps(strictly(text), ensure_ascii=False).encode("utf-8")  # no half pairs
+
+
+@given(st.recursive(st.integers() | st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=8))
+def test_what_json_can_say_comes_back_as_it_was(value: Any) -> None:
+    assert strictly(dumps(value)) == value
+    assert strictly(dumps(value, indent=2)) == value
+
+
+def test_what_json_cannot_say_becomes_null_or_text() -> None:
+    assert strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {"a": None, "b": [None, 1.5]}
+    assert strictly(dumps({"path": pytest})) == {"path": str(pytest)}
+    assert strictly(dumps(["\ud83d\ude00 \ud800", "\\ud800"])) == ["😀 ?", "\\ud800"]

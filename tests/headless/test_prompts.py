@@ -1,0 +1,134 @@
+"""Prompts come from arguments, from what is piped in, or one a line; what is none is named."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from swecli.headless.prompts import Prompt, from_lines, just, parse_line, read_piped
+from swecli.models.errors import BadInput
+
+
+@contextmanager
+def pipe(*pieces: bytes) -> Iterator[int]:
+    """A pipe into which the pieces are written, then its end."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        for piece in pieces:
+            os.write(writing, piece)
+        os.close(writing)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    yield reading
+    os.close(reading)
+    writer.join()
+
+
+async def collected(descriptor: int, first: str = "") -> list[str]:
+    return [prompt.text async for prompt in from_lines(descriptor, first)]
+
+
+async def test_one_prompt_is_one() -> None:
+    assert [p async for p in just(Prompt("a", "b"))] == [Prompt("a", "b")]
+
+
+async def test_each_line_is_a_prompt_also_the_last_without_an_end() -> None:
+    with pipe(b'{"type":"us', b'er","text":"a\\nb"}\n\n  \n{"text":"\xc3\xa4","type":"user"}') as end:
+        assert await collected(end) == ["a\nb", "ä"]
+
+
+async def test_the_prompt_of_the_command_line_comes_first() -> None:
+    with pipe(b'{"type":"user","text":"b"}\n') as end:
+        assert await collected(end, "a") == ["a", "b"]
+    with pipe() as end:
+        assert await collected(end, "a") == ["a"]
+
+
+async def test_files_are_read_like_pipes() -> None:
+    Path("in").write_text('{"type":"user","text":"a"}\n' * 3000)
+    with Path("in").open("rb") as file:
+        assert await collected(file.fileno()) == ["a"] * 3000
+
+
+async def test_nothing_at_all_is_no_prompt() -> None:
+    with pipe(b"\n\n") as end, pytest.raises(BadInput, match="There is no prompt"):
+        await collected(end)
+
+
+async def test_a_folder_cannot_be_read() -> None:
+    folder = os.open(".", os.O_RDONLY)
+    with pytest.raises(BadInput, match="Is a directory"):
+        await collected(folder)
+    with pytest.raises(BadInput, match="Is a directory"):
+        read_piped(folder, print)
+    os.close(folder)
+
+
+async def test_lines_before_a_bad_one_are_answered() -> None:
+    with pipe(b'{"type":"user","text":"a"}\nno\n') as end:
+        lines = from_lines(end)
+        assert (await anext(lines)).text == "a"
+        with pytest.raises(BadInput, match=r"Line 2 of the input is not JSON"):
+            await anext(lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"no",
+        b"[]",
+        b"5",
+        b'{"type":"result","text":"a"}',
+        b'{"text":"a"}',
+        b'{"type":"user"}',
+        b'{"type":"user","text":5}',
+        b'{"type":"user","text":" "}',
+        b"\xff",
+        b"[" * 100_000,
+    ],
+    ids=repr,
+)
+def test_a_line_that_is_no_prompt_is_named_with_what_it_should_be(line: bytes) -> None:
+    with pytest.raises(BadInput, match=r"^Line 7 of the input .*Each line is like"):
+        parse_line(line[:100_000], 7)
+
+
+async def test_a_line_without_end_is_refused() -> None:
+    with pipe(b"x" * 500) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
+        await anext(from_lines(end, longest=100))
+
+
+def test_what_is_piped_is_read_to_its_end() -> None:
+    with pipe(b"  a\n", b"b \n") as end:
+        assert read_piped(end, print) == "a\nb"
+    with pipe(b"\xff\x00x") as end:
+        assert read_piped(end, print) == "\ufffd\x00x"
+    with pipe() as end:
+        assert read_piped(end, print) == ""
+
+
+def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        os.write(writing, b"late")
+        os.close(writing)
+
+    assert read_piped(reading, say, patience=0.0) == "late"
+    os.close(reading)
+    assert said == ["swecli: Waiting for the end of what is piped in.  (With nothing to pipe: </dev/null)"]
+
+
+def test_too_much_is_refused() -> None:
+    with pipe(b"x" * 101) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
+        read_piped(end, print, longest=100)

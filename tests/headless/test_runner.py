@@ -1,0 +1,159 @@
+"""Turns without a screen: events go to the writer, nothing is approved, the exit code says how it went."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.headless.formats import Writer
+from swecli.headless.prompts import Prompt
+from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
+from swecli.llm.providers.scripted import Reply
+from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
+from tests.support.runtime import calls, make_runtime
+
+
+async def prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
+    for text in texts:
+        if isinstance(text, Exception):
+            raise text
+        yield Prompt(text)
+
+
+async def ran(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[int, list[dict[str, Any]], str]:
+    """The exit code, the result objects, stderr."""
+    runtime = make_runtime(replies, refuse, **settings)  # type: ignore[arg-type]
+    out, err = io.StringIO(), io.StringIO()
+    code = await run_prompts(runtime, prompts(*texts), Writer("json", out, err))
+    runtime.close()
+    return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+async def test_a_prompt_is_answered_and_ends_with_0() -> None:
+    code, results, err = await ran(["Four."], "2 + 2?")
+    assert (code, results[0]["result"], err) == (0, "Four.", "")
+
+
+async def test_nothing_is_approved_and_the_model_is_told_why() -> None:
+    code, results, err = await ran([calls(("write_file", {"path": "a", "content": "x"})), "Then not."], "write a")
+    assert code == 0
+    assert not Path("a").exists()
+    assert results[0]["permission_denials"] == [
+        {"tool": "write_file", "input": {"path": "a", "content": "x"}, "reason": HEADLESS_REASON}
+    ]
+    assert "denied: Create a" in err
+
+
+async def test_the_mode_the_user_gave_beforehand_counts() -> None:
+    code, results, _ = await ran(
+        [calls(("write_file", {"path": "a", "content": "x"})), "Done."], "write a", mode="edits"
+    )
+    assert (code, Path("a").read_text(), results[0]["permission_denials"]) == (0, "x", [])
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(AuthFailed("no key"), 1), (ModelNotFound("no model"), 42)],
+)
+async def test_a_failed_turn_ends_with_the_failure_s_code(failure: Exception, code: int) -> None:
+    ended, results, err = await ran([failure], "hello")
+    assert (ended, results[0]["is_error"], results[0]["result"]) == (code, True, str(failure))
+    assert err == f"swecli: {failure}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"), [({"max_turns": 2}, "max_turns"), ({"max_budget_usd": 0.5}, "max_budget")]
+)
+async def test_a_cap_ends_with_53(settings: dict[str, Any], reason: str) -> None:
+    numbers = iter(range(1, 100))
+    step = lambda _: Reply(calls=calls(("list_files", {"depth": next(numbers)})).calls, cost=0.3)  # noqa: E731
+    code, results, _ = await ran(step, "go", **settings)
+    assert (code, results[0]["subtype"], results[0]["num_turns"]) == (53, reason, 2)
+
+
+async def test_an_answer_cut_at_its_length_ends_with_53() -> None:
+    code, results, _ = await ran([Reply("half", stop="length")], "go")
+    assert (code, results[0]["subtype"], results[0]["result"]) == (53, "length", "half")
+
+
+async def test_a_turn_for_each_prompt_in_one_session_and_the_last_failure_is_the_code() -> None:
+    code, results, _ = await ran(["One.", AuthFailed("no key"), "Three."], "a", "b", "c")
+    assert code == 1
+    assert [r["is_error"] for r in results] == [False, True, False]
+    assert len({r["session_id"] for r in results}) == 1
+
+
+async def test_input_that_is_no_prompt_ends_the_run_after_what_came_before() -> None:
+    code, results, err = await ran(["One."], "a", BadInput("Line 2 is odd.", "Mend it."))
+    assert code == 42
+    assert [r["result"] for r in results] == ["One.", "Line 2 is odd. Mend it."]
+    assert err == "swecli: Line 2 is odd.  Mend it.\n"
+
+
+async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> None:
+    runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
+
+    async def one() -> AsyncIterator[Prompt]:
+        yield Prompt("explain", "some\nlog")
+
+    await run_prompts(runtime, one(), Writer("text", io.StringIO(), io.StringIO()))
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert session.messages[0].content == "explain"
+    assert "<piped>\nsome\nlog\n</piped>" in (session.messages[0].sent or "")
+    runtime.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_signal_ends_the_turn_and_keeps_what_was_said(number: int, code: int) -> None:
+    runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
+    out, err = io.StringIO(), io.StringIO()
+
+    class Impatient(Writer):
+        def write(self, event: Any) -> None:
+            super().write(event)
+            if event.type == "text_delta":
+                os.kill(os.getpid(), number)
+
+    ended = await run_prompts(runtime, prompts("talk", "never"), Impatient("json", out, err))
+    assert ended == code
+    assert json.loads(out.getvalue())["subtype"] == "interrupted"
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert [m.status for m in session.messages] == ["complete", "partial"]
+    runtime.close()
+
+
+async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
+    runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
+
+    class Broken:
+        async def learn(self, **_: Any) -> None:
+            raise RuntimeError("odd")
+
+    runtime.learner = Broken()  # type: ignore[assignment]
+    out, err = io.StringIO(), io.StringIO()
+    assert await run_prompts(runtime, prompts("a"), Writer("text", out, err)) == 0
+    assert out.getvalue() == "Fine.\n"
+    assert "reflection failed: RuntimeError: odd" in err.getvalue()
+    runtime.close()
+
+
+async def test_a_service_that_stays_away_ends_with_75() -> None:
+    runtime = make_runtime([Unavailable("busy")] * 9, refuse)  # type: ignore[arg-type]
+
+    async def at_once(seconds: float) -> None:
+        return None
+
+    runtime.agent._sleep = at_once
+    out = io.StringIO()
+    assert await run_prompts(runtime, prompts("a"), Writer("json", out, io.StringIO())) == 75
+    assert json.loads(out.getvalue())["result"] == "busy"
+    runtime.close()

@@ -1,0 +1,85 @@
+"""Foreign words and numbers in failures are read, cut and cleaned."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from swecli.llm.endpoints import resolve
+from swecli.llm.providers.failures import by_status, one_line, retry_after, translate
+from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
+
+ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "said", "seconds"),
+    [
+        ({}, "", None),
+        ({"retry-after": "7"}, "", 7.0),
+        ({"retry-after": "0.5"}, "", 0.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, "", 30.0),
+        ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, "", 0.0),
+        ({"retry-after": "soon"}, "", None),
+        ({"retry-after": "-3"}, "", None),
+        ({}, '{"retryDelay": "17s"}', 17.0),
+    ],
+)
+def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
+    now = datetime(2026, 10, 21, 7, 28, 0, tzinfo=UTC)
+    assert retry_after(headers, said, now) == seconds
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("This model's maximum context length is 128000 tokens. However, you sent 130000", 128_000),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("request (9000 tokens) exceeds the available context size (8192 tokens)", 8_192),
+        ("The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("maximum context length is 32,768 tokens", 32_768),
+        ("Input is too long for requested model.", None),
+    ],
+)
+def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(said: str, limit: int | None) -> None:
+    error = by_status(400, said, None, ENDPOINT)
+    assert isinstance(error, ContextOverflow)
+    assert error.limit == limit
+
+
+@pytest.mark.parametrize("said", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
+def test_other_refusals_are_no_overflow(said: str) -> None:
+    error = by_status(400, said, None, ENDPOINT)
+    assert type(error) is ProviderError
+
+
+def test_foreign_words_are_one_clean_short_line() -> None:
+    assert one_line("a\n\tb\x1b[31m c\u202ed\x9b") == "a b [31m c d"
+    assert len(one_line("x" * 5000)) == 300
+
+
+def test_our_own_errors_pass_as_they_are() -> None:
+    error = Unavailable("x")
+    assert translate(error, ENDPOINT) is error
+
+
+def test_an_exception_nobody_expected_still_becomes_a_line() -> None:
+    error = translate(KeyError("odd"), ENDPOINT)
+    assert type(error) is ProviderError
+    assert "openai/gpt-4.1 could not be asked" in error.message
+
+
+def test_the_cause_of_a_failed_look_up_is_named() -> None:
+    import socket  # noqa: PLC0415
+
+    try:
+        try:
+            raise socket.gaierror(-2, "Name or service not known")
+        except OSError as low:
+            raise RuntimeError("Connection error.") from low
+    except RuntimeError as high:
+        error = translate(high, ENDPOINT)
+    assert isinstance(error, Unavailable)
+    assert "cannot be reached (no such host)" in error.message

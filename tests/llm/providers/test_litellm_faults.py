@@ -1,0 +1,308 @@
+"""Every way a service can fail, through litellm: one line that names it, and the right kind of error."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from swecli.llm.endpoints import resolve
+from swecli.llm.patience import Patience
+from swecli.llm.providers.litellm import LiteLLMModel
+from swecli.models.errors import (
+    AuthFailed,
+    ContextOverflow,
+    ModelNotFound,
+    ProviderError,
+    RateLimited,
+    Unavailable,
+)
+from tests.support.model_requests import READ, ask, model_at, request
+from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
+
+OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
+both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
+LONG = "This answer is long enough to be harmed in the middle of its text."
+MIDDLE = {OPENAI: 900, ANTHROPIC: 900}
+OVERFLOW = {
+    OPENAI: "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+    ANTHROPIC: "prompt is too long: 210000 tokens > 200000 maximum",
+}
+
+
+async def fails(server: StrictProvider, name: str, **more: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        await ask(model_at(server, name, more.pop("patience", None)), request(**more))
+    error = caught.value
+    assert "\n" not in str(error)
+    assert "litellm" not in str(error).lower()
+    assert error.hint
+    return error
+
+
+def kind(error: ProviderError) -> type[ProviderError]:
+    return type(error)
+
+
+# refusals
+
+
+@both
+async def test_a_refused_key_names_the_variable(name: str) -> None:
+    with StrictProvider(key="another") as server:
+        endpoint = resolve(name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"})
+        with pytest.raises(AuthFailed) as caught:
+            await ask(LiteLLMModel(endpoint), request())
+    assert endpoint.key_name in caught.value.message
+    assert caught.value.status == 401
+    assert "sk-bad" not in str(caught.value)
+
+
+@both
+async def test_a_forbidden_request_is_a_matter_of_the_key(name: str) -> None:
+    with StrictProvider([Refusal(403, "your account may not use this model")]) as server:
+        error = await fails(server, name)
+    assert (kind(error), error.status) == (AuthFailed, 403)
+    assert "your account may not use this model" in error.message
+
+
+@both
+async def test_an_unknown_model_is_named(name: str) -> None:
+    with StrictProvider() as server:
+        error = await fails(server, f"{name.partition('/')[0]}/nonesuch")
+        assert server.url in error.message
+    assert (kind(error), error.exit_code) == (ModelNotFound, 42)
+    assert "nonesuch" in error.message
+
+
+@both
+async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
+    with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]) as server:
+        told, untold = await fails(server, name), await fails(server, name)
+    assert isinstance(told, RateLimited)
+    assert isinstance(untold, RateLimited)
+    assert (told.retry_after, untold.retry_after) == (7.0, None)
+    assert "slow down" in told.message
+    assert told.exit_code == 75
+
+
+async def test_an_account_without_credit_is_not_tried_again() -> None:
+    with StrictProvider([Refusal(429, "You exceeded your current quota.", code="insufficient_quota")]) as server:
+        error = await fails(server, OPENAI)
+    assert not error.retryable
+    assert "credit" in error.message
+
+
+@both
+@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
+async def test_what_may_pass_is_unavailable_with_its_real_status(name: str, status: int) -> None:
+    with StrictProvider([Refusal(status, "not now")]) as server:
+        error = await fails(server, name)
+    assert (kind(error), error.status, error.retryable) == (Unavailable, status, True)
+    assert "not now" in error.message
+
+
+@both
+async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> None:
+    with StrictProvider([Refusal(503, "busy", headers={"retry-after": "12"})]) as server:
+        error = await fails(server, name)
+    assert isinstance(error, RateLimited)
+    assert (error.retry_after, error.status) == (12.0, 503)
+
+
+@both
+async def test_a_request_that_is_too_long_says_the_limit(name: str) -> None:
+    with StrictProvider([Refusal(400, OVERFLOW[name], code="context_length_exceeded")]) as server:
+        error = await fails(server, name)
+    assert isinstance(error, ContextOverflow)
+    assert error.limit == {OPENAI: 128_000, ANTHROPIC: 200_000}[name]
+
+
+@both
+async def test_a_body_that_is_too_large_is_an_overflow(name: str) -> None:
+    with StrictProvider([Refusal(413, "Request exceeds the maximum size")]) as server:
+        assert kind(await fails(server, name)) is ContextOverflow
+
+
+@both
+async def test_an_illegal_request_is_refused_with_the_services_words_and_never_tried_again(name: str) -> None:
+    with StrictProvider([Refusal(400, "messages: roles out of order")]) as server:
+        error = await fails(server, name)
+    assert (kind(error), error.retryable, error.status) == (ProviderError, False, 400)
+    assert "roles out of order" in error.message
+
+
+@both
+async def test_one_request_is_sent_and_no_more(name: str) -> None:
+    with StrictProvider([Refusal(500), Refusal(500), Refusal(500)]) as server:
+        await fails(server, name)
+    assert len(server.requests) == 1
+
+
+@both
+async def test_a_refusal_that_is_a_web_page_is_cut_to_a_line(name: str) -> None:
+    page = b"<html>\n<h1>Bad\x1b[31m gateway</h1>\n" + b"x" * 5000
+    with StrictProvider([Refusal(502, body=page)]) as server:
+        error = await fails(server, name)
+    assert kind(error) is Unavailable
+    assert len(error.message) < 450
+    assert "\x1b" not in str(error)
+
+
+# connections
+
+
+@both
+async def test_an_unreachable_server_is_named_with_its_address(name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    environ = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}
+    with pytest.raises(Unavailable) as caught:
+        await ask(LiteLLMModel(resolve(name, environ)), request())
+    assert f"127.0.0.1:{port}" in caught.value.message
+    assert "connection refused" in caught.value.message
+
+
+@both
+async def test_a_server_that_hangs_up_at_once_is_unavailable(name: str) -> None:
+    with StrictProvider([Reply("x", wire=Wire(broken_at=0))]) as server:
+        assert kind(await fails(server, name)) is Unavailable
+
+
+@both
+@pytest.mark.parametrize("harm", ["cut_at", "broken_at", "reset_at"])
+@pytest.mark.parametrize("at", ["start", "middle", "before the end"])
+async def test_a_stream_that_does_not_say_that_it_ended_is_cut_off(name: str, harm: str, at: str) -> None:
+    offset = {"start": 30, "middle": MIDDLE[name], "before the end": MIDDLE[name] + 300}[at]
+    with StrictProvider([Reply(LONG, wire=Wire(**{harm: offset}))]) as server:
+        error = await fails(server, name)
+    assert (kind(error), error.retryable) == (Unavailable, True)
+
+
+@both
+async def test_a_stream_without_its_finish_reason_is_cut_off_however_well_it_looks(name: str) -> None:
+    with StrictProvider([Reply(LONG, finish=None)]) as server:
+        error = await fails(server, name)
+    assert kind(error) is Unavailable
+    assert "cut its answer off" in error.message
+
+
+@both
+async def test_half_a_call_is_never_a_call(name: str) -> None:
+    call = Call("read_file", {"path": "a/very/long/path/that/comes/in/many/pieces.py"})
+    with StrictProvider([Reply(calls=(call,), finish=None)]) as server:
+        assert kind(await fails(server, name, tools=[READ])) is Unavailable
+
+
+@both
+async def test_wherever_a_stream_is_cut_it_is_whole_or_an_error(name: str) -> None:
+    whole = Reply("Reading.", calls=(Call("read_file", {"path": "a.py"}),), piece=6)
+    outcomes = []
+    with StrictProvider([]) as server:
+        server.script = [replace(whole, wire=Wire(cut_at=at)) for at in range(0, 2400, 97)]
+        for _ in range(len(server.script)):
+            try:
+                reply = await ask(model_at(server, name), request(tools=[READ]))
+                outcomes.append((reply.text, reply.calls[0].parameters, reply.malformed))
+            except Unavailable:
+                outcomes.append(None)
+    complete = outcomes.index(("Reading.", {"path": "a.py"}, {}))
+    assert outcomes[:complete] == [None] * complete
+    assert set(map(str, outcomes[complete:])) == {str(outcomes[complete])}
+
+
+@both
+async def test_malformed_events_are_unavailable(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(malformed=4))]) as server:
+        assert kind(await fails(server, name)) is Unavailable
+
+
+@both
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b'{"error": {"message": "nope"}}', b"", b"data: \n\n"])
+async def test_a_good_status_with_something_that_is_no_stream_is_an_error(name: str, body: bytes) -> None:
+    with StrictProvider([Reply("x", wire=Wire(body=body, content_type="text/html"))]) as server:
+        error = await fails(server, name)
+    assert kind(error) is Unavailable
+
+
+@both
+async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
+    with StrictProvider([Reply(""), Reply("", reasoning="only thoughts")]) as server:
+        for _ in range(2):
+            error = await fails(server, name)
+            assert kind(error) is Unavailable
+            assert "empty answer" in error.message
+
+
+@both
+async def test_an_answer_used_up_by_reasoning_or_withheld_says_so(name: str) -> None:
+    replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
+    with StrictProvider(list(replies)) as server:
+        used_up, withheld = await fails(server, name), await fails(server, name)
+    assert "before saying anything" in used_up.message
+    assert "withheld" in withheld.message
+    assert not used_up.retryable
+    assert not withheld.retryable
+
+
+async def test_an_error_in_the_middle_of_openais_stream_is_said() -> None:
+    start = b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'
+    body = (
+        start
+        + b'{"content":"Hel"},"finish_reason":null}]}\n\ndata: {"error":{"message":"The server had an error"}}\n\n'
+    )
+    with StrictProvider([Reply("x", wire=Wire(body=body))]) as server:
+        error = await fails(server, OPENAI)
+    assert kind(error) is Unavailable
+    assert "The server had an error" in error.message
+
+
+async def test_an_error_in_the_middle_of_anthropics_stream_is_said() -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "model": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}},
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    ]
+    events[0]["message"]["usage"] = {"input_tokens": 1, "output_tokens": 1}
+    body = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
+    with StrictProvider([Reply("x", wire=Wire(body=body))]) as server:
+        error = await fails(server, ANTHROPIC)
+    assert kind(error) in (Unavailable, RateLimited)
+    assert "Overloaded" in error.message
+
+
+# silence
+
+
+@both
+async def test_silence_before_the_first_event_ends_after_the_first_limit(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(stall_at=0))]) as server:
+        error = await fails(server, name, patience=Patience(first=0.15, quiet=60))
+        assert server.requests[0].gone.wait(5)
+    assert kind(error) is Unavailable
+    assert "did not begin to answer for 0.15 s" in error.message
+
+
+@both
+async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
+        error = await fails(server, name, patience=Patience(first=60, quiet=0.15))
+        assert server.requests[0].gone.wait(5)
+    assert "stopped in its answer" in error.message
+
+
+@both
+async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(pings_at=0))]) as server:
+        error = await fails(server, name, patience=Patience(first=0.15, quiet=60))
+    assert "did not begin" in error.message
+
+
+async def test_pauses_within_the_limit_are_no_stall() -> None:
+    with StrictProvider([Reply("a b c d", piece=1, wire=Wire(pause=0.02))]) as server:
+        reply = await ask(model_at(server, OPENAI, Patience(first=20, quiet=20)), request())
+    assert reply.text == "a b c d"

@@ -1,0 +1,71 @@
+"""Keys and addresses come from the variables people already have."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.llm.endpoints import resolve
+from swecli.models.errors import AuthFailed, ModelNotFound
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "base", "key"),
+    [
+        ("openai/gpt-4.1", {"OPENAI_API_KEY": "k"}, None, "k"),
+        ("openai/gpt-4.1", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://x/v1"}, "http://x/v1", "k"),
+        ("openai/gpt-4.1", {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": "http://y/v1"}, "http://y/v1", "k"),
+        ("openai/gpt-4.1", {"OPENAI_BASE_URL": "http://x/v1"}, "http://x/v1", "none"),
+        ("anthropic/c", {"ANTHROPIC_API_KEY": " k ", "ANTHROPIC_BASE_URL": "http://x"}, "http://x", "k"),
+        ("gemini/g", {"GOOGLE_API_KEY": "k"}, None, "k"),
+        ("gemini/g", {"GOOGLE_API_KEY": "g", "GEMINI_API_KEY": "k", "GEMINI_API_BASE": "http://x"}, "http://x", "k"),
+        ("groq/openai/gpt-oss-120b", {"GROQ_API_KEY": "k"}, None, "k"),
+        ("azure/mine", {"AZURE_API_KEY": "k", "AZURE_API_BASE": "http://x"}, "http://x", "k"),
+        ("bedrock/mine", {}, None, None),
+    ],
+)
+def test_the_usual_variables_are_honoured(
+    name: str, environ: dict[str, str], base: str | None, key: str | None
+) -> None:
+    endpoint = resolve(name, environ)
+    assert (endpoint.base, endpoint.key, endpoint.route) == (base, key, name)
+    assert not endpoint.local
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [
+        ("", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0:11434", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("box:9000", "http://box:9000/v1"),
+        ("http://box:9000/", "http://box:9000/v1"),
+        ("http://box:9000/v1", "http://box:9000/v1"),
+        ("https://box/ollama", "https://box:443/ollama/v1"),
+        ("[::1]:9000", "http://[::1]:9000/v1"),
+    ],
+)
+def test_every_way_to_write_ollamas_address_is_understood(given: str, base: str) -> None:
+    endpoint = resolve("ollama/qwen3:8b", {"OLLAMA_HOST": given})
+    assert endpoint.base == base
+    assert endpoint.route == "openai/qwen3:8b"
+    assert endpoint.local
+    assert endpoint.key == "none"
+
+
+def test_a_missing_key_names_the_variable_and_the_ways_out() -> None:
+    with pytest.raises(AuthFailed) as caught:
+        resolve("anthropic/claude-haiku-4-5", {"ANTHROPIC_API_KEY": " "})
+    assert "ANTHROPIC_API_KEY is not set" in caught.value.message
+    assert "-m demo" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["", "openai", "openai/", "/gpt", " / "])
+def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
+    with pytest.raises(ModelNotFound, match="is no model name"):
+        resolve(name, {})
+
+
+def test_a_key_is_never_in_what_is_said() -> None:
+    endpoint = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "sk-secret"})
+    assert "sk-secret" not in f"{endpoint.address}{endpoint.name}{endpoint.key_name}"
+    assert "sk-secret" not in repr(endpoint)

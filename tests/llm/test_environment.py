@@ -1,0 +1,60 @@
+"""The environment keeps litellm and tiktoken local before either is imported."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from swecli.llm.environment import litellm_folder, prepare_environment, tokenizer_folder
+
+
+def test_every_table_is_local_and_no_env_file_is_read() -> None:
+    environ = {"LITELLM_LOCAL_MODEL_COST_MAP": "False"}
+    prepare_environment(environ)
+    assert {name for name, value in environ.items() if value == "True"} >= {
+        "LITELLM_LOCAL_MODEL_COST_MAP",
+        "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
+    }
+    assert environ["LITELLM_MODE"] == "PRODUCTION"
+
+
+def test_every_switch_litellm_has_against_fetching_is_set() -> None:
+    folder = litellm_folder()
+    assert folder is not None
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    known = {
+        word
+        for name in ("__init__.py", "anthropic_beta_headers_manager.py", "litellm_core_utils/get_model_cost_map.py")
+        for word in re.findall(r"LITELLM_LOCAL_[A-Z_]+", (folder / name).read_text(encoding="utf-8"))
+    }
+    assert known
+    assert known <= set(environ)
+
+
+def test_a_token_folder_the_user_gave_is_kept() -> None:
+    environ = {"TIKTOKEN_CACHE_DIR": "/mine"}
+    prepare_environment(environ)
+    assert environ["TIKTOKEN_CACHE_DIR"] == "/mine"
+
+
+def test_the_token_tables_are_where_tiktoken_will_look() -> None:
+    tables = tokenizer_folder()
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    assert tables is not None
+    assert environ["TIKTOKEN_CACHE_DIR"] == str(tables)
+    # tiktoken names its cached tables by the hash of their address
+    assert any(len(path.name) == 40 for path in tables.iterdir())
+
+
+def test_preparing_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from swecli.llm.environment import prepare_environment; prepare_environment({}); "
+        "print([m for m in ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken') if m in sys.modules])"
+    )
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.strip() == "[]"

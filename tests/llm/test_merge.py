@@ -1,0 +1,139 @@
+"""A reply is what its pieces say, however they were cut; what is malformed is said, not repaired."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.llm.merge import ReplyBuilder, parse_arguments
+from swecli.models.model_io import CallDelta, ModelChunk, ModelReply, Usage
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+parameters = st.dictionaries(st.text(), values, max_size=4)
+
+
+def built(*chunks: ModelChunk, taken: tuple[str, ...] = ()) -> ModelReply:
+    numbers = count(1)
+    builder = ReplyBuilder(taken, mint=lambda: f"new_{next(numbers)}")
+    for chunk in chunks:
+        builder.add(chunk)
+    return builder.build()
+
+
+def piece(index: int, id: str = "", name: str = "", arguments: str = "") -> ModelChunk:
+    return ModelChunk(call=CallDelta(index, id, name, arguments))
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_text_and_reasoning_are_joined_in_order(texts: list[str], thoughts: list[str]) -> None:
+    reply = built(*(ModelChunk(text=t) for t in texts), *(ModelChunk(reasoning=t) for t in thoughts))
+    assert (reply.text, reply.reasoning) == ("".join(texts), "".join(thoughts))
+
+
+@given(st.lists(parameters, min_size=1, max_size=4), st.data())
+def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
+    made: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    queues = []
+    for index, given_ in enumerate(made):
+        raw = json.dumps(given_)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=4)))
+        parts = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
+        queues.append([piece(index, f"c{index}", "f"), *(piece(index, arguments=part) for part in parts)])
+    chunks = []
+    while any(queues):
+        chunks.append(data.draw(st.sampled_from([q for q in queues if q])).pop(0))
+    reply = built(*chunks)
+    assert {call.id: call.parameters for call in reply.calls} == {f"c{i}": given_ for i, given_ in enumerate(made)}
+    assert reply.malformed == {}
+
+
+def test_calls_keep_the_order_in_which_they_began() -> None:
+    reply = built(piece(0, "a", "f"), piece(1, "b", "g"), piece(0, arguments="{}"))
+    assert [(c.id, c.name) for c in reply.calls] == [("a", "f"), ("b", "g")]
+
+
+def test_parallel_calls_under_one_index_are_told_apart_by_their_ids() -> None:
+    reply = built(piece(0, "a", "f", '{"x": 1}'), piece(0, "b", "f", '{"x": 2}'), piece(0, "b", "f"))
+    assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
+
+
+def test_missing_doubled_and_used_ids_are_made_unique() -> None:
+    reply = built(
+        piece(0, "", "f"), piece(1, "a", "f"), piece(2, "a", "f"), piece(3, "old", "f"), taken=("old", "new_1")
+    )
+    assert [c.id for c in reply.calls] == ["new_2", "a", "new_3", "new_4"]
+
+
+def test_usage_cost_and_stop_are_the_last_said() -> None:
+    reply = built(ModelChunk(text="x"), ModelChunk(usage=Usage(1), cost=0.5, stop="length"), ModelChunk())
+    assert (reply.usage, reply.cost, reply.stop) == (Usage(1), 0.5, "length")
+
+
+def test_a_reply_may_be_built_from_half_a_stream() -> None:
+    builder = ReplyBuilder()
+    builder.add(ModelChunk(text="half"))
+    assert builder.build().text == "half"
+    assert builder.stop is None
+
+
+def test_a_new_beginning_forgets_everything() -> None:
+    builder = ReplyBuilder()
+    builder.add(ModelChunk(text="wrong", call=CallDelta(0, "a", "f"), stop="stop"))
+    builder.reset()
+    builder.add(ModelChunk(text="right"))
+    assert builder.build() == ModelReply(text="right")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"path": "a',
+        "[1, 2]",
+        '"text"',
+        "null",
+        "{'a': 1}",
+        '{"a": NaN}',
+        "{} {}",
+        "[" * 100_000,
+        '{"a": ' + "9" * 5000,
+    ],
+)
+def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
+    given_, problem = parse_arguments(text)
+    assert given_ == {}
+    assert problem
+    assert len(problem) < 300
+
+
+@pytest.mark.parametrize("text", ["", "  ", "{}"])
+def test_no_arguments_are_no_parameters(text: str) -> None:
+    assert parse_arguments(text) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("", "unnamed"), ("no spaces", "no_spaces"), ("x" * 70, "x" * 64), ("functions.f", "functions_f")],
+)
+def test_a_name_no_provider_takes_back_is_reported_and_made_harmless(name: str, kept: str) -> None:
+    reply = built(piece(0, "a", name, "{}"))
+    assert reply.calls[0].name == kept
+    assert repr(name) in reply.malformed["a"]
+
+
+def test_characters_cut_in_two_are_joined_and_lone_halves_replaced() -> None:
+    reply = built(
+        ModelChunk(text="\ud83d"), ModelChunk(text="\ude00 \ud83d"), piece(0, "a", "f", '{"x\\ud800": ["\\ud83d"]}')
+    )
+    assert reply.text == "\U0001f600 \ufffd"
+    assert reply.calls[0].parameters == {"x\ufffd": ["\ufffd"]}
+    json.dumps(reply.calls[0].parameters, ensure_ascii=False).encode()

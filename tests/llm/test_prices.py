@@ -1,0 +1,79 @@
+"""Costs follow litellm's local table, and agree with litellm's own sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.llm.prices import cost_of, cost_of_model, limit
+from swecli.llm.providers.litellm import load_litellm
+from swecli.llm.tables import model_row, model_table
+from swecli.models.model_io import Usage
+
+TABLE = model_table()
+MODELS = ("openai/gpt-4.1", "openai/gpt-6.1-sol", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-pro")
+
+
+@pytest.fixture(scope="module")
+def litellm() -> Any:
+    """The module, imported the way the product does it: without asking the network for its tables."""
+    return load_litellm()
+
+
+@pytest.mark.parametrize(
+    "name", [*MODELS, "gemini/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "groq/openai/gpt-oss-120b"]
+)
+@pytest.mark.parametrize("size", [1_000, 250_000, 400_000])
+def test_the_sum_is_the_one_litellm_makes(litellm: Any, name: str, size: int) -> None:
+    provider, _, model = name.partition("/")
+    usage = Usage(input=size, cache_read=2_000, output=300, reasoning=200)
+    said = litellm.Usage(
+        prompt_tokens=usage.prompt,
+        completion_tokens=500,
+        total_tokens=usage.total,
+        prompt_tokens_details={"cached_tokens": 2_000},
+        completion_tokens_details={"reasoning_tokens": 200, "text_tokens": 300},
+    )
+    expected = sum(litellm.cost_per_token(model=model, custom_llm_provider=provider, usage_object=said))
+    assert cost_of(usage, model_row(TABLE, provider, model)) == pytest.approx(expected)
+
+
+def test_a_long_prompt_takes_the_dearer_price_of_the_table() -> None:
+    row = TABLE["gemini/gemini-2.5-pro"]
+    assert cost_of(Usage(input=200_000), row) == pytest.approx(200_000 * row["input_cost_per_token"])
+    assert cost_of(Usage(input=200_001), row) == pytest.approx(200_001 * row["input_cost_per_token_above_200k_tokens"])
+
+
+def test_an_unknown_price_is_unknown_and_never_zero() -> None:
+    assert cost_of(Usage(input=5), None) is None
+    assert cost_of(Usage(input=5), {"input_cost_per_token": 1e-6}) is None
+    assert cost_of_model(Usage(input=5), "openai/nonesuch") is None
+
+
+def test_a_price_of_nothing_is_nothing() -> None:
+    assert cost_of(Usage(input=5), {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}) == 0.0
+
+
+def test_cache_writes_cost_what_the_table_says() -> None:
+    row = TABLE["claude-haiku-4-5"]
+    assert cost_of(Usage(cache_write=1000), row) == pytest.approx(1000 * row["cache_creation_input_token_cost"])
+
+
+def test_limits_are_numbers_or_unknown() -> None:
+    assert limit({"a": "x", "b": 5.0}, "a", "b") == 5
+    assert limit({"a": 0}, "a") is None
+    assert limit(None, "a") is None
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**6), st.sampled_from(MODELS))
+def test_more_tokens_never_cost_less(one: int, other: int, output: int, name: str) -> None:
+    provider, _, model = name.partition("/")
+    row = model_row(TABLE, provider, model)
+    small, large = sorted((one, other))
+    cheap, dear = cost_of(Usage(input=small, output=output), row), cost_of(Usage(input=large, output=output), row)
+    assert cheap is not None
+    assert dear is not None
+    assert 0 <= cheap <= dear

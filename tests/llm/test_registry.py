@@ -1,0 +1,91 @@
+"""A name becomes a model, or one clear line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swecli.config.settings import Settings
+from swecli.llm.providers.litellm import LiteLLMModel
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.llm.registry import make_model
+from swecli.models.errors import AuthFailed, ModelNotFound
+
+KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+
+
+@pytest.mark.parametrize("name", ["demo", "demo/rules", " demo "])
+def test_the_demo_needs_nothing(name: str) -> None:
+    model = make_model(name, Settings(), {})
+    assert model.offline
+    assert model.name.startswith("demo")
+
+
+def test_a_script_is_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(["hi"]), encoding="utf-8")
+    model = make_model(f"scripted/{path}", Settings(), {})
+    assert isinstance(model, ScriptedModel)
+    assert model.name == f"scripted/{path}"
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "window", "output", "encoding"),
+    [
+        ("openai/gpt-4.1", "openai/gpt-4.1", 1_047_576, 32_768, "o200k_base"),
+        ("gpt-4.1", "openai/gpt-4.1", 1_047_576, 32_768, "o200k_base"),
+        ("openai/gpt-4", "openai/gpt-4", 8_192, 4_096, "cl100k_base"),
+        ("claude-haiku-4-5", "anthropic/claude-haiku-4-5", 200_000, 64_000, "o200k_base"),
+        ("gemini/gemini-2.5-pro", "gemini/gemini-2.5-pro", 1_048_576, 65_536, "o200k_base"),
+        ("openai/house-model", "openai/house-model", None, None, "o200k_base"),
+        ("ollama/qwen3:8b", "ollama/qwen3:8b", None, None, "o200k_base"),
+    ],
+)
+def test_limits_and_encoding_come_from_the_local_table(
+    name: str, full: str, window: int | None, output: int | None, encoding: str
+) -> None:
+    model = make_model(name, Settings(), KEYS)
+    assert isinstance(model, LiteLLMModel)
+    assert (model.name, model.context_window, model.max_output, model.encoding) == (full, window, output, encoding)
+    assert not model.offline
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("opnai/gpt-4.1", "Did you mean openai"),
+        ("antropic/claude", "Did you mean anthropic"),
+        ("gpt-4.l", "Did you mean openai/gpt-4"),
+        ("qqqqqq/x", "provider/name"),
+        ("", "provider/name"),
+        ("openai/", "provider/name"),
+    ],
+)
+def test_an_unknown_provider_or_name_is_refused_with_a_way_out(name: str, says: str) -> None:
+    with pytest.raises(ModelNotFound) as caught:
+        make_model(name, Settings(), KEYS)
+    assert says in str(caught.value)
+    assert caught.value.exit_code == 42
+
+
+def test_a_missing_key_is_found_before_anything_is_sent() -> None:
+    with pytest.raises(AuthFailed, match="OPENAI_API_KEY"):
+        make_model("openai/gpt-4.1", Settings(), {})
+
+
+def test_making_a_model_imports_nothing_heavy() -> None:
+    program = (
+        "import sys\n"
+        "from swecli.config.settings import Settings\n"
+        "from swecli.llm.registry import make_model\n"
+        "make_model('openai/gpt-4.1', Settings(), {'OPENAI_API_KEY': 'k'})\n"
+        "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken', 'swecli.llm.demo')\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,178 @@
+"""What may pass is tried again, after the right wait, and said; what cannot pass is not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from swecli.llm.merge import ReplyBuilder
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.llm.retry import LONGEST_WAIT, Retry, stream_with_retry
+from swecli.models.errors import (
+    AuthFailed,
+    ContextOverflow,
+    ModelNotFound,
+    ProviderError,
+    RateLimited,
+    SwecliError,
+    Unavailable,
+)
+from swecli.models.model_io import ModelReply
+from tests.support.model_requests import model_at, request
+from tests.support.strict_provider import Refusal, StrictProvider, Wire
+from tests.support.strict_provider import Reply as Answer
+
+
+class Recorder:
+    """Runs a model through the retries as the agent does: throws away what came when told to."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        self.told: list[Retry] = []
+        self.builder = ReplyBuilder()
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def on_retry(self, retry: Retry) -> None:
+        self.told.append(retry)
+        if retry.restart:
+            self.builder.reset()
+
+    async def run(self, model: object, **more: object) -> ModelReply:
+        chunks = stream_with_retry(
+            model,
+            request(),
+            sleep=self.sleep,
+            on_retry=self.on_retry,
+            jitter=lambda: 1.0,
+            **more,  # type: ignore[arg-type]  # fmt: skip
+        )
+        async for chunk in chunks:
+            self.builder.add(chunk)
+        return self.builder.build()
+
+
+async def test_a_good_answer_is_passed_on_untouched() -> None:
+    recorder = Recorder()
+    assert (await recorder.run(ScriptedModel(["hello"]))).text == "hello"
+    assert (recorder.waits, recorder.told) == ([], [])
+
+
+async def test_failures_before_the_first_piece_are_tried_again_with_growing_waits() -> None:
+    recorder = Recorder()
+    model = ScriptedModel([Unavailable("one"), Unavailable("two"), Unavailable("three"), "hello"])
+    assert (await recorder.run(model)).text == "hello"
+    assert recorder.waits == [1.0, 2.0, 4.0]
+    assert [(r.attempt, r.reason, r.restart) for r in recorder.told] == [
+        (1, "one", False),
+        (2, "two", False),
+        (3, "three", False),
+    ]
+
+
+async def test_the_fifth_failure_is_the_last() -> None:
+    recorder = Recorder()
+    model = ScriptedModel([Unavailable(str(n)) for n in range(9)])
+    with pytest.raises(Unavailable, match="4"):
+        await recorder.run(model)
+    assert len(model.requests) == 5
+    assert len(recorder.waits) == 4
+
+
+async def test_the_wait_a_service_asks_for_is_kept() -> None:
+    recorder = Recorder()
+    await recorder.run(ScriptedModel([RateLimited("slow", retry_after=17.0), "hello"]))
+    assert recorder.waits == [17.0]
+
+
+async def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for() -> None:
+    recorder = Recorder()
+    with pytest.raises(RateLimited):
+        await recorder.run(ScriptedModel([RateLimited("slow", retry_after=LONGEST_WAIT + 1), "hello"]))
+    assert recorder.waits == []
+
+
+async def test_waits_are_spread_and_never_longer_than_a_minute() -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    failing = ScriptedModel(lambda _: Unavailable("x"))
+    with pytest.raises(Unavailable):
+        async for _ in stream_with_retry(failing, request(), sleep=sleep, attempts=12, jitter=lambda: 0.0):
+            pass
+    assert waits[:3] == [0.5, 1.0, 2.0]
+    assert max(waits) <= LONGEST_WAIT
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [AuthFailed("x"), ModelNotFound("x"), ContextOverflow("x"), ProviderError("x")],
+    ids=lambda e: type(e).__name__,
+)
+async def test_what_cannot_pass_is_raised_at_once(failure: SwecliError) -> None:
+    recorder = Recorder()
+    with pytest.raises(type(failure)):
+        await recorder.run(ScriptedModel([failure, "hello"]))
+    assert recorder.waits == []
+
+
+async def test_a_cut_answer_begins_again_and_what_came_is_to_be_thrown_away() -> None:
+    recorder = Recorder()
+    model = ScriptedModel([Reply("half of it", piece=4, cut_after=2, failure=Unavailable("gone")), "whole"])
+    assert (await recorder.run(model)).text == "whole"
+    assert [r.restart for r in recorder.told] == [True]
+
+
+async def test_a_stream_that_just_ends_is_cut_off() -> None:
+    recorder = Recorder()
+    model = ScriptedModel([Reply("half of it", piece=4, cut_after=2), "whole"])
+    assert (await recorder.run(model)).text == "whole"
+    assert recorder.told[0].restart
+    assert "cut off" in recorder.told[0].reason
+
+
+async def test_a_silent_model_is_given_up_and_tried_again() -> None:
+    recorder = Recorder()
+    model = ScriptedModel([Reply("late", delay=30), "hello"])
+    assert (await recorder.run(model, first_byte=0.01)).text == "hello"
+    model = ScriptedModel([Reply("late", delay=30), "again"])
+    assert (await Recorder().run(model, first_byte=0.01, quiet=5)).text == "again"
+
+
+async def test_cancelling_during_the_wait_is_heard() -> None:
+    model = ScriptedModel([Unavailable("x"), "hello"])
+    waiting = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    async def consume() -> None:
+        async for _ in stream_with_retry(model, request(), sleep=sleep):
+            pass
+
+    task = asyncio.create_task(consume())
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(model.requests) == 1
+
+
+async def test_real_failures_of_a_service_are_got_over() -> None:
+    answers = [
+        Refusal(429, "slow", headers={"retry-after": "3"}),
+        Refusal(529, "busy"),
+        Answer("half of it, long enough to be cut", wire=Wire(reset_at=900)),
+        Answer("hello"),
+    ]
+    recorder = Recorder()
+    with StrictProvider(list(answers)) as server:
+        assert (await recorder.run(model_at(server, "openai/gpt-4.1"))).text == "hello"
+    assert recorder.waits == [3.0, 2.0, 4.0]
+    assert [r.restart for r in recorder.told] == [False, False, True]
+    assert len({received.raw for received in server.requests}) == 1

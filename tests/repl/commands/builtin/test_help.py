@@ -1,0 +1,28 @@
+"""`/help`."""
+
+from __future__ import annotations
+
+from tests.support.desk import Desk
+
+
+async def test_every_command_and_the_keys_are_listed(desk: Desk) -> None:
+    printed = await desk.type("/help")
+    for command in desk.commands:
+        assert f"/{command.name}" in printed
+        assert command.help.split("`")[0] in printed
+    assert "Shift+Tab" in printed
+
+
+async def test_one_command_is_shown_with_arguments_and_other_names(desk: Desk) -> None:
+    printed = await desk.type("/help /resume")
+    assert "/sessions [ID|NAME]" in printed
+    assert "/continue" in printed
+
+
+async def test_help_for_what_is_not_there_says_so(desk: Desk) -> None:
+    assert "There is no command /nosuch" in await desk.type("/help nosuch")
+
+
+async def test_it_fits_forty_columns(runtime) -> None:  # type: ignore[no-untyped-def]
+    printed = await Desk(runtime, width=40).type("/help")
+    assert max(map(len, printed.splitlines())) <= 40

@@ -1,0 +1,72 @@
+"""`/model`, `/mode`, `/cost`, `/status`, `/trust`: what this run works with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import BadInput, SwecliError
+from tests.support.desk import Desk
+from tests.support.runtime import run_turn
+
+
+async def test_the_model_is_said_with_its_reason(desk: Desk) -> None:
+    assert "scripted/test (for this test)" in await desk.type("/model")
+
+
+async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, desk: Desk) -> None:
+    assert "demo/rules" in await desk.type("/model demo")
+    await run_turn(runtime, "hello")
+    assert runtime.sessions.current_session is not None
+    assert runtime.sessions.current_session.model == "demo/rules"
+
+
+async def test_an_unknown_model_changes_nothing(runtime: Runtime, desk: Desk) -> None:
+    with pytest.raises(SwecliError):
+        await desk.type("/model nosuch/thing")
+    assert runtime.agent.model.name == "scripted/test"
+
+
+def test_models_near_at_hand_are_offered(runtime: Runtime, desk: Desk) -> None:
+    found = desk.table.find("model")
+    assert found is not None
+    assert found.complete is not None
+    names = [name for name, _ in found.complete(runtime)]
+    assert names[0] == "scripted/test"
+    assert "demo" in names
+
+
+async def test_the_mode_is_shown_and_changed(runtime: Runtime, desk: Desk) -> None:
+    assert "● ask" in " ".join((await desk.type("/mode")).split())
+    assert "mode plan: reads only" in await desk.type("/mode plan")
+    assert runtime.agent.permissions.mode == "plan"
+    await desk.type("/yolo")
+    assert runtime.agent.permissions.mode == "auto"
+    await desk.type("/plan")
+    assert runtime.agent.permissions.mode == "plan"
+    with pytest.raises(BadInput):
+        await desk.type("/mode wild")
+
+
+async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "hello")
+    printed = await desk.type("/cost")
+    for words in ("input, not cached", "read from the cache", "written to the cache", "output", "reasoning"):
+        assert words in printed
+    assert "1 request · cost $0.00" in printed
+
+
+async def test_the_status_says_what_protects_and_where_things_are(runtime: Runtime, desk: Desk) -> None:
+    printed = " ".join((await desk.type("/status")).split())
+    for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
+        assert words in printed
+
+
+async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: Runtime, desk: Desk) -> None:
+    Path("AGENTS.md").write_text("Always whistle.")
+    assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
+    assert "is trusted" in await desk.type("/trust")
+    assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
+    assert "trusted already" in await desk.type("/trust")

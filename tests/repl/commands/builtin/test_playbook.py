@@ -1,0 +1,117 @@
+"""`/playbook`, `/reflect`, `/good`, `/bad`: what was learned, in the user's hands."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import BadInput, UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import run_turn
+
+
+def system(runtime: Runtime) -> str:
+    return str(runtime.agent.prepare("x").messages[0]["content"])
+
+
+async def test_a_taught_strategy_is_in_the_next_request_with_the_user_as_its_evidence(
+    runtime: Runtime, desk: Desk
+) -> None:
+    assert "P-1" in await desk.type("/playbook add Run the tests  with make check")
+    assert "[P-1] Run the tests with make check" in system(runtime)
+    assert "P-1" in await desk.type("/playbook")
+    shown = await desk.type("/playbook show p1")
+    assert "Run the tests with make check" in shown
+    assert "evidence (user" in shown
+    assert "0 helpful · 0 harmful · 0 neutral" in shown
+
+
+async def test_it_is_there_in_the_next_session_of_the_project(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "hello")
+    await desk.type("/playbook add Run the tests with make check")
+    await desk.type("/new")
+    assert "make check" in system(runtime)
+
+
+async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/playbook add Run make")
+    assert "changed" in await desk.type("/playbook edit P-1 Run make check")
+    assert "[P-1] Run make check" in system(runtime)
+    assert "removed" in await desk.type("/playbook remove 1")
+    assert "Run make" not in system(runtime)
+    assert "nothing was learned" in await desk.type("/playbook list")
+
+
+async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/playbook add One")
+    await desk.type("/playbook add Two")
+    await desk.type("/playbook remove P-1")
+    assert "taken back: remove P-1" in await desk.type("/playbook undo")
+    assert "One" in system(runtime)
+    await desk.type("/playbook undo 2")
+    assert "One" not in system(runtime)
+    with pytest.raises(BadInput):
+        await desk.type("/playbook undo")
+    log = await desk.type("/playbook log")
+    assert "add P-1 (taken back)" in log
+    assert "user" in log
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("/playbook sing", UsageError),
+        ("/playbook add", UsageError),
+        ("/playbook add " + "word " * 61, BadInput),
+        ("/playbook show", BadInput),
+        ("/playbook show P-9", BadInput),
+        ("/playbook show nine", BadInput),
+        ("/playbook edit P-9 text", BadInput),
+        ("/playbook remove T7", BadInput),
+        ("/playbook undo none", BadInput),
+        ("/playbook undo 0", BadInput),
+    ],
+)
+async def test_a_wrong_word_is_one_clear_line(desk: Desk, line: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        await desk.type(line)
+    assert "\n" not in str(caught.value)
+
+
+async def test_an_edit_needs_words(desk: Desk) -> None:
+    await desk.type("/playbook add One")
+    with pytest.raises(UsageError):
+        await desk.type("/playbook edit P-1")
+
+
+async def test_an_empty_log_says_so(desk: Desk) -> None:
+    assert "nothing was changed" in await desk.type("/playbook log")
+
+
+async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "remember that the tests run with make check", learn=False)
+    await run_turn(runtime, "hello", learn=False)
+    assert "make check" in await desk.type("/reflect T1")
+    assert "T2" in await desk.type("/reflect") or "make check" in system(runtime)
+
+
+@pytest.mark.parametrize("args", ["", "T9", "0", "soon"])
+async def test_there_must_be_a_turn_to_reflect_on(desk: Desk, args: str) -> None:
+    with pytest.raises(BadInput):
+        await desk.type(f"/reflect {args}")
+
+
+async def test_a_word_on_the_last_turn_counts(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/playbook add Run the tests with make check")
+    await run_turn(runtime, "run the tests [P-1]")
+    assert "T1 is marked bad" in await desk.type("/bad it was slow")
+    assert "T1 is marked good" in await desk.type("/good")
+    info = runtime.sessions.interaction_info(1)
+    assert info is not None
+    assert info.mark == "good"
+
+
+@pytest.mark.parametrize("line", ["/good", "/bad why"])
+async def test_there_must_be_a_turn_to_mark(desk: Desk, line: str) -> None:
+    with pytest.raises(BadInput):
+        await desk.type(line)

@@ -1,0 +1,78 @@
+"""`/window`, `/prompt`, `/context`: what the next request holds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import BadInput, UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import run_turn
+
+
+async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: Desk) -> None:
+    for n in range(1, 8):
+        await run_turn(runtime, f"query {n}")
+    assert "interactions 3 to 7" in await desk.type("/window")
+    printed = await desk.type("/window 2")
+    assert "window 2" in printed
+    assert "interactions 6 to 7" in printed
+    assert "5 earlier stay stored" in printed
+    sent = [m["content"].split("\n")[0] for m in runtime.agent.prepare("now").messages if m["role"] == "user"]
+    assert sent == ["query 6", "query 7", "now"]
+
+
+async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
+    for n in range(1, 4):
+        await run_turn(runtime, f"query {n}")
+    await desk.type("/window 1")
+    assert "interactions 1 to 3" in await desk.type("/window full")
+
+
+async def test_an_empty_session_holds_nothing(desk: Desk) -> None:
+    assert "no earlier interaction" in await desk.type("/window")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "5+", "1001"])
+async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(runtime: Runtime, desk: Desk, text: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        await desk.type(f"/window {text}")
+    assert "window" in caught.value.message.lower()
+    assert runtime.sessions.current_session is not None
+    assert str(runtime.sessions.current_session.window) == "5"
+
+
+async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "before")
+    raw = json.loads(await desk.type("/prompt --raw what now"))
+    assert raw["messages"] == runtime.agent.prepare("what now").messages
+    await run_turn(runtime, "what now")
+    sent = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
+    assert raw["messages"] == sent.messages
+    assert raw["tools"] == [spec.to_api() for spec in sent.tools]
+
+
+async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "before")
+    printed = await desk.type("/prompt")
+    for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
+        assert part in printed
+    assert "before" in printed
+    with pytest.raises(UsageError):
+        await desk.type("/prompt --row")
+
+
+async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/prompt look")
+    assert runtime.sessions.current_session is not None
+    assert runtime.sessions.current_session.interactions == 0
+
+
+async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "before")
+    printed = await desk.type("/context")
+    for part in ("tools", "system", "interaction 1", "query"):
+        assert part in printed
+    assert "█" in printed

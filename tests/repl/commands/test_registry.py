@@ -1,0 +1,91 @@
+"""Declaring and finding commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swecli.discovery import NameClash
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.registry import CommandTable, discover
+
+PROMISED = {
+    "help": ("h", "?"),
+    "exit": ("quit", "q"),
+    "new": ("clear", "reset"),
+    "sessions": ("resume", "continue"),
+    "rename": ("title", "name"),
+    "window": (),
+    "context": ("tokens",),
+    "prompt": (),
+    "playbook": ("strategies",),
+    "reflect": (),
+    "good": (),
+    "bad": (),
+    "model": ("models",),
+    "mode": (),
+    "cost": ("stats", "usage"),
+    "status": (),
+    "trust": (),
+    "search": (),
+}
+
+
+@command(aliases=("colour",), usage="[RED]")
+async def paint(ctx: CommandContext, args: str) -> None:
+    """Make it red
+
+    At once.
+    """
+
+
+def test_a_declared_command_has_its_functions_name_and_first_line() -> None:
+    assert (paint.name, paint.aliases, paint.usage, paint.help) == ("paint", ("colour",), "[RED]", "Make it red")
+
+
+def test_commands_are_found_by_name_and_alias_in_any_case() -> None:
+    table = CommandTable([paint])
+    assert table.find("PAINT") is table.find("colour") is paint
+    assert table.find("draw") is None
+
+
+def test_two_commands_cannot_have_one_word() -> None:
+    @command()
+    async def colour(ctx: CommandContext, args: str) -> None:
+        """Another"""
+
+    with pytest.raises(NameClash):
+        CommandTable([paint, colour])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("statsu", "status"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
+)
+def test_a_mistyped_name_has_near_ones(typed: str, meant: str) -> None:
+    assert meant in discover().nearest(typed)
+
+
+def test_nothing_is_near_to_nonsense() -> None:
+    assert discover().nearest("zzzzqqq") == []
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_every_promised_command_is_there_with_its_other_names(name: str) -> None:
+    table = discover()
+    found = table.find(name)
+    assert found is not None
+    assert found.name == name
+    assert found.aliases == PROMISED[name]
+    assert found.help
+    assert "\n" not in found.help
+
+
+def test_declaring_commands_loads_nothing_slow() -> None:
+    """Their names complete a moment after the first prompt, long before the store and the drawing are there."""
+    code = "from swecli.repl.commands.registry import discover; discover(); import sys; print(*sys.modules)"
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert not {"rich", "pydantic", "sqlmodel", "litellm", "tiktoken"} & set(done.stdout.split())

@@ -1,0 +1,254 @@
+"""The whole program in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+FOOTER = r"demo/rules · ask · window 5: \d"
+PROMPT = r"^> ?$"
+
+
+@pytest.fixture
+def demo() -> Iterator[Terminal]:
+    """The demo model, loaded, with an empty line."""
+    Path("notes.txt").write_text("alpha\nbeta\n")
+    Path("many words.txt").write_text("x")
+    with Terminal("-m", "demo") as terminal:
+        terminal.wait(FOOTER)
+        yield terminal
+
+
+def test_the_first_screen_names_model_folder_and_help() -> None:
+    with Terminal("-m", "demo", columns=140) as terminal:
+        screen = terminal.wait(PROMPT)
+        assert screen.startswith("swecli 0.1.0 · demo model (offline, rule-based")
+        assert "/help for commands · Shift+Tab changes the mode" in screen
+
+
+def test_it_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol_alone(demo: Terminal) -> None:
+    demo.keys("read notes.txt\r")
+    demo.wait("beta")
+    demo.keys("\x04")
+    assert demo.ends() == 0
+    for code in (b"\x1b[?1049h", b"\x1b[?47h", b"\x1b[>1u", b"\x1b[=1u", b"\x1b[2J"):
+        assert code not in demo.raw
+
+
+def test_typed_letters_are_echoed_and_sent(demo: Terminal) -> None:
+    demo.keys("read notes.txt")
+    demo.wait("^> read notes.txt")
+    demo.keys("\r")
+    screen = demo.wait(r"\d in / ")
+    assert "alpha" in screen
+    demo.wait("window 5: 1")
+
+
+def test_several_lines_are_one_message(demo: Terminal) -> None:
+    demo.keys("one\x1b\rtwo\nthree\\\rfour")
+    assert "> one\n  two\n  three\n  four" in demo.wait("four")
+
+
+def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
+    demo.keys("/wi")
+    demo.wait(r"/window +Show or change")
+    demo.keys("\t\r")
+    demo.wait("the next request holds no earlier interaction")
+
+
+def test_arguments_are_offered(demo: Terminal) -> None:
+    demo.keys("/mode p")
+    demo.wait("plan +reads only")
+    demo.keys("\t\r")
+    demo.wait("mode plan: reads only")
+    demo.wait("demo/rules · plan · window")
+
+
+def test_files_are_offered_behind_an_at(demo: Terminal) -> None:
+    demo.keys("what is in @no")
+    demo.wait("^ +notes.txt")
+    demo.keys("\t\r")
+    demo.wait("> what is in @notes.txt $|> what is in @notes.txt$")
+
+
+def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
+    demo.keys("unwanted")
+    demo.wait("> unwanted")
+    demo.keys("\x03")
+    demo.wait("Press Ctrl\\+C again to leave")
+    demo.gone("unwanted")
+    demo.keys("\x03")
+    assert demo.ends() == 0
+
+
+def test_a_hint_goes_by_itself(demo: Terminal) -> None:
+    demo.keys("\x03")
+    demo.wait("again to leave")
+    demo.gone("again to leave")
+    demo.wait(FOOTER)
+
+
+def test_an_unknown_command_gives_near_ones(demo: Terminal) -> None:
+    demo.keys("/contxt\r")
+    demo.wait("There is no command /contxt. · Did you mean /context")
+
+
+def test_a_paste_is_shown_by_its_number(demo: Terminal) -> None:
+    demo.keys("see \x1b[200~" + "\r".join("abc" for _ in range(30)) + "\x1b[201~")
+    demo.wait(r"> see \[Pasted text #1\]")
+
+
+def test_shift_tab_goes_through_the_modes(demo: Terminal) -> None:
+    for mode in ("edits", "plan", "auto", "ask"):
+        demo.keys("\x1b[Z")
+        demo.wait(f"demo/rules · {mode} ·")
+
+
+def test_a_running_command_is_interrupted_and_the_prompt_is_back(demo: Terminal) -> None:
+    demo.keys("!sleep 60\r")
+    demo.wait("sleep 60.*s")
+    demo.keys("\x1b")
+    demo.wait("^> ?$")
+    demo.keys("read notes.txt\r")
+    demo.wait("beta")
+    left = subprocess.run(["pgrep", "-f", "sleep 60"], capture_output=True, text=True, check=False).stdout.split()
+    assert [pid for pid in left if is_ours(int(pid), demo.process.pid)] == []
+
+
+def is_ours(pid: int, parent: int) -> bool:
+    """Whether a process descends from another."""
+    while pid > 1:
+        if pid == parent:
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> None:
+    demo.keys('replace "alpha" with "gamma" in notes.txt\r')
+    demo.wait("Make this change")
+    demo.keys("1")
+    demo.wait("allowed: ")
+    demo.wait("window 5: 1")
+    assert Path("notes.txt").read_text() == "gamma\nbeta\n"
+
+
+def test_history_crosses_sessions() -> None:
+    with Terminal("-m", "demo") as first:
+        first.wait(FOOTER)
+        first.keys("/cost\r")
+        first.wait("all tokens")
+        first.keys("\x04")
+        first.ends()
+    with Terminal("-m", "demo") as second:
+        second.wait(PROMPT)
+        second.keys("\x1b[A")
+        second.wait("> /cost")
+    history = Path(os.environ["SWECLI_HOME"], "history")
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_learning_is_told_above_the_line_being_typed(demo: Terminal) -> None:
+    demo.keys("remember that the tests run with make check\rhalf a sen")
+    screen = demo.wait("learned: [^~]*^> half a sen$")
+    assert screen.count("half a sen") == 1
+    demo.keys("tence")
+    demo.wait("^> half a sentence$")
+
+
+def test_a_session_goes_on(demo: Terminal) -> None:
+    demo.keys("read notes.txt\r")
+    demo.wait("window 5: 1")
+    demo.keys("\x04")
+    demo.ends()
+    with Terminal("-m", "demo", "-c") as again:
+        screen = again.wait("window 5: 1")
+        assert "> read notes.txt" in screen
+
+
+def test_no_colour_means_none() -> None:
+    with Terminal("-m", "demo", environ={"NO_COLOR": "1"}) as plain:
+        plain.wait(FOOTER)
+        plain.keys("/status\r")
+        plain.wait("sandbox")
+        plain.keys("\x04")
+        plain.ends()
+        assert not re.search(rb"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])(?:;|m)", plain.raw)
+
+
+def test_a_dumb_terminal_gets_plain_lines() -> None:
+    with Terminal("-m", "demo", environ={"TERM": "dumb"}) as dumb:
+        dumb.wait("^>")
+        dumb.keys("/window\r")
+        dumb.wait("the next request holds")
+        dumb.keys("\x04")
+        assert dumb.ends() == 0
+        assert b"\x1b" not in dumb.raw
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_no_line_is_wider_than_the_screen(columns: int) -> None:
+    with Terminal("-m", "demo", columns=columns, rows=40) as terminal:
+        terminal.wait("demo/rules · ask")
+        terminal.keys("/help\r")
+        terminal.wait("its[^~]*demo/rules · ask")
+        footer = terminal.text.splitlines()[-1]
+        assert footer.startswith("demo/rules · ask · ")
+        assert len(footer) <= columns
+
+
+def test_sigterm_restores_the_terminal(demo: Terminal) -> None:
+    demo.process.kill(15)
+    assert demo.ends() == 143
+    assert b"\x1b[?2004l" in demo.raw[-400:]
+
+
+def test_the_users_editor_writes_the_line() -> None:
+    script = Path("editor.sh")
+    script.write_text("#!/bin/sh\nprintf 'from the editor' >> \"$1\"\n")
+    script.chmod(0o755)
+    with Terminal("-m", "demo", environ={"EDITOR": str(script.absolute()), "VISUAL": ""}) as terminal:
+        terminal.wait(FOOTER)
+        terminal.keys("begun ")
+        terminal.wait("> begun")
+        terminal.keys("\x07")
+        terminal.wait("^> begun from the editor")
+
+
+def test_ctrl_o_shows_all_of_the_last_output(demo: Terminal) -> None:
+    Path("long.txt").write_text("".join(f"line {n}\n" for n in range(1, 31)))
+    demo.keys("list files\r")
+    demo.wait("window 5: 1")
+    demo.keys("\x0f")
+    demo.wait("notes.txt[^~]*long.txt[^~]*> ?$")
+
+
+def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
+    demo.keys("/window\r/cost\r")
+    demo.wait("all tokens")
+    demo.wait(FOOTER)
+    demo.keys("\x12win")
+    demo.wait("^> /window")
+
+
+def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
+    demo.keys("read notes.txt\r")
+    demo.wait("window 5: 1")
+    demo.keys("\x04")
+    demo.ends()
+    with Terminal("-m", "demo", "-r") as again:
+        again.wait("Go on with which session")
+        again.wait("read notes.txt · 1 turn")
+        again.keys("1")
+        again.wait("window 5: 1")

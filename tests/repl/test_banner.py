@@ -1,0 +1,105 @@
+"""The first lines, and the wait for the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.errors import BadInput, SwecliError
+from swecli.models.model_io import Choice
+from swecli.repl.banner import banner, failure, folded, is_dumb, model_words, short_path, wait_visibly, wants_color
+from tests.support.runtime import make_start
+
+
+def test_the_demo_says_that_it_is_one_and_why() -> None:
+    start = replace(make_start(Path.home()), choice=Choice("demo", "no key found"), notices=("something odd",))
+    lines = banner(start, color=False, width=100).splitlines()
+    assert lines[0] == "swecli 0.1.0 · demo model (offline, rule-based; no key found) · ~"
+    assert lines[1] == "/help for commands · Shift+Tab changes the mode"
+    assert lines[2] == "! something odd"
+
+
+def test_a_real_model_is_named_with_its_reason() -> None:
+    assert model_words("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
+    assert model_words("openai/gpt", "flags") == "openai/gpt (set by -m)"
+    assert model_words("openai/gpt", "") == "openai/gpt"
+
+
+def test_without_colour_there_is_no_escape_and_a_folder_name_cannot_bring_one() -> None:
+    start = make_start(Path("/tmp/evil\x1b[31m"))
+    assert "\x1b" not in banner(start, color=False)
+    assert "\x1b[31m" not in banner(start, color=True)
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))
+def test_parts_are_folded_between_them_only(parts: list[str], width: int) -> None:
+    lines = folded(parts, width)
+    assert " · ".join(lines) == " · ".join(parts)
+    assert all(len(line) <= width for line in lines)
+
+
+def test_a_home_is_a_tilde() -> None:
+    assert short_path(Path.home()) == "~"
+    assert short_path(Path.home() / "a" / "b") == "~/a/b"
+    assert short_path(Path("/opt")) == "/opt"
+
+
+@pytest.mark.parametrize(
+    ("environ", "setting", "wanted"),
+    [
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm"}, False, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({}, True, False),
+    ],
+)
+def test_colour_is_for_those_who_want_and_can(environ: dict[str, str], setting: bool, wanted: bool) -> None:
+    assert wants_color(environ, setting) is wanted
+
+
+def test_a_terminal_without_name_is_dumb() -> None:
+    assert [is_dumb(e) for e in ({}, {"TERM": "dumb"}, {"TERM": "vt100"})] == [True, True, False]
+
+
+def test_a_failure_is_one_line_with_its_hint() -> None:
+    assert failure(BadInput("It broke\nin two.", "Mend it."), color=False) == "✗ It broke in two. · Mend it.\n"
+    assert failure(SwecliError("It broke."), color=False) == "✗ It broke.\n"
+
+
+async def test_the_wait_shows_a_spinner_and_leaves_nothing() -> None:
+    written: list[str] = []
+    task = asyncio.ensure_future(asyncio.sleep(0.15))
+    await wait_visibly(task, "starting", written.append, moving=True)
+    assert "starting 0 s" in written[0]
+    assert written[-1] == "\r\x1b[K"
+
+
+async def test_what_is_there_already_is_not_waited_for() -> None:
+    written: list[str] = []
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    await wait_visibly(done, "starting", written.append, moving=True)
+    assert written == []
+
+
+async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:
+    slow = asyncio.ensure_future(asyncio.sleep(10))
+    waiting = asyncio.ensure_future(wait_visibly(slow, "starting", lambda text: None, moving=False))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not slow.cancelled()
+    slow.cancel()
+
+    async def fail() -> None:
+        raise BadInput("no")
+
+    with pytest.raises(BadInput):
+        await wait_visibly(asyncio.ensure_future(fail()), "starting", lambda text: None, moving=False)

@@ -1,0 +1,48 @@
+"""Threads beside the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from swecli.repl.daemon import spawn
+
+
+async def test_a_result_comes_back_to_the_loop() -> None:
+    thread = await spawn(threading.current_thread, "worker")
+    assert (thread.name, thread.daemon) == ("worker", True)
+    assert thread is not threading.current_thread()
+
+
+async def test_an_exception_comes_back_to_the_loop() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await spawn(fail, "worker")
+
+
+async def test_whoever_no_longer_waits_is_no_trouble() -> None:
+    go = threading.Event()
+    future = spawn(go.wait, "worker")
+    future.cancel()
+    go.set()
+    await asyncio.sleep(0.05)
+    assert future.cancelled()
+
+
+def test_a_loop_that_has_gone_is_no_trouble() -> None:
+    go, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go.wait()
+        done.set()
+
+    async def begin() -> None:
+        spawn(work, "worker")
+
+    asyncio.run(begin())
+    go.set()
+    assert done.wait(5)

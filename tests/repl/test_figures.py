@@ -1,0 +1,56 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.repl.figures import age, bar, money, percent, tokens
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [(None, "unknown"), (0.0, "$0.00"), (0.0042, "$0.0042"), (0.5, "$0.50"), (12.345, "$12.35")],
+)
+def test_money_is_short_and_unknown_stays_unknown(cost: float | None, said: str) -> None:
+    assert money(cost) == said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0"), (999, "999"), (1200, "1.2k"), (48_300, "48k"), (999_600, "1.0M"), (1_300_000, "1.3M")]
+)
+def test_tokens_are_short(count: int, said: str) -> None:
+    assert tokens(count) == said
+
+
+@given(st.integers(0, 99_000_000))
+def test_tokens_take_at_most_five_characters(count: int) -> None:
+    assert len(tokens(count)) <= 5
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_a_bar_has_its_width_and_shows_something_for_something(part: int, whole: int) -> None:
+    drawn = bar(part, whole, 10)
+    assert len(drawn) == 10
+    assert (drawn.count("█") > 0) == (part > 0 and whole > 0)
+
+
+def test_a_share_of_the_unknown_is_unknown() -> None:
+    assert percent(10, None) is None
+    assert percent(1, 1000) == 1
+    assert percent(0, 1000) == 0
+
+
+def test_ages_go_from_seconds_to_a_date() -> None:
+    now = datetime(2026, 3, 10, 12, tzinfo=UTC)
+    said = [age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
+    assert said == ["5 s", "1 min", "2 h", "1 day", "2026-03-07"]
+
+
+def test_a_time_to_come_or_without_zone_is_no_trouble() -> None:
+    now = datetime(2026, 3, 10, 12, tzinfo=UTC)
+    assert age(now + timedelta(hours=1), now) == "0 s"
+    assert age(datetime(2026, 3, 10, 11, 59), now) == "1 min"

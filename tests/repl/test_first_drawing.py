@@ -1,0 +1,39 @@
+"""The guard of the fast start: what is loaded when the prompt is drawn for the first time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_is_loaded_at_the_first_drawing_is_light() -> None:
+    """The prompt is there before anything slow: nothing heavy is imported on the way to the first drawing."""
+    code = """
+import asyncio, sys
+import os
+from pathlib import Path
+from swecli.config.paths import find_paths
+from swecli.config.settings import Settings
+from swecli.config.start import Start
+from swecli.llm.choose import choose_model
+from swecli.models.model_io import Choice
+from swecli.repl.repl import REPL
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+with create_pipe_input() as pipe:
+    choice = Choice("demo", choose_model(Settings(model="demo"), {}).why)
+    start = Start(Settings(), find_paths(os.environ), Path.cwd(), dict(os.environ), choice)
+    repl = REPL(start, pipe, DummyOutput())
+    seen = []
+    repl.reader.prompt.once_drawn(lambda: (seen.extend(sys.modules), pipe.send_text("\\x04")))
+    asyncio.run(repl.run())
+print("\\n".join(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    heavy = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "tiktoken", "rich", "typer", "mcp"}
+    assert not heavy & loaded
+    assert 100 < len(loaded) <= 385

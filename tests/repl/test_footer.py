@@ -1,0 +1,71 @@
+"""The line under the prompt, at every width."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.repl.footer import Facts, clip, footer
+
+FACTS = Facts("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
+
+
+def text(facts: Facts, width: int) -> str:
+    return "".join(piece for _, piece in footer(facts, width))
+
+
+def test_there_is_room_for_everything_at_100_columns() -> None:
+    said = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
+    assert text(FACTS, 100) == said
+
+
+def test_words_go_first_then_the_provider_then_the_cost() -> None:
+    assert text(FACTS, 70) == "openrouter/anthropic/claude-sonnet · ask · 5+3: 6 · 12% · $0.01"
+    assert text(FACTS, 50) == "claude-sonnet · ask · 5+3: 6 · 12% · $0.01"
+    assert text(FACTS, 40) == "claude-sonnet · ask · 5+3: 6 · 12%"
+    assert text(FACTS, 30) == "claude-sonnet · ask · 5+3: 6"
+
+
+def test_the_demo_fits_whole_in_40_columns() -> None:
+    assert text(Facts("demo/rules", "edits", "5", 3, 2, 0.0), 40) == "demo/rules · edits · 5: 3 · 2% · $0.00"
+
+
+def test_an_unknown_price_is_said_to_be_unknown() -> None:
+    assert text(Facts("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
+    assert text(Facts("m", "ask", "5", 0, 1, None), 30).endswith("$?")
+
+
+def test_what_is_not_known_yet_is_left_out() -> None:
+    assert text(Facts("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
+
+
+def test_a_hint_takes_the_line() -> None:
+    assert text(Facts("m", "ask", "5", hint="Press Ctrl+C again to leave"), 80) == "Press Ctrl+C again to leave"
+
+
+@pytest.mark.parametrize("mode", ["plan", "edits", "auto"])
+def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
+    assert (f"class:footer.{mode}", mode) in footer(Facts("m", mode, "5"), 80)
+
+
+@given(
+    st.builds(
+        Facts,
+        st.text("abc/-", min_size=1, max_size=60),
+        st.sampled_from(["ask", "edits", "plan", "auto"]),
+        st.sampled_from(["5", "5+3", "full", "auto", "1000+1000"]),
+        st.none() | st.integers(0, 5000),
+        st.none() | st.integers(0, 300),
+        st.none() | st.floats(0, 1000),
+        st.sampled_from(["", "learning"]),
+        st.sampled_from(["", "x" * 70]),
+    ),
+    st.integers(20, 120),
+)
+def test_it_never_takes_more_than_its_width(facts: Facts, width: int) -> None:
+    assert len(text(facts, width)) <= width
+
+
+def test_a_clipped_text_ends_in_an_ellipsis() -> None:
+    assert [clip("abcdef", width) for width in (6, 4, 1, 0)] == ["abcdef", "abc…", "…", ""]

@@ -1,0 +1,92 @@
+"""What is loaded behind the prompt, and when."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from swecli.app import Runtime, build_runtime
+from swecli.config.start import Start
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import DamagedDatabase
+from swecli.models.tool import Ask, AskRequest, Decision
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.loading import Build, Loading
+from tests.support.runtime import make_start
+
+
+async def ask(request: AskRequest) -> Decision:
+    return Decision(False)
+
+
+def build(start: Start, ask: Ask) -> Runtime:
+    return build_runtime(start, ask, model=ScriptedModel([]))
+
+
+def loading(build: Build = build) -> Loading:
+    return Loading(make_start(), ask, build)
+
+
+@command(complete=lambda runtime: [(runtime.agent.model.name, "in use")])
+async def paint(ctx: CommandContext, args: str) -> None:
+    """Paint"""
+
+
+async def test_the_runtime_is_built_once_in_a_thread_of_its_own() -> None:
+    threads: list[str] = []
+
+    def building(start: Start, ask: Ask) -> Runtime:
+        threads.append(threading.current_thread().name)
+        return build(start, ask)
+
+    it = loading(building)
+    it.begin()
+    one, two = await it.ready(), await it.ready()
+    assert one is two
+    assert threads == ["swecli-load"]
+    one.close()
+
+
+async def test_the_commands_are_known_before_the_runtime() -> None:
+    go = threading.Event()
+
+    def slowly(start: Start, ask: Ask) -> Runtime:
+        go.wait(10)
+        return build(start, ask)
+
+    it = loading(slowly)
+    assert (await it.table()).find("help") is not None
+    assert await it.values(paint) == ()
+    go.set()
+    runtime = await it.ready()
+    assert await it.values(paint) == [("scripted/test", "in use")]
+    runtime.close()
+
+
+async def test_a_failure_is_everyones_who_waits_and_offers_no_values() -> None:
+    def broken(start: Start, ask: Ask) -> Runtime:
+        raise DamagedDatabase("no")
+
+    it = loading(broken)
+    for _ in range(2):
+        with pytest.raises(DamagedDatabase):
+            await it.ready()
+    assert await it.values(paint) == ()
+
+
+async def test_keys_slow_it_down_until_somebody_waits() -> None:
+    it = loading()
+    assert it.last_key() == float("-inf")
+    it.key_pressed()
+    assert it.last_key() > 0
+    it.hurry()
+    assert it.last_key() == float("-inf")
+
+
+async def test_an_offline_model_needs_its_token_table_and_no_library() -> None:
+    it = loading()
+    runtime = await it.ready()
+    await it.warmed(runtime.agent)
+    assert not runtime.agent.counter.estimated or runtime.agent.counter.load() is False
+    runtime.close()

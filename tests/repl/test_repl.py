@@ -1,0 +1,253 @@
+"""Whole runs of the REPL: typed keys in, printed text and requests out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.input import PipeInput
+
+from swecli.app import Runtime, build_runtime
+from swecli.config.start import Start
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.errors import DamagedDatabase
+from swecli.models.message import Role
+from swecli.models.model_io import ModelRequest
+from swecli.models.tool import Ask, AskRequest, Decision
+from tests.support.runtime import calls, make_start
+from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, play
+
+
+async def test_a_line_is_answered_and_the_prompt_is_back() -> None:
+    played = await play("hello\rexit\r", ["Good day."])
+    assert played.code == 0
+    assert "Good day." in played.text
+    assert played.model.requests[0].messages[-1]["content"].startswith("hello")
+
+
+async def test_lines_typed_ahead_are_done_in_their_order() -> None:
+    played = await play("one\rtwo\rthree\rexit\r", ["1st", "2nd", "3rd"])
+    asked = [request.messages[-1]["content"].split("\n")[0] for request in played.model.requests]
+    assert asked == ["one", "two", "three"]
+    assert played.text.index("1st") < played.text.index("2nd") < played.text.index("3rd")
+
+
+@pytest.mark.parametrize("keys", ["exit\r", ":q\r", "quit\r", "/exit\r", "/q\r", CTRL_D, CTRL_C + CTRL_C])
+async def test_there_are_many_ways_to_leave(keys: str) -> None:
+    played = await play(keys)
+    assert (played.code, played.model.requests) == (0, [])
+
+
+async def test_an_unknown_command_is_answered_with_near_ones_and_never_sent() -> None:
+    played = await play("/statsu now\r/nosuch\rexit\r")
+    assert "There is no command /statsu" in played.text
+    assert "/status" in played.text
+    assert "There is no command /nosuch" in played.text
+    assert played.model.requests == []
+
+
+async def test_a_path_is_no_command() -> None:
+    played = await play("/usr/bin is full\rexit\r", ["So it is."])
+    assert played.model.requests[0].messages[-1]["content"].startswith("/usr/bin is full")
+
+
+async def test_a_backslash_before_enter_and_ctrl_j_make_new_lines() -> None:
+    played = await play("one\\\rtwo\nthree\rexit\r", ["ok"])
+    assert played.model.requests[0].messages[-1]["content"].startswith("one\ntwo\nthree")
+
+
+async def test_ctrl_c_takes_the_draft_away() -> None:
+    played = await play(f"never sent{CTRL_C}sent\rexit\r", ["ok"])
+    assert played.model.requests[0].messages[-1]["content"].startswith("sent")
+
+
+async def test_a_long_paste_is_sent_whole() -> None:
+    pasted = "\r".join(f"line {n}" for n in range(40))
+    played = await play(f"see \x1b[200~{pasted}\x1b[201~\rexit\r", ["ok"])
+    assert "line 0\nline 1\n" in played.model.requests[0].messages[-1]["content"]
+    assert "line 39" in played.model.requests[0].messages[-1]["content"]
+
+
+async def test_the_model_that_answers_is_named_on_the_first_line() -> None:
+    played = await play("exit\r")
+    first = played.text.splitlines()[0]
+    assert "swecli" in first
+    assert "scripted/test (for this test)" in first
+
+
+@pytest.mark.parametrize("key", [CTRL_C, ESC])
+async def test_an_interrupted_turn_gives_the_prompt_back_and_keeps_a_valid_history(key: str) -> None:
+    keyboard: list[PipeInput] = []
+
+    def slowly(request: ModelRequest) -> Reply:
+        keyboard[0].send_text(key)
+        return Reply("This would take very long.", piece=1, delay=0.05)
+
+    played = await play("go\ragain\rexit\r", [slowly, "Done."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert "interrupted" in played.text
+    assert "Done." in played.text
+    roles = [message["role"] for message in played.model.requests[1].messages]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+async def test_keys_typed_during_a_turn_are_the_next_line() -> None:
+    keyboard: list[PipeInput] = []
+
+    def type_more(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("and then\rexit\r")
+        return Reply("First.", piece=1, delay=0.01)
+
+    played = await play("go\r", [type_more, "Second."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert played.model.requests[1].messages[-1]["content"].startswith("and then")
+    assert "Second." in played.text
+
+
+async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
+    keyboard: list[PipeInput] = []
+    later: list[asyncio.Task[None]] = []
+
+    def type_ahead(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("1 is a number\r")
+        return calls(("run_command", {"command": "touch made"}))
+
+    def leave(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("exit\r")
+        return Reply("Right.")
+
+    async def say_no() -> None:
+        await asyncio.sleep(0.3)  # a question is answered by what is typed after it was drawn
+        keyboard[0].send_text("3")
+
+    def build(start: Start, ask: Ask) -> Runtime:
+        async def asked(request: AskRequest) -> Decision:
+            later.append(asyncio.create_task(say_no()))
+            return await ask(request)
+
+        return build_runtime(start, asked, model=model)
+
+    model = ScriptedModel([type_ahead, "I see.", leave])
+    played = await play("go\r", build=build, hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert "refused" in played.text
+    assert not Path("made").exists()
+    assert model.requests[-1].messages[-1]["content"].startswith("1 is a number")
+
+
+async def test_what_was_learned_is_said() -> None:
+    played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
+    assert "learned" in played.text
+    assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live())  # type: ignore[union-attr]
+
+
+async def test_a_shared_shell_line_goes_with_the_next_message_and_a_private_one_does_not() -> None:
+    played = await play("!echo to be seen\r!!echo just mine\rso?\rexit\r", ["I saw it."])
+    assert "to be seen" in played.text
+    assert "just mine" in played.text
+    sent = played.model.requests[0].messages[-1]["content"]
+    assert "to be seen" in sent
+    assert "just mine" not in sent
+
+
+async def test_the_mode_chosen_while_loading_is_the_one_that_holds() -> None:
+    played = await play(f"{SHIFT_TAB}{SHIFT_TAB}/mode\rexit\r")
+    assert played.runtimes[0].agent.permissions.mode == "plan"
+
+
+async def test_a_prompt_given_at_the_start_is_the_first_message() -> None:
+    start = replace(make_start(), prompt="look around")
+    played = await play("exit\r", ["Nothing here."], start=start)
+    assert played.model.requests[0].messages[-1]["content"].startswith("look around")
+    assert "> look around" in played.text
+
+
+async def test_a_database_that_cannot_be_used_ends_the_run_with_one_line() -> None:
+    def broken(start: Start, ask: Ask) -> Runtime:
+        raise DamagedDatabase("swecli.db is not a database.", "Move it away.")
+
+    played = await play("", build=broken)
+    assert played.code == 1
+    assert "swecli.db is not a database. · Move it away." in played.text
+
+
+async def test_a_line_sent_before_the_failure_was_known_ends_the_same_way() -> None:
+    def broken(start: Start, ask: Ask) -> Runtime:
+        raise DamagedDatabase("swecli.db is not a database.")
+
+    played = await play("hello\r", build=broken)
+    assert played.code == 1
+    assert "swecli.db is not a database." in played.text
+
+
+async def test_a_fault_while_starting_is_one_line_and_not_a_traceback() -> None:
+    def broken(start: Start, ask: Ask) -> Runtime:
+        raise RuntimeError("boom")
+
+    played = await play("hello\r", build=broken)
+    assert played.code == 1
+    assert "RuntimeError: boom" in played.text
+    assert "Traceback" not in played.text
+
+
+async def test_the_draft_is_kept_when_it_cannot_start() -> None:
+    keyboard: list[PipeInput] = []
+
+    def broken(start: Start, ask: Ask) -> Runtime:
+        keyboard[0].send_text("half a thought")
+        time.sleep(0.3)
+        raise DamagedDatabase("no")
+
+    played = await play("", build=broken, hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert "+half a thought\n" in played.repl.start.paths.history.read_text()
+
+
+async def test_a_line_that_waits_for_the_loading_can_be_taken_back() -> None:
+    keyboard: list[PipeInput] = []
+
+    def slow(start: Start, ask: Ask) -> Runtime:
+        time.sleep(0.3)
+        keyboard[0].send_text(CTRL_C)
+        time.sleep(0.3)
+        keyboard[0].send_text(" at last\rexit\r")
+        return build_runtime(start, ask, model=model)
+
+    model = ScriptedModel(["There."])
+    await play("hello\r", build=slow, hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert model.requests[0].messages[-1]["content"].startswith("hello at last")
+
+
+async def test_sigterm_ends_the_run_with_its_code() -> None:
+    def end(request: ModelRequest) -> Reply:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Reply("Too late.", piece=1, delay=0.05)
+
+    played = await play("go\r", [end])
+    assert played.code == 143
+
+
+async def test_a_resumed_session_shows_where_it_stands() -> None:
+    await play("remember the tune\rexit\r", ["La la la."])
+    played = await play("/status\rexit\r", start=replace(make_start(), resume=""))
+    assert "remember the tune" in played.text
+    assert "La la la." in played.text
+    assert "1 turn" in played.text
+
+
+async def test_turns_left_unlearned_are_learned_at_the_next_start() -> None:
+    runtime = build_runtime(make_start(), None, model=ScriptedModel([]))  # type: ignore[arg-type]
+    runtime.sessions.begin_interaction("remember that commits are signed")
+    runtime.sessions.finish_interaction("done")
+    runtime.close()
+    played = await play("/playbook\r/status\rexit\r", start=replace(make_start(), resume=""))
+    assert "commits are signed" in played.text
+    assert "nothing to reflect on" in played.text
+
+
+async def test_history_holds_user_messages_only_once(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    played = await play("one\rexit\r", ["1st"])
+    session = played.runtimes[0].sessions.current_session
+    assert session is not None
+    assert [m.role for m in session.messages] == [Role.USER, Role.ASSISTANT]

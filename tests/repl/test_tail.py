@@ -1,0 +1,39 @@
+"""Where a session stands."""
+
+from __future__ import annotations
+
+import io
+
+from swecli.models.message import ChatMessage, Role
+from swecli.models.session import Session
+from swecli.repl.render.screen import Screen
+from swecli.repl.tail import session_name, show_tail
+
+
+def told(session: Session) -> str:
+    paper = io.StringIO()
+    show_tail(Screen(False, width=80, file=paper), session)
+    return paper.getvalue()
+
+
+def test_the_last_exchange_is_shown() -> None:
+    session = Session("0123456789abcdef", title="teapots")
+    for role, text in ((Role.USER, "first"), (Role.ASSISTANT, "1st"), (Role.USER, "last"), (Role.ASSISTANT, "**end**")):
+        session.add_message(ChatMessage(role, text))
+    lines = told(session).splitlines()
+    assert lines[0].startswith("session teapots · 2 turns · last used 0 s ago")
+    assert lines[1:] == ["> last", "end"]
+
+
+def test_a_turn_without_an_answer_says_so() -> None:
+    session = Session("0123456789abcdef")
+    session.add_message(ChatMessage(Role.USER, "go"))
+    assert "did not come to its end" in told(session)
+
+
+def test_an_empty_session_is_one_line() -> None:
+    assert len(told(Session("0123456789abcdef")).splitlines()) == 1
+
+
+def test_a_session_without_title_goes_by_its_id() -> None:
+    assert session_name(Session("0123456789abcdef")) == "0123456789abc"

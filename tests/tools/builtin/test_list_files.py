@@ -1,0 +1,90 @@
+"""list_files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from swecli.models.tool import ToolResult
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    for name in ("src/app.py", "src/deep/er/x.py", "README.md", "build/out.js", ".gitignore", "tests/test_app.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    (root / ".gitignore").write_text("build/\n")
+    (root / "src" / "link").symlink_to("/etc")
+    return root
+
+
+async def test_two_levels_sorted_with_what_is_ignored_left_out(run: RunTool, tree: Path) -> None:
+    result = await run("list_files")
+    assert result.for_model.split("\n") == [
+        ".: 5 files, 3 folders",
+        ".gitignore",
+        "README.md",
+        "src/",
+        "src/app.py",
+        "src/deep/",
+        "src/link -> /etc",
+        "tests/",
+        "tests/test_app.py",
+    ]
+    assert result.for_user.body == "5 files, 3 folders"
+
+
+async def test_a_pattern_lists_files_at_all_levels(run: RunTool, tree: Path) -> None:
+    result = await run("list_files", pattern="*.py")
+    assert result.for_model.split("\n")[1:] == ["src/app.py", "src/deep/er/x.py", "tests/test_app.py"]
+    assert (await run("list_files", pattern="*.py", depth=2)).for_model.split("\n")[1:] == [
+        "src/app.py",
+        "tests/test_app.py",
+    ]
+    assert (await run("list_files", pattern="*.none")).for_model == ".: 0 files"
+
+
+async def test_a_folder_and_depth(run: RunTool, tree: Path) -> None:
+    assert (await run("list_files", path="src", depth=1)).for_model.split("\n") == [
+        "src: 2 files, 1 folder",
+        "src/app.py",
+        "src/deep/",
+        "src/link -> /etc",
+    ]
+    assert "build/out.js" in (await run("list_files", path="build")).for_model
+
+
+async def test_a_large_folder_is_capped_with_its_count(run: RunTool, root: Path) -> None:
+    for number in range(620):
+        (root / f"f{number:04}").touch()
+    lines = (await run("list_files")).for_model.split("\n")
+    assert lines[0] == ".: 620 files"
+    assert len(lines) == 502
+    assert lines[-1].startswith("[… 120 more not shown")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("srx", "Near names: src"),
+        ("README.md", "is a file"),
+        ("..", "outside the workspace"),
+        ("src/link", "link out of"),
+    ],
+)
+async def test_what_cannot_be_listed_is_said_in_one_line(run: RunTool, tree: Path, path: str, words: str) -> None:
+    result = await run("list_files", path=path)
+    assert not result.ok
+    assert words in result.for_model
+    assert "\n" not in result.for_model
+
+
+async def test_strange_names_are_made_visible(run: RunTool, root: Path) -> None:
+    (root / "a\nb\x1b[31m").touch()
+    (root / os.fsdecode(b"bad\xff")).touch()
+    assert (await run("list_files")).for_model.split("\n")[1:] == ["a\\x0ab\\x1b[31m", "bad\\udcff"]

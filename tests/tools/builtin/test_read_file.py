@@ -1,0 +1,97 @@
+"""read_file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from swecli.models.tool import ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.files import digest
+from swecli.tools.limits import RESULT_LIMIT
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+async def test_lines_are_numbered_and_the_file_counts_as_seen(run: RunTool, root: Path, ctx: ToolContext) -> None:
+    (root / "a.py").write_bytes(b"one\r\n\ttwo\n")
+    result = await run("read_file", path="a.py")
+    assert result.for_model == "     1\tone\n     2\t\ttwo"
+    assert result.for_user.body == "2 lines"
+    assert ctx.seen == {(root / "a.py").resolve(): digest(b"one\r\n\ttwo\n")}
+
+
+async def test_a_range(run: RunTool, root: Path) -> None:
+    (root / "a").write_text("".join(f"{n}\n" for n in range(1, 101)))
+    result = await run("read_file", path="a", start_line=10, end_line=11)
+    assert result.for_model == "    10\t10\n    11\t11\n[lines 10-11 of 100 in a]"
+    assert (await run("read_file", path="a", start_line=99, end_line=500)).for_model.startswith(
+        "    99\t99\n   100\t100\n["
+    )
+    assert "past its end" in (await run("read_file", path="a", start_line=101)).for_model
+    assert "before start_line" in (await run("read_file", path="a", start_line=5, end_line=4)).for_model
+
+
+async def test_a_long_file_comes_in_parts_that_join(run: RunTool, root: Path) -> None:
+    (root / "a").write_text("".join(f"line {n} {'x' * 50}\n" for n in range(1, 2001)))
+    start, seen = 1, 0
+    while start:
+        text = (await run("read_file", path="a", start_line=start)).for_model
+        assert len(text) <= RESULT_LIMIT
+        rows = [row for row in text.split("\n") if "\t" in row]
+        assert rows[0].split("\t")[0].strip() == str(start)
+        seen += len(rows)
+        start = int(text.rsplit("start_line=", 1)[1].rstrip("]")) if "read on" in text else 0
+    assert seen == 2000
+
+
+async def test_an_empty_file_says_so(run: RunTool, root: Path) -> None:
+    (root / "a").touch()
+    assert (await run("read_file", path="a")).for_model == "a is empty."
+
+
+async def test_bytes_that_are_no_text_are_shown_as_such(run: RunTool, root: Path) -> None:
+    (root / "a").write_bytes(b"caf\xe9\n")
+    result = await run("read_file", path="a")
+    assert result.ok
+    assert result.for_model.startswith("     1\tcaf\\xe9\n[not UTF-8")
+
+
+async def test_a_very_long_line_is_cut(run: RunTool, root: Path) -> None:
+    (root / "a").write_text("x" * 1_000_000)
+    text = (await run("read_file", path="a")).for_model
+    assert len(text) < 3000
+    assert "1,000,000 characters" in text
+
+
+async def test_what_cannot_be_read_is_one_clear_line(run: RunTool, root: Path) -> None:
+    (root / "pic.png").write_bytes(b"\x89PNG\0\0")
+    (root / "huge").touch()
+    os.truncate(root / "huge", 11_000_000)
+    (root / "folder").mkdir()
+    os.mkfifo(root / "pipe")
+    (root / "out").symlink_to("/etc/hostname")
+    for path, words in {
+        "pic.png": "is not text (image/png, 6 bytes)",
+        "huge": "too large (11,000,000 bytes",
+        "folder": "is a directory",
+        "pipe": "not a regular file",
+        "out": "link out of the workspace",
+        "pic.pgn": "Near names: pic.png",
+        "../x": "outside the workspace",
+        "folder/none": "does not exist",
+        ".": "a directory",
+    }.items():
+        result = await run("read_file", path=path)
+        assert not result.ok
+        assert words in result.for_model
+        assert "\n" not in result.for_model
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="skipped: root reads everything")
+async def test_a_file_without_permission_says_so(run: RunTool, root: Path) -> None:
+    (root / "a").touch(mode=0)
+    assert "Permission denied" in (await run("read_file", path="a")).for_model

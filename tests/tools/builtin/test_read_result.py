@@ -1,0 +1,49 @@
+"""read_result."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from swecli.models.tool import ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.limits import RESULT_LIMIT
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+class Results:
+    """Stored results by call id."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+
+    def read_result(self, call_id: str) -> str | None:
+        return self.texts.get(call_id)
+
+
+@pytest.mark.parametrize("text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"])
+async def test_every_letter_is_reached_in_parts(run: RunTool, ctx: ToolContext, text: str) -> None:
+    ctx.results = Results(c9=text)
+    start, seen = 1, []
+    while start:
+        page = (await run("read_result", call_id="c9", start_line=start)).for_model
+        assert len(page) <= RESULT_LIMIT
+        *rows, note = page.split("\n")
+        seen += [row.split("\t", 1)[1] for row in rows]
+        start = int(note.rsplit("start_line=", 1)[1].rstrip("]")) if "read on" in note else 0
+    assert "".join(seen) == text.replace("\n", "")
+
+
+async def test_a_range_and_its_end(run: RunTool, ctx: ToolContext) -> None:
+    ctx.results = Results(c9="a\nb\nc")
+    assert (await run("read_result", call_id="c9", start_line=2, end_line=2)).for_model == "     2\tb\n[lines 2-2 of 3]"
+    assert "past its end" in (await run("read_result", call_id="c9", start_line=4)).for_model
+    assert "before start_line" in (await run("read_result", call_id="c9", start_line=2, end_line=1)).for_model
+
+
+async def test_an_unknown_call_is_said(run: RunTool, ctx: ToolContext) -> None:
+    for results in (None, Results()):
+        ctx.results = results
+        assert "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model

@@ -1,0 +1,105 @@
+"""run_command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.tool import ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.builtin.run_command import readable
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+async def test_output_exit_code_and_place(run: RunTool, root: Path) -> None:
+    result = await run("run_command", command="pwd; echo problem >&2; exit 3")
+    assert not result.ok
+    assert result.exit_code == 3
+    assert result.for_model == f"exit code 3\n{root}\nproblem"
+    assert result.for_user.title == "pwd; echo problem >&2; exit 3: exit code 3"
+    assert (await run("run_command", command="true")).for_model == "exit code 0\n(no output)"
+    assert "(SIGKILL)" in (await run("run_command", command="kill -KILL $$")).for_model
+
+
+async def test_output_is_reported_while_it_runs(run: RunTool, reported: list[str]) -> None:
+    await run("run_command", command="echo one; sleep 0.2; echo two")
+    assert len(reported) == 2
+    assert "".join(reported) == "one\ntwo\n"
+
+
+async def test_the_time_limit_ends_it_and_keeps_what_came(run: RunTool) -> None:
+    result = await run("run_command", command="echo begun; sleep 300", timeout=1)
+    assert not result.ok
+    assert result.exit_code == 124
+    assert result.for_model.startswith("stopped: it took longer than 1 s")
+    assert result.for_model.endswith("begun")
+
+
+async def test_what_stays_in_the_background_is_ended_and_said(run: RunTool) -> None:
+    result = await run("run_command", command="sleep 300 & echo started")
+    assert result.ok
+    assert "left running in the background was ended" in result.for_model
+
+
+async def test_a_flood_is_kept_within_bounds_with_both_ends(run: RunTool, reported: list[str]) -> None:
+    result = await run("run_command", command="seq 1 2000000; echo last")
+    assert len(result.for_model) < 1_100_000
+    assert "\n1\n2\n" in result.for_model
+    assert result.for_model.endswith("2000000\nlast")
+    assert "characters of output were not kept" in result.for_model
+    assert sum(map(len, reported)) < 5_000_000
+
+
+async def test_no_pager_no_input_no_model_keys(run: RunTool, ctx: ToolContext) -> None:
+    ctx.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret", "MINE": "kept"}
+    result = await run("run_command", command='read x || echo "no input"; echo "$PAGER $GIT_PAGER $TERM $MINE"; env')
+    assert "no input\ncat cat dumb kept\n" in result.for_model
+    assert "sk-secret" not in result.for_model
+
+
+async def test_all_of_a_command_is_shown_before_it_runs(run: RunTool, answers: Any) -> None:
+    command = "echo a\necho \u202eb\x1b[8m" + "x" * 500
+    await run("run_command", command=command)
+    preview = answers.asked[0].preview
+    assert preview.body == "echo a\necho \\u202eb\\x1b[8m" + "x" * 500
+    assert (preview.kind, preview.language) == ("code", "bash")
+
+
+@pytest.mark.parametrize("command", ["./go.sh", "bash go.sh", "bash -e go.sh arg", "true && ./go.sh", "env sh go.sh"])
+async def test_a_script_changed_while_the_question_was_open_does_not_run(
+    run: RunTool,
+    root: Path,
+    answers: Any,
+    command: str,
+) -> None:
+    (root / "go.sh").write_text("echo harmless > made\n")
+    (root / "go.sh").chmod(0o755)
+
+    answers.meanwhile = lambda: (root / "go.sh").write_text("echo evil > made\n")
+    result = await run("run_command", command=command)
+    assert "changed after the command was approved" in result.for_model
+    assert not (root / "made").exists()
+
+
+async def test_commands_that_are_none_are_refused(run: RunTool) -> None:
+    for command in ("", "  \n", "a\0b"):
+        assert not (await run("run_command", command=command)).ok
+    assert not (await run("run_command", command="ls", timeout=0)).ok
+    assert not (await run("run_command", command="echo \ud800")).ok
+
+
+def test_terminal_output_becomes_plain_lines() -> None:
+    assert readable("\x1b[1;31mred\x1b[0m\r\nplain\x1b]0;title\x07\n") == "red\nplain\n"
+    assert readable(" 10%\r 50%\r100%\ndone\r\n") == "100%\ndone\n"
+    assert readable("same\r\r\n") == "same\n"
+
+
+@given(st.text(alphabet="ab\r\n\x1b[;m0", max_size=40))
+def test_no_carriage_return_is_left(text: str) -> None:
+    assert "\r" not in readable(text)

@@ -1,0 +1,195 @@
+"""search_files, with ripgrep and without: the same answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swecli.models.message import ToolCall
+from swecli.models.tool import Decision, ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.execute import execute
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+
+Find = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture(params=["own", "ripgrep"])
+def engine(request: pytest.FixtureRequest, ctx: ToolContext) -> ToolContext:
+    """A context where ripgrep is found, or where it is not."""
+    if request.param == "ripgrep" and shutil.which("rg") is None:
+        pytest.skip("skipped: ripgrep is not installed")
+    path = os.environ["PATH"] if request.param == "ripgrep" else ""
+    return replace(ctx, environ={**os.environ, "PATH": path})
+
+
+@pytest.fixture
+def find(engine: ToolContext) -> Find:
+    async def yes(request: object) -> Decision:
+        return Decision(True)
+
+    async def search(pattern: str, **parameters: object) -> ToolResult:
+        call = ToolCall("c", "search_files", {"pattern": pattern, **parameters})
+        return (await execute(call, ToolRegistry.discover(), engine, Permissions(), yes))[0]
+
+    return search
+
+
+def rows(result: ToolResult) -> list[str]:
+    return result.for_model.split("\n")[1:]
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    files = {
+        "src/app.py": "import os\n\ndef Needle(x):\n    return needle(x)\n",
+        "src/app.js": "needle();\r\nother();\r\n",
+        "src-b/z.ts": "needle\n",
+        "docs/a.md": "a needle here\n",
+        ".github/ci.yml": "run: needle\n",
+        "build/out.js": "needle\n",
+        "deep/build/out.js": "needle\n",
+        "deep/keep/x.log": "needle\n",
+        "deep/drop/y.log": "needle\n",
+        "hidden/private.txt": "needle\n",
+        "node_modules/m/i.js": "needle\n",
+        ".git/config": "needle\n",
+        ".env": "needle=1\n",
+        "server.key": "needle\n",
+        ".gitignore": "/build/\n*.log\n!deep/keep/x.log\n",
+        ".swecliignore": "hidden/\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(text.encode())
+    (root / "binary").write_bytes(b"needle\n\0\n")
+    (root / "late").write_bytes(b"needle\n" + b"x\n" * 60_000 + b"\0\n")
+    (root / "link").symlink_to("src")
+    return root
+
+
+async def test_matches_come_sorted_without_what_is_left_out(find: Find, tree: Path) -> None:
+    result = await find("needle")
+    assert result.for_model.split("\n") == [
+        "7 matches in 7 files:",
+        ".github/ci.yml:1: run: needle",
+        "deep/build/out.js:1: needle",
+        "deep/keep/x.log:1: needle",
+        "docs/a.md:1: a needle here",
+        "src/app.js:1: needle();",
+        "src/app.py:4:     return needle(x)",
+        "src-b/z.ts:1: needle",
+    ]
+    assert result.for_user.title == "7 matches in 7 files"
+
+
+@pytest.mark.parametrize(
+    ("glob", "files"),
+    [
+        ("*.py", ["src/app.py"]),
+        ("*.{js,ts}", ["deep/build/out.js", "src/app.js", "src-b/z.ts"]),
+        ("src/**", ["src/app.js", "src/app.py"]),
+        ("src", ["src/app.js", "src/app.py"]),
+        ("build/*.js", ["deep/build/out.js"]),
+        ("!*.js", [".github/ci.yml", "deep/keep/x.log", "docs/a.md", "src/app.py", "src-b/z.ts"]),
+        ("*.js,!app.*", ["deep/build/out.js"]),
+        ("*.log", ["deep/keep/x.log"]),
+        ("*.none", []),
+    ],
+)
+async def test_globs_choose_files(find: Find, tree: Path, glob: str, files: list[str]) -> None:
+    assert [row.split(":")[0] for row in rows(await find("needle", glob=glob))] == files
+
+
+async def test_a_folder_a_file_and_what_is_named_although_ignored(find: Find, tree: Path) -> None:
+    assert [row.split(":")[0] for row in rows(await find("needle", path="src"))] == ["src/app.js", "src/app.py"]
+    assert rows(await find("needle", path="src/app.js")) == ["src/app.js:1: needle();"]
+    assert rows(await find("needle", path="link/app.js")) == ["src/app.js:1: needle();"]
+    assert rows(await find("needle", path="build")) == ["build/out.js:1: needle"]
+    assert rows(await find("needle", path="node_modules/m")) == ["node_modules/m/i.js:1: needle"]
+    assert rows(await find("needle", path="hidden/private.txt")) == ["hidden/private.txt:1: needle"]
+    assert rows(await find("needle", path=".env")) == [".env:1: needle=1"]
+    assert rows(await find("needle", path="binary")) == []
+
+
+async def test_case(find: Find, tree: Path) -> None:
+    assert rows(await find("NEEDLE\\(", path="src", glob="*.py")) == []
+    found = await find("NEEDLE\\(", path="src", glob="*.py", ignore_case=True)
+    assert rows(found) == ["src/app.py:3: def Needle(x):", "src/app.py:4:     return needle(x)"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [(r"^def \w+", [3]), (r"\)$", [4]), (r"os|Needle", [1, 3]), (r"(?<=return )needle", [4]), ("x", [3, 4])],
+)
+async def test_expressions(find: Find, tree: Path, pattern: str, lines: list[int]) -> None:
+    found = rows(await find(pattern, path="src/app.py"))
+    assert [int(row.split(":")[1]) for row in found] == lines
+
+
+async def test_windows_line_ends_do_not_matter(find: Find, tree: Path) -> None:
+    assert rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
+
+
+async def test_too_many_matches_are_cut_and_said(find: Find, root: Path) -> None:
+    (root / "a").write_text("x\n" * 500)
+    result = await find("x", max_results=3)
+    assert result.for_model.split("\n")[0] == "First 3 matches in 1 file:"
+    assert result.for_model.count("\na:") == 3
+    assert "there are more" in result.for_model
+    assert (await find("x", max_results=500)).for_model.startswith("500 matches in 1 file:")
+
+
+async def test_a_result_stays_within_a_page(find: Find, root: Path) -> None:
+    (root / "a").write_text(("needle" + "y" * 1000 + "\n") * 900)
+    result = await find("needle", max_results=1000)
+    assert len(result.for_model) < 25_000
+    assert "there are more" in result.for_model
+
+
+async def test_nothing_found_says_so(find: Find, tree: Path) -> None:
+    result = await find("absent")
+    assert result.ok
+    assert result.for_model == "No matches for 'absent'."
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"pattern": "foo(bar"}, "'foo(bar' is not a valid regular expression"),
+        ({"pattern": "a\nb"}, "line end"),
+        ({"pattern": "x", "path": "sr"}, "Near names: src"),
+        ({"pattern": "x", "path": "../"}, "outside the workspace"),
+        ({"pattern": "x", "glob": ","}, "cannot be used"),
+        ({"pattern": ""}, "at least 1 character"),
+    ],
+)
+async def test_what_cannot_be_searched_is_said(find: Find, tree: Path, parameters: dict[str, str], words: str) -> None:
+    result = await find(**parameters)  # type: ignore[arg-type]
+    assert not result.ok
+    assert words in result.for_model
+
+
+async def test_pipes_are_not_waited_for(find: Find, root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "a").write_text("x\n")
+    assert rows(await find("x")) == ["a:1: x"]
+    assert "no regular file" in (await find("x", path="pipe")).for_model
+
+
+async def test_a_hostile_expression_is_ended_by_the_time_limit(root: Path, ctx: ToolContext) -> None:
+    (root / "a").write_text("a" * 60 + "b\n")
+    impatient = replace(ctx, environ={"PATH": ""}, timeout=1)
+
+    async def nobody(request: object) -> Decision:
+        raise AssertionError("asked")
+
+    call = ToolCall("c", "search_files", {"pattern": "^(a+)+$"})
+    result, _ = await execute(call, ToolRegistry.discover(), impatient, Permissions(), nobody)
+    assert "stopped after 1 s" in result.for_model

@@ -1,0 +1,30 @@
+"""todo."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from swecli.models.tool import ToolResult
+from swecli.tools.base import ToolContext
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+async def test_the_list_is_replaced_in_the_session(run: RunTool, ctx: ToolContext) -> None:
+    held = ctx.todos
+    items = [{"text": "read", "status": "done"}, {"text": "write", "status": "in_progress"}, {"text": "test"}]
+    result = await run("todo", items=items)
+    assert result.for_model == "[x] read\n[>] write\n[ ] test"
+    assert held == [
+        {"text": "read", "status": "done"},
+        {"text": "write", "status": "in_progress"},
+        {"text": "test", "status": "pending"},
+    ]
+    assert (await run("todo", items=[])).for_model == "The to-do list is empty."
+    assert held == []
+
+
+async def test_other_states_are_refused(run: RunTool, ctx: ToolContext) -> None:
+    result = await run("todo", items=[{"text": "x", "status": "maybe"}])
+    assert not result.ok
+    assert "items.0.status" in result.for_model

@@ -1,0 +1,21 @@
+"""Tools as they are declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swecli.tools.base import ToolContext
+from swecli.tools.builtin import read_file as module
+
+
+def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:
+    tool = module.read_file
+    assert (tool.name, tool.permission) == ("read_file", "allow")
+    assert tool.description == Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
+
+
+def test_contexts_share_nothing(tmp_path: Path) -> None:
+    one, two = ToolContext(tmp_path), ToolContext(tmp_path)
+    one.todos.append({})
+    one.seen[tmp_path] = "x"
+    assert (two.todos, two.seen) == ([], {})

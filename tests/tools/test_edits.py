@@ -1,0 +1,105 @@
+"""Exact-match edits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.tools.base import ToolError
+from swecli.tools.edits import apply_edits
+from swecli.tools.text_files import TextFile
+
+
+@dataclass(frozen=True)
+class E:
+    old_text: str
+    new_text: str
+    replace_all: bool = False
+
+
+def edited(text: str, *edits: E) -> str:
+    return apply_edits(TextFile(text), edits)
+
+
+def test_edits_are_applied_in_order_each_on_what_the_one_before_left() -> None:
+    assert edited("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
+
+
+def test_one_miss_undoes_all_and_says_which() -> None:
+    with pytest.raises(ToolError) as caught:
+        edited("a b c", E("a", "x"), E("nothing", "y"))
+    assert "Edit 2 of 2: old_text is not in the file" in str(caught.value)
+    assert "Nothing was changed" in str(caught.value)
+
+
+def test_two_places_are_named_by_their_lines() -> None:
+    with pytest.raises(ToolError, match="3 times, at lines 1, 3, 4"):
+        edited("x\ny\nx\nx\n", E("x", "z"))
+    with pytest.raises(ToolError, match="2 times"):
+        edited("aaa", E("aa", "b"))
+
+
+def test_replace_all_takes_every_place() -> None:
+    assert edited("x\r\nx\n", E("x", "long", True)) == "long\r\nlong\n"
+
+
+@pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
+def test_edits_that_mean_nothing_are_refused(edit: E) -> None:
+    with pytest.raises(ToolError):
+        edited("a", edit)
+
+
+def test_windows_line_ends_are_kept_and_need_not_be_sent() -> None:
+    assert edited("a\r\nb\r\nc\r\n", E("a\nb", "x\ny\nz")) == "x\r\ny\r\nz\r\nc\r\n"
+    assert edited("a\r\nb\r\nc\r\n", E("\nb\n", "\n")) == "a\r\nc\r\n"
+    assert edited("a\nb\n", E("a\r\nb", "x\r\ny")) == "x\ny\n"
+
+
+def test_mixed_line_ends_outside_the_edit_stay_as_they_are() -> None:
+    assert edited("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\ny\r\n4\n5\n"
+
+
+def test_a_file_that_may_not_be_read_is_not_quoted() -> None:
+    with pytest.raises(ToolError) as caught:
+        apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
+    assert "SECRET" not in str(caught.value)
+
+
+ENDS = st.sampled_from(["\n", "\r\n"])
+WORDS = st.text(alphabet="ab\r ", max_size=4)
+
+
+@given(
+    st.lists(st.tuples(WORDS, ENDS), max_size=8),
+    st.lists(st.tuples(WORDS, ENDS), max_size=8),
+    st.lists(st.tuples(WORDS, ENDS), min_size=1, max_size=3),
+    st.text(alphabet="xy\n", max_size=5),
+)
+def test_everything_around_the_replaced_stretch_stays_byte_for_byte(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], middle: list[tuple[str, str]], new: str
+) -> None:
+    head = "".join(word.replace("\r", "") + end for word, end in before)
+    tail = "".join(word.replace("\r", "") + end for word, end in after)
+    inner = "<" + "".join(word.replace("\r", "") + end for word, end in middle) + ">"
+    file = TextFile(head + inner + tail)
+    wanted = new.replace("\n", file.newline or "\n")
+    assert apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]) == head + wanted + tail
+
+
+@given(
+    st.text(alphabet="ab\n", min_size=1, max_size=30), st.integers(0, 29), st.integers(1, 5), st.text("xy", max_size=3)
+)
+def test_an_edit_applies_exactly_where_plain_replacement_would(text: str, start: int, length: int, new: str) -> None:
+    old = text[start : start + length]
+    if not old:
+        return
+    places = sum(text.startswith(old, i) for i in range(len(text)))
+    if places == 1:
+        assert edited(text, E(old, new)) == text.replace(old, new)
+    else:
+        with pytest.raises(ToolError, match=f"{places} times"):
+            edited(text, E(old, new))
+    assert edited(text, E(old, new, True)) == text.replace(old, new)

@@ -1,0 +1,261 @@
+"""One call from what the model sent to what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.models.message import ToolCall
+from swecli.models.tool import AskRequest, Decision, ToolResult
+from swecli.tools.base import Plan, Tool, ToolContext, ToolError
+from swecli.tools.execute import execute
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+from swecli.tools.schema import Params
+
+
+class NoParams(Params):
+    """None."""
+
+
+def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool:
+    """A tool that fails as it is told."""
+
+    def plan(params: NoParams, ctx: ToolContext) -> Plan:
+        if fault is not None and at == "plan":
+            raise fault
+        return Plan(f"Do {name}", subject="x")
+
+    async def run(params: NoParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+        if fault is not None:
+            raise fault
+        return ToolResult(True, "done")
+
+    return Tool(name, "For tests.", NoParams, "run", run, plan)
+
+
+async def yes(request: AskRequest) -> Decision:
+    return Decision(True)
+
+
+async def call_of(
+    name: str, ctx: ToolContext, ask: Any = yes, permissions: Permissions | None = None, **more: Any
+) -> tuple[ToolCall, ToolResult, str]:
+    parameters = more.pop("parameters", {})
+    registry = more.pop("registry", None) or ToolRegistry.discover()
+    call = ToolCall("c1", name, parameters)
+    result, summary = await execute(call, registry, ctx, permissions or Permissions(), ask, **more)
+    assert call.result == result.for_model
+    return call, result, summary
+
+
+async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) -> None:
+    begun: list[str] = []
+    call, result, summary = await call_of(
+        "run_command", ctx, parameters={"command": "echo hi"}, started=lambda call, line: begun.append(line)
+    )
+    assert result.ok
+    assert summary == "Run echo hi"
+    assert begun == ["Run echo hi"]
+    assert (call.approved, call.decision, call.exit_code, call.error) == (True, "user", 0, None)
+    assert call.duration_ms is not None
+    assert call.duration_ms >= 0
+
+
+async def test_what_needs_no_question_is_not_asked(ctx: ToolContext) -> None:
+    async def nobody(request: AskRequest) -> Decision:
+        raise AssertionError("asked")
+
+    call, result, _ = await call_of("list_files", ctx, nobody)
+    assert result.ok
+    assert (call.approved, call.decision) == (None, "mode")
+    call, result, _ = await call_of(
+        "run_command", ctx, nobody, Permissions(allow=["run(echo *)"]), parameters={"command": "echo a"}
+    )
+    assert (call.approved, call.decision) == (None, "rule")
+
+
+async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext) -> None:
+    call, result, summary = await call_of("ReadFile\n", ctx)
+    assert not result.ok
+    assert "There is no tool 'ReadFile'. Did you mean read_file" in result.for_model
+    assert "write_file" in result.for_model
+    assert summary == "ReadFile"
+    assert call.error
+
+
+async def test_arguments_that_could_not_be_read_are_said(ctx: ToolContext) -> None:
+    _, result, summary = await call_of("read_file", ctx, problem="Expecting ',' at character 12")
+    assert not result.ok
+    assert "could not be read: Expecting ',' at character 12" in result.for_model
+    assert summary == "read_file"
+
+
+async def test_wrong_arguments_are_one_line_each(ctx: ToolContext) -> None:
+    _, result, summary = await call_of(
+        "edit_file", ctx, parameters={"path": "a", "edits": [{"old_text": 1}], "force": True}
+    )
+    assert result.for_model.split("\n") == [
+        "The arguments of edit_file are not right. Nothing was done.",
+        "- edits.0.old_text: Input should be a valid string (got 1)",
+        "- edits.0.new_text: Field required",
+        "- force: there is no such parameter",
+    ]
+    assert summary == "edit_file a"
+
+
+async def test_a_refusal_reaches_the_model_word_for_word(ctx: ToolContext) -> None:
+    async def no(request: AskRequest) -> Decision:
+        return Decision(False, reason="use *make* instead, <please>")
+
+    call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "touch made"})
+    assert result.denied
+    assert not result.ok
+    assert result.for_model.endswith("The user says: use *make* instead, <please>")
+    assert (call.approved, call.decision, call.reason) == (False, "user", "use *make* instead, <please>")
+    assert call.duration_ms is None
+    assert list(ctx.root.iterdir()) == []
+
+
+async def test_a_refusal_without_a_reason_and_one_without_a_person(ctx: ToolContext) -> None:
+    for decision, words in (
+        (Decision(False), "The user refused"),
+        (Decision(False, by="headless"), "nobody is there to approve it"),
+    ):
+
+        async def no(request: AskRequest, decision: Decision = decision) -> Decision:
+            return decision
+
+        call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "ls"})
+        assert words in result.for_model
+        assert call.decision == decision.by
+
+
+async def test_rules_and_plan_mode_refuse_without_asking(ctx: ToolContext) -> None:
+    async def nobody(request: AskRequest) -> Decision:
+        raise AssertionError("asked")
+
+    call, result, _ = await call_of(
+        "run_command", ctx, nobody, Permissions("auto", deny=["run(rm *)"]), parameters={"command": "ls; rm x"}
+    )
+    assert result.denied
+    assert "The rule run(rm *) forbids it" in result.for_model
+    assert (call.approved, call.decision) == (False, "rule")
+    call, result, _ = await call_of(
+        "write_file", ctx, nobody, Permissions("plan"), parameters={"path": "a", "content": ""}
+    )
+    assert result.denied
+    assert "Plan mode is read-only" in result.for_model
+    assert call.decision == "mode"
+
+
+async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> None:
+    asked: list[AskRequest] = []
+
+    async def session(request: AskRequest) -> Decision:
+        asked.append(request)
+        return Decision(True, scope="session")
+
+    permissions = Permissions()
+    for _ in range(2):
+        await call_of("run_command", ctx, session, permissions, parameters={"command": "echo *; true"})
+    await call_of("run_command", ctx, session, permissions, parameters={"command": "echo x; true"})
+    assert [request.session_rule for request in asked] == ["run(echo [*]; true)", "run(echo x; true)"]
+    for path in ("a", "b"):
+        await call_of("write_file", ctx, session, permissions, parameters={"path": path, "content": "x"})
+    assert [request.session_rule for request in asked[2:]] == ["edit(**)"]
+    for _ in range(2):
+        await call_of("write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"})
+    assert [(r.session_rule, r.session_label) for r in asked[3:]] == [("edit(/.bashrc)", ".bashrc")]
+    assert "protected" in asked[3].why
+
+
+async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
+    (ctx.root / ".env").write_text("KEY=1\n")
+    asked: list[str] = []
+
+    async def no(request: AskRequest) -> Decision:
+        asked.append(f"{request.summary}: {request.why}")
+        return Decision(False)
+
+    _, result, _ = await call_of("read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"})
+    assert "KEY" not in result.for_model
+    assert asked == ["Read .env: .env may hold secrets"]
+
+
+async def test_a_search_respects_what_may_not_be_read(ctx: ToolContext) -> None:
+    (ctx.root / "private").mkdir()
+    for name in ("private/a.txt", "b.txt", ".env"):
+        (ctx.root / name).write_text("needle\n")
+    permissions = Permissions(deny=["read(private/**)"])
+    _, result, _ = await call_of("search_files", ctx, yes, permissions, parameters={"pattern": "needle"})
+    assert result.for_model == "1 match in 1 file:\nb.txt:1: needle"
+
+
+async def test_a_fault_of_a_tool_is_a_result(ctx: ToolContext) -> None:
+    registry = ToolRegistry(
+        [
+            made("bad_run", ZeroDivisionError("oops")),
+            made("bad_plan", ZeroDivisionError("oops"), at="plan"),
+            made("told", ToolError("no such thing")),
+        ]
+    )
+    for name in ("bad_run", "bad_plan"):
+        call, result, _ = await call_of(name, ctx, registry=registry)
+        assert not result.ok
+        assert "failed by a fault of its own (ZeroDivisionError: oops)" in result.for_model
+        assert call.error == result.for_model
+    _, result, summary = await call_of("told", ctx, registry=registry)
+    assert (result.for_model, summary) == ("no such thing", "Do told")
+
+
+async def test_being_cancelled_while_asking_runs_nothing(ctx: ToolContext) -> None:
+    async def leave(request: AskRequest) -> Decision:
+        raise asyncio.CancelledError
+
+    call = ToolCall("c1", "run_command", {"command": "touch made"})
+    with pytest.raises(asyncio.CancelledError):
+        await execute(call, ToolRegistry.discover(), ctx, Permissions(), leave)
+    assert call.error == "cancelled"
+    assert call.result is not None
+    assert "before it ran" in call.result
+    assert list(ctx.root.iterdir()) == []
+
+
+async def test_an_approval_that_fails_runs_nothing(ctx: ToolContext) -> None:
+    async def broken(request: AskRequest) -> Decision:
+        raise OSError("the terminal is gone")
+
+    _, result, _ = await call_of("run_command", ctx, broken, parameters={"command": "touch made"})
+    assert result.denied
+    assert "the terminal is gone" in result.for_model
+    assert list(ctx.root.iterdir()) == []
+
+
+async def test_being_cancelled_while_running_ends_the_command_and_says_so(ctx: ToolContext, root: Path) -> None:
+    ready = asyncio.Event()
+    call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
+    watching = replace(ctx, report=lambda text: ready.set())
+    task = asyncio.create_task(execute(call, ToolRegistry.discover(), watching, Permissions("auto"), yes))
+    await ready.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert call.error == "cancelled"
+    assert call.result is not None
+    assert "while it ran" in call.result
+    assert call.duration_ms is not None
+    pid = int((root / "pid").read_text())
+    status = Path(f"/proc/{pid}/stat")
+    assert not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+async def test_summaries_are_one_line_with_nothing_hidden(ctx: ToolContext) -> None:
+    _, _, summary = await call_of("run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"})
+    assert summary == "Run echo \\x1b[2K\\u202e ⏎ echo b"
+    _, _, summary = await call_of("read_file", ctx, parameters={"path": "no\nfile"})
+    assert summary == "Read no ⏎ file"

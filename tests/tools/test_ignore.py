@@ -1,0 +1,171 @@
+"""Ignore rules, judged by git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.tools.ignore import IgnoreRules, walk
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")
+
+
+def make(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def listed(root: Path, start: str = ".", depth: int | None = None) -> list[str]:
+    return [entry.path for entry in walk(root, start, depth) if entry.kind != "dir"]
+
+
+def git_lists(root: Path) -> list[str]:
+    git = ["git", "-c", "core.excludesFile=/dev/null", "ls-files", "--others", "--cached", "--exclude-standard", "-z"]
+    done = subprocess.run(git, cwd=root, capture_output=True, check=True)
+    return sorted(name for name in done.stdout.decode().split("\0") if name)
+
+
+def test_rules_at_every_level_and_own_files(root: Path) -> None:
+    make(
+        root,
+        {
+            ".gitignore": "*.log\n/build/\n!keep.log\n",
+            "a.log": "",
+            "keep.log": "",
+            "build/x": "",
+            "src/build/y": "",
+            "src/.gitignore": "!special.log\nsecret*\r\n",
+            "src/special.log": "",
+            "src/secret.txt": "",
+            ".aiignore": "data/\n",
+            "data/big.csv": "",
+            ".swecliignore": "*.min.js\n",
+            "src/.swecliignore": "/local\n",
+            "src/local": "",
+            "src/a.min.js": "",
+            "src/a.js": "",
+        },
+    )
+    assert listed(root) == [
+        ".aiignore",
+        ".gitignore",
+        ".swecliignore",
+        "keep.log",
+        "src/.gitignore",
+        "src/.swecliignore",
+        "src/a.js",
+        "src/build/y",
+        "src/special.log",
+    ]
+
+
+def test_version_control_and_noise_are_left_out_without_any_ignore_file(root: Path) -> None:
+    make(root, {".git/config": "", "node_modules/m/i.js": "", "a/__pycache__/x.pyc": "", "a/b.py": ""})
+    assert listed(root) == ["a/b.py"]
+
+
+def test_an_own_ignore_file_takes_noise_back_in(root: Path) -> None:
+    make(root, {".swecliignore": "!node_modules/\n", "node_modules/m.js": ""})
+    assert "node_modules/m.js" in listed(root)
+
+
+def test_a_start_that_is_ignored_was_meant(root: Path) -> None:
+    make(root, {".gitignore": "out/\n", "out/a": "", "out/deep/b": "", "out/.git/c": ""})
+    assert listed(root) == [".gitignore"]
+    assert listed(root, "out") == ["out/a", "out/deep/b"]
+
+
+def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: Path) -> None:
+    make(root, {"../.git/info/exclude": "never\n", "../.gitignore": "*.tmp\n/project/top\n", "../../x": ""})
+    make(root, {"a.tmp": "", "never": "", "top": "", "b": ""})
+    (root.parent.parent / ".gitignore").write_text("b\n")
+    try:
+        assert listed(root) == ["b"]
+    finally:
+        (root.parent.parent / ".gitignore").unlink()
+
+
+def test_depth_links_and_strange_entries(root: Path) -> None:
+    make(root, {"a/b/c": "", "z": ""})
+    (root / "up").symlink_to("..")
+    os.mkfifo(root / "pipe")
+    assert [(e.path, e.kind) for e in walk(root, depth=2)] == [
+        ("a", "dir"),
+        ("a/b", "dir"),
+        ("pipe", "other"),
+        ("up", "link"),
+        ("z", "file"),
+    ]
+
+
+def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
+    make(root, {"a": "", "rules": "*\n", "c/x": ""})
+    (root / ".gitignore").symlink_to("rules")
+    (root / "c" / ".gitignore").mkdir()
+    (root / ".aiignore").write_bytes(b"\xff\xfe\n!\n\\\nb\n")
+    (root / "b").touch()
+    assert listed(root) == [".aiignore", ".gitignore", "a", "c/x", "rules"]
+
+
+def test_a_very_deep_tree_is_walked(root: Path) -> None:
+    path = "/".join(["d"] * 400)
+    (root / path).mkdir(parents=True)
+    assert sum(1 for _ in walk(root)) == 400
+
+
+PATTERNS = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "*.x",
+            "/a",
+            "a/",
+            "!a",
+            "!*.x",
+            "a/b",
+            "**/b",
+            "a/**",
+            "!a/b",
+            "# a",
+            "",
+            "\\!a",
+            "[ab]",
+            "?",
+            "b/*",
+            "!b/a",
+            "/*",
+            "!/a/",
+            "**",
+            "**/",
+            "a/**/b",
+            "!**/a/",
+            "*/",
+        ]
+    ),
+    max_size=5,
+)
+
+
+@needs_git
+@settings(deadline=None, max_examples=40)
+@given(PATTERNS, PATTERNS, PATTERNS)
+def test_git_sees_the_same_files(top: list[str], below: list[str], exclude: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True, capture_output=True)
+        for file in ["a/a", "a/b", "a/c.x", "b/a", "b/b/a", "b/c.x", "c/a/b", "d.x", "e", "!a"]:
+            make(root, {file: ""})
+        make(root, {".gitignore": "\n".join(top), "b/.gitignore": "\n".join(below)})
+        make(root, {".git/info/exclude": "\n".join(exclude)})
+        assert sorted(listed(root)) == git_lists(root)
+        rules = IgnoreRules(root)
+        everything = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and ".git" not in p.parts]
+        assert sorted(p for p in everything if not rules.hidden(p, False)) == git_lists(root)

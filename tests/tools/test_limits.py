@@ -1,0 +1,77 @@
+"""Caps: nothing is ever longer than its limit."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.tools.limits import LINE_LIMIT, HeadTail, cap, fold, page
+
+TEXTS = st.one_of(
+    st.text(max_size=2000),
+    st.builds(lambda line, n: line * n, st.text(max_size=80), st.integers(0, 200)),
+)
+
+
+@given(TEXTS, st.integers(0, 3000), st.text(alphabet="abc123-_", max_size=40))
+def test_a_capped_text_is_never_over_its_limit(text: str, limit: int, call_id: str) -> None:
+    capped, cut = cap(text, limit, call_id)
+    assert len(capped) <= limit
+    assert cut == (len(text) > limit)
+    if not cut:
+        assert capped == text
+
+
+def test_the_notice_comes_first_then_head_and_tail() -> None:
+    text = "\n".join(f"line {n}" for n in range(10_000))
+    capped, cut = cap(text, 2_000, "call_7")
+    assert cut
+    assert capped.startswith("[Long result: 98,889 characters, 10,000 lines.")
+    assert 'read_result(call_id="call_7"' in capped.split("\n")[0]
+    assert "\nline 0\n" in capped
+    assert capped.endswith("line 9999")
+    assert "characters left out" in capped
+
+
+@given(st.lists(st.text(max_size=30)), st.integers(0, 40), st.integers(0, 40))
+def test_collected_output_is_bounded_and_keeps_both_ends(pieces: list[str], head: int, tail: int) -> None:
+    kept = HeadTail(head, tail)
+    for piece in pieces:
+        kept.add(piece)
+    whole = "".join(pieces)
+    text = kept.text()
+    if len(whole) <= head + tail:
+        assert text == whole
+    else:
+        assert text.startswith(whole[:head])
+        assert text.endswith(whole[len(whole) - tail :])
+        assert len(text) < head + tail + 80
+
+
+@given(
+    st.lists(st.text(alphabet="ab ", max_size=60), min_size=1, max_size=50), st.integers(1, 50), st.integers(20, 400)
+)
+def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, limit: int) -> None:
+    if start > len(lines):
+        return
+    number, seen = start, []
+    while number <= len(lines):
+        rows, last = page(lines, number, None, limit=limit)
+        assert rows
+        assert len(rows) == 1 or len("\n".join(rows)) <= limit
+        seen += rows
+        number = last + 1
+    assert [row.split("\t", 1)[1] for row in seen] == lines[start - 1 :]
+
+
+@given(st.text(alphabet="ab\n", max_size=300))
+def test_folding_loses_no_letter(text: str) -> None:
+    long = text * 40
+    lines = fold(long)
+    assert "".join(lines) == long.replace("\n", "")
+    assert all(len(line) <= LINE_LIMIT for line in lines)
+
+
+def test_a_long_line_is_cut_with_its_length() -> None:
+    rows, _ = page(["x" * 9000], 1, None)
+    assert rows[0].endswith("[… line cut: 9,000 characters in all]")

@@ -1,0 +1,60 @@
+"""What is told on a miss."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.tools.near import hint
+
+TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\treturn value + 1\n    return "two" \n'
+
+
+@pytest.mark.parametrize(
+    ("old", "place", "what"),
+    [
+        ('def first():\n  return "one"', "lines 1-2", "only indentation differs"),
+        ('    return "two"\n', "line 8", "only white space at line ends differs"),
+        ("def second( value ):", "line 5", "only white space differs"),
+        ("    return “one”", "line 2", "only quotes, dashes or blanks"),
+        ("DEF FIRST():", "line 1", "only upper and lower case differs"),
+        ("        return value + 2", "line 7", "alike"),
+    ],
+)
+def test_the_nearest_place_and_the_difference_are_told(old: str, place: str, what: str) -> None:
+    said = hint(TEXT, old, "new")
+    assert f"Closest: {place} (" in said
+    assert what in said
+
+
+def test_the_first_difference_shows_white_space() -> None:
+    said = hint(TEXT, "    if value:\n        return value + 1", "x")
+    assert "  file:     →if value:" in said
+    assert "  old_text: ····if value:" in said
+
+
+def test_copied_line_numbers_are_recognised() -> None:
+    said = hint(TEXT, "     1\tdef first():\n     2\t    return 'one'", "x")
+    assert "leave them out" in said
+    assert "Closest: lines 1-2" in said
+
+
+def test_an_edit_already_made_is_recognised() -> None:
+    assert "new_text is already there, at line 5" in hint(TEXT, "def other(value):", "def second(value):")
+
+
+def test_written_out_line_ends_are_recognised() -> None:
+    assert "backslash-n" in hint(TEXT, 'def first():\\n    return "one"', "x")
+
+
+def test_nothing_alike_says_so() -> None:
+    assert "Nothing in the file looks like it" in hint(TEXT, "zzzzzz qqqqqq", "x")
+    assert "Nothing in the file looks like it" in hint("", "zzz", "x")
+
+
+@given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))
+def test_there_is_always_an_answer_of_reasonable_size(text: str, old: str, new: str) -> None:
+    said = hint(text, old, new)
+    assert said.startswith("old_text is not in the file.")
+    assert len(said) < 5000

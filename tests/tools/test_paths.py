@@ -1,0 +1,187 @@
+"""Where paths lead, and which files are special."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from swecli.tools.base import ToolError
+from swecli.tools.files import read_bytes, write_atomic
+from swecli.tools.paths import locate, missing, protected, read_guard, relative, sensitive, write_guard
+
+
+def test_relative_and_absolute_paths_inside_are_the_same(root: Path) -> None:
+    (root / "src").mkdir()
+    assert locate(root, "src/a.py") == locate(root, str(root / "src" / "a.py")) == root.resolve() / "src" / "a.py"
+    assert locate(root, "./src/../src//a.py") == root.resolve() / "src" / "a.py"
+    assert relative(root, locate(root, ".")) == "."
+
+
+@pytest.mark.parametrize("text", ["..", "../x", "/etc/passwd", "a/../../x", "/", "src/../../project-other/x"])
+def test_paths_outside_are_refused(root: Path, text: str) -> None:
+    (root.parent / "project-other").mkdir()
+    with pytest.raises(ToolError, match="outside the workspace"):
+        locate(root, text)
+
+
+def test_a_folder_whose_name_begins_like_the_workspace_is_outside(root: Path) -> None:
+    with pytest.raises(ToolError, match="outside"):
+        locate(root, f"{root}-more/file")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "a\0b", "~/x", "~", "x" * 5000, "\ud800"])
+def test_what_is_no_path_is_said(root: Path, text: str) -> None:
+    with pytest.raises(ToolError):
+        locate(root, text)
+
+
+def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "in").symlink_to("real")
+    (root / "out").symlink_to(root.parent)
+    (root / "hop").symlink_to("out")
+    assert locate(root, "in/a") == root.resolve() / "real" / "a"
+    for text in ("out", "out/project/real", "hop/x"):
+        with pytest.raises(ToolError, match="out of the workspace"):
+            locate(root, text)
+
+
+def test_a_link_to_itself_is_said(root: Path) -> None:
+    (root / "a").symlink_to("b")
+    (root / "b").symlink_to("a")
+    with pytest.raises(ToolError, match="leads to itself"):
+        locate(root, "a/x")
+
+
+def test_a_workspace_reached_through_a_link_accepts_both_of_its_names(root: Path) -> None:
+    other = root.parent / "alias"
+    other.symlink_to(root)
+    assert locate(other, str(other / "x")) == locate(other, str(root / "x")) == root.resolve() / "x"
+
+
+def test_a_file_is_no_folder(root: Path) -> None:
+    (root / "file").write_text("x")
+    with pytest.raises(ToolError, match="not a directory"):
+        locate(root, "file/x")
+
+
+PARTS = st.sampled_from(["a", "b", "c", "deep", "..", ".", "link", "up", "abs", "far", "loop", "secret", ""])
+TARGETS = st.sampled_from(["a", "..", "../..", "../outside", "a/b", "/", "deep/../..", "loop", "c/link", "{root}/a"])
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    links=st.lists(
+        st.tuples(
+            st.sampled_from(["", "a", "a/b", "deep"]), st.sampled_from(["link", "up", "abs", "far", "loop"]), TARGETS
+        )
+    ),
+    parts=st.lists(PARTS, min_size=1, max_size=7),
+    absolute=st.booleans(),
+)
+@example(links=[("", "link", "../outside")], parts=["link", "secret"], absolute=False)
+def test_no_path_ever_leads_out(links: list[tuple[str, str, str]], parts: list[str], absolute: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name).resolve()
+        root, outside = base / "root", base / "outside"
+        (root / "a" / "b").mkdir(parents=True)
+        (root / "deep").mkdir()
+        outside.mkdir()
+        for secret in (base / "secret", outside / "secret", outside / "a"):
+            secret.write_text("secret")
+        for folder, link, target in links:
+            place = root / folder / link
+            if not place.is_symlink():
+                place.symlink_to(target.format(root=root))
+        before = _outside(base)
+        text = "/".join([str(root), *parts] if absolute else parts)
+        try:
+            found = locate(root, text)
+        except ToolError:
+            return
+        assert found.parts[: len(root.parts)] == root.parts
+        assert os.path.realpath(found) == str(found)
+        with suppress(ToolError):
+            assert b"secret" not in read_bytes(root, found)
+        with suppress(ToolError):
+            write_atomic(root, found, b"written", None)
+        assert _outside(base) == before
+
+
+def _outside(base: Path) -> dict[str, bytes]:
+    files = [p for p in base.rglob("*") if p.is_file() and (base / "root") not in p.parents]
+    return {str(p): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        "sub/.git/hooks/pre-commit",
+        ".git",
+        ".GIT/config",
+        ".g\u200bit/config",
+        ".swecli/config.toml",
+        ".vscode/settings.json",
+        ".idea/x.xml",
+        ".bashrc",
+        "home/.zshrc",
+        ".config/fish/config.fish",
+        "x.code-workspace",
+        ".envrc",
+    ],
+)
+def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
+    assert protected(path)
+    assert write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["src/git/config", ".github/workflows/ci.yml", ".gitignore", "gitconfig", "profile.py"]
+)
+def test_ordinary_places_are_not_protected(path: str) -> None:
+    assert not write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        ".ENV",
+        "app/.env.local",
+        "prod.env",
+        "key.pem",
+        "server.key",
+        ".ssh/id_ed25519",
+        ".ssh/config",
+        "id_rsa",
+        ".aws/credentials",
+        ".netrc",
+        ".npmrc",
+        "credentials.json",
+        "service-account-1.json",
+    ],
+)
+def test_files_of_secrets_are_known(path: str) -> None:
+    assert sensitive(path)
+    assert read_guard(path)
+    assert write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path", [".env.example", "env.py", "src/keys.py", "id_rsa.pub", "environment", "monkey.py", "."]
+)
+def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
+    assert not sensitive(path)
+
+
+def test_near_names_are_told(root: Path) -> None:
+    (root / "readme.md").touch()
+    assert "Near names: readme.md" in str(missing(root, locate(root, "README.md")))
+    assert "Near names" not in str(missing(root, locate(root, "zzz")))

@@ -1,0 +1,143 @@
+"""Rules, modes, and what was said in the session."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.errors import ConfigError
+from swecli.models.message import ToolCall
+from swecli.models.tool import MODES, Mode
+from swecli.tools.base import Plan
+from swecli.tools.permissions import Permissions, Rule, Verdict, exact_rule
+from swecli.tools.registry import ToolRegistry
+
+TOOLS = ToolRegistry.discover()
+
+
+def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> Verdict:
+    tool = TOOLS.get(name)
+    assert tool is not None
+    return permissions.decide(tool, ToolCall("1", name), Plan("x", subject=subject, guard=guard))
+
+
+@pytest.mark.parametrize(
+    ("mode", "read", "edit", "run"),
+    [
+        ("ask", "allow", "ask", "ask"),
+        ("edits", "allow", "allow", "ask"),
+        ("plan", "allow", "deny", "deny"),
+        ("auto", "allow", "allow", "allow"),
+    ],
+)
+def test_modes(mode: Mode, read: str, edit: str, run: str) -> None:
+    permissions = Permissions(mode)
+    assert decide(permissions, "read_file", "a.py").outcome == read
+    assert decide(permissions, "edit_file", "a.py").outcome == edit
+    assert decide(permissions, "write_file", "a.py").outcome == edit
+    assert decide(permissions, "run_command", "ls").outcome == run
+    assert decide(permissions, "todo", "").outcome == "allow"
+
+
+def test_plan_mode_says_why_and_no_allow_rule_opens_it() -> None:
+    verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "ls")
+    assert (verdict.outcome, verdict.by) == ("deny", "mode")
+    assert "read-only" in verdict.why
+
+
+def test_deny_wins_then_ask_then_allow() -> None:
+    permissions = Permissions(
+        "auto", allow=["run(git *)"], ask=["run(git push*)"], deny=["run(git push --force*)", "edit(vendor/**)"]
+    )
+    assert decide(permissions, "run_command", "git status").by == "rule"
+    assert decide(permissions, "run_command", "git push").outcome == "ask"
+    assert decide(permissions, "run_command", "git push --force").outcome == "deny"
+    assert decide(permissions, "run_command", "ls && git push --force x").outcome == "deny"
+    assert decide(permissions, "edit_file", "vendor/a/b.c").outcome == "deny"
+    assert decide(permissions, "edit_file", "src/vendor.c").outcome == "allow"
+    permissions.allow_for_session("run(git push --force)")
+    assert decide(permissions, "run_command", "git push --force").outcome == "deny"
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mode) -> None:
+    permissions = Permissions(mode, allow=["edit", "edit(**)", "read(**)", "read(*.env)"])
+    assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "ask"
+    assert decide(permissions, "read_file", ".env", "secret").outcome == "ask"
+    permissions.allow_for_session("edit(**)")
+    assert decide(permissions, "edit_file", ".git/config", "protected") == ("ask", "rule", "protected", True)
+    permissions.allow_for_session("edit(/.git/config)")
+    assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "allow"
+    assert decide(permissions, "edit_file", ".git/hooks", "protected").outcome == "ask"
+    named = Permissions(mode, allow=["read(.env)"])
+    assert decide(named, "read_file", ".env", "secret").by == "rule"
+    assert decide(named, "read_file", "sub/.env", "secret").outcome == "ask"
+
+
+def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> None:
+    permissions = Permissions(ask=["run(make*)"])
+    tool = TOOLS.get("run_command")
+    assert tool is not None
+    assert decide(permissions, "run_command", "make *.o").narrow
+    permissions.allow_for_session(exact_rule(tool, Plan("x", subject="make *.o")))
+    assert decide(permissions, "run_command", "make *.o") == ("allow", "session", "", False)
+    assert decide(permissions, "run_command", "make a.o").outcome == "ask"
+
+
+def test_a_tool_can_be_named() -> None:
+    permissions = Permissions("auto", deny=["write_file(docs/**)", "todo"], ask=["search_files"])
+    assert decide(permissions, "write_file", "docs/a.md").outcome == "deny"
+    assert decide(permissions, "edit_file", "docs/a.md").outcome == "allow"
+    assert decide(permissions, "todo", "").outcome == "deny"
+    assert decide(permissions, "search_files", ".").outcome == "ask"
+
+
+def test_reading_rules_leave_tools_without_files_alone() -> None:
+    permissions = Permissions(deny=["read(private/**)"], ask=["read"])
+    assert decide(permissions, "read_file", "private/a").outcome == "deny"
+    assert decide(permissions, "read_file", "a").outcome == "ask"
+    assert decide(permissions, "todo", "").outcome == "allow"
+
+
+def test_searches_show_no_file_that_may_not_be_read_unasked() -> None:
+    permissions = Permissions(deny=["read(private/**)"], ask=["read(*.pdf)"])
+    assert [p for p in ("a", "private/a", "x.pdf", ".env", "b/c.py") if permissions.may_read(p)] == ["a", "b/c.py"]
+
+
+@pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
+def test_what_is_no_rule_is_an_error(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a permission rule"):
+        Permissions(deny=[text])
+
+
+def test_rules_that_can_never_apply_are_named() -> None:
+    permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["fetch(example.org)", "todo"])
+    assert permissions.unknown_kinds(TOOLS.names()) == ["rnu(x)"]
+
+
+def test_a_rule_may_hold_brackets_and_lines() -> None:
+    assert Rule.parse("run(python -c 'print(1)\n')").pattern == "python -c 'print(1)\n'"
+
+
+SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter(
+    lambda subject: subject.strip() == subject and all(part.strip(".") for part in subject.split("/"))
+)
+
+
+@given(SUBJECTS, SUBJECTS, st.sampled_from(MODES), st.sampled_from(["run_command", "edit_file", "read_file"]))
+def test_a_yes_for_the_session_covers_that_thing_and_a_deny_always_wins(
+    subject: str, other: str, mode: Mode, name: str
+) -> None:
+    tool = TOOLS.get(name)
+    assert tool is not None
+    rule = exact_rule(tool, Plan("x", subject=subject))
+    permissions = Permissions(mode)
+    permissions.allow_for_session(rule)
+    if mode != "plan" or name == "read_file":
+        assert decide(permissions, name, subject, guard="special").outcome == "allow"
+        if other != subject:
+            assert decide(permissions, name, other, guard="special").outcome == "ask"
+    denying = Permissions(mode, allow=[rule], deny=[rule])
+    denying.allow_for_session(rule)
+    assert decide(denying, name, subject).outcome == "deny"

@@ -1,0 +1,228 @@
+"""Programs in groups of their own, really run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from swecli.tools.processes import Ended, child_environment, find_program, run_group
+
+
+class Output:
+    """Collects what a program says, and tells when some words have come."""
+
+    def __init__(self, stop_at: bytes | None = None) -> None:
+        self.data = b""
+        self.stop_at = stop_at
+        self.came = asyncio.Event()
+
+    def __call__(self, data: bytes) -> bool:
+        self.data += data
+        if b"ready" in self.data:
+            self.came.set()
+        return self.stop_at is not None and self.stop_at in self.data
+
+
+async def sh(root: Path, command: str, output: Output, timeout: float = 20, errors_too: bool = True) -> Ended:
+    argv = ["/bin/sh", "-c", command]
+    return await run_group(
+        argv, cwd=root, env=child_environment(None), timeout=timeout, on_output=output, errors_too=errors_too
+    )
+
+
+async def gone(pid: int) -> bool:
+    """Whether a process ends soon; one that is dead but not yet collected counts as ended."""
+    for _ in range(500):
+        try:
+            os.kill(pid, 0)
+            state = (
+                Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] if sys.platform == "linux" else ""
+            )
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        if state == "Z":
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_output_and_errors_come_together_with_the_exit_code(root: Path) -> None:
+    output = Output()
+    assert await sh(root, "echo out; echo err >&2; pwd; exit 7", output) == Ended(7)
+    assert output.data.decode() == f"out\nerr\n{root}\n"
+
+
+async def test_errors_can_be_left_out(root: Path) -> None:
+    output = Output()
+    await sh(root, "echo out; echo err >&2", output, errors_too=False)
+    assert output.data == b"out\n"
+
+
+async def test_there_is_nothing_to_read(root: Path) -> None:
+    output = Output()
+    assert await sh(root, "cat; echo end", output) == Ended(0)
+    assert output.data == b"end\n"
+
+
+async def test_a_signal_is_told_as_a_shell_does(root: Path) -> None:
+    assert (await sh(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
+
+
+async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
+    output = Output()
+    ended = await sh(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
+    assert ended.how == "timeout"
+    for pid in output.data.split():
+        assert await gone(int(pid))
+
+
+async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
+    output = Output()
+    command = "trap '' TERM; echo $$; while true; do sleep 0.1; done"
+    ended = await sh(root, command, output, timeout=0.3)
+    assert ended.how == "timeout"
+    assert await gone(int(output.data.split()[0]))
+
+
+async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
+    output = Output()
+    await sh(root, "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done", output, timeout=0.5)
+    assert output.data.startswith(b"ready\n")
+    assert output.data.endswith(b"bye\n")
+
+
+async def test_cancelling_ends_the_whole_group_and_goes_on(root: Path) -> None:
+    output = Output()
+    task = asyncio.create_task(sh(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
+    await output.came.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for pid in output.data.split()[:2]:
+        assert await gone(int(pid))
+
+
+async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
+    output = Output()
+    task = asyncio.create_task(sh(root, "trap '' TERM; echo $$; echo ready; while true; do sleep 0.1; done", output))
+    await output.came.wait()
+    task.cancel()
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(int(output.data.split()[0]))
+
+
+async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(root: Path) -> None:
+    output = Output()
+    ended = await sh(root, "sleep 300 & echo $!", output, timeout=200)
+    assert ended == Ended(0, "exit", left=True)
+    assert await gone(int(output.data))
+
+
+async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -> None:
+    output = Output()
+    code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
+    ended = await sh(root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200)
+    pid, said = output.data.split()
+    os.kill(int(pid), signal.SIGKILL)
+    assert said == b"done"
+    assert ended.how == "exit"
+
+
+async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> None:
+    assert await sh(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == Ended(5)
+
+
+async def test_the_reader_may_have_enough(root: Path) -> None:
+    output = Output(stop_at=b"5\n")
+    ended = await sh(root, "seq 1 5; sleep 300", output)
+    assert ended.how == "stopped"
+
+
+async def test_a_flood_leaves_room_for_others(root: Path) -> None:
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(beat())
+    size = 0
+
+    def count(data: bytes) -> None:
+        nonlocal size
+        size += len(data)
+
+    await run_group(
+        ["/bin/sh", "-c", "yes | head -c 3000000"], cwd=root, env=child_environment(None), timeout=30, on_output=count
+    )
+    other.cancel()
+    assert size == 3_000_000
+    assert beats > 10
+
+
+async def test_a_reader_that_fails_leaves_no_program_behind(root: Path) -> None:
+    pids: list[int] = []
+
+    def broken(data: bytes) -> None:
+        pids.append(int(data.split()[0]))
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await run_group(
+            ["/bin/sh", "-c", "echo $$; sleep 300"],
+            cwd=root,
+            env=child_environment(None),
+            timeout=30,
+            on_output=broken,
+        )
+    assert await gone(pids[0])
+
+
+async def test_what_cannot_be_started_is_an_error(root: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        await run_group([str(root / "none")], cwd=root, env={}, timeout=5, on_output=lambda data: None)
+
+
+def test_model_keys_are_taken_out_and_pagers_are_off() -> None:
+    given = {
+        "OPENAI_API_KEY": "x",
+        "ANTHROPIC_AUTH_TOKEN": "x",
+        "gemini_api_key": "x",
+        "HF_TOKEN": "x",
+        "AWS_BEARER_TOKEN_BEDROCK": "x",
+        "MY_API_KEY": "kept",
+        "OPENAI_BASE_URL": "kept",
+        "PAGER": "less",
+        "HOME": "/h",
+    }
+    env = child_environment(given)
+    assert {k: v for k, v in env.items() if k in given} == {
+        "MY_API_KEY": "kept",
+        "OPENAI_BASE_URL": "kept",
+        "PAGER": "cat",
+        "HOME": "/h",
+    }
+    assert (env["GIT_PAGER"], env["TERM"], env["GIT_OPTIONAL_LOCKS"]) == ("cat", "dumb", "0")
+
+
+def test_a_program_in_the_workspace_is_never_taken(root: Path, tmp_path: Path) -> None:
+    inside, outside = root / "bin", tmp_path / "tools"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "rg").write_text("#!/bin/sh\n")
+        (folder / "rg").chmod(0o755)
+    (tmp_path / "alias").symlink_to(inside)
+    path = f".::{inside}:{tmp_path / 'alias'}"
+    assert find_program("rg", {"PATH": path}, root) is None
+    assert find_program("rg", {"PATH": f"{path}:{outside}"}, root) == str(outside / "rg")
+    assert find_program("rg", {"PATH": ""}, root) is None

@@ -1,0 +1,72 @@
+"""The tools there are, and what the model is told of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from swecli.discovery import NameClash
+from swecli.tools.registry import ToolRegistry
+
+SNAPSHOT = Path(__file__).with_name("specs.json")
+
+
+def specs() -> str:
+    return json.dumps([spec.to_api() for spec in ToolRegistry.discover().specs()], indent=2, ensure_ascii=False) + "\n"
+
+
+def test_the_specifications_are_these_to_the_byte() -> None:
+    """What the model is told changes only on purpose: it breaks the provider's cache of every session.
+
+    To take a change over: PYTHONPATH=. python tests/tools/test_registry.py
+    """
+    assert specs() == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_the_tools_are_there_sorted() -> None:
+    assert ToolRegistry.discover().names() == [
+        "edit_file",
+        "list_files",
+        "read_file",
+        "read_result",
+        "run_command",
+        "search_files",
+        "todo",
+        "write_file",
+    ]
+
+
+def test_every_provider_takes_the_specifications() -> None:
+    for spec in ToolRegistry.discover().specs():
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", spec.name)
+        assert 40 < len(spec.description) < 1200
+        text = json.dumps(spec.parameters)
+        assert "$ref" not in text
+        assert "anyOf" not in text
+        assert spec.parameters["type"] == "object"
+        assert spec.parameters["additionalProperties"] is False
+        assert all("description" in prop for prop in spec.parameters["properties"].values())
+
+
+def test_unknown_names_find_their_neighbours() -> None:
+    registry = ToolRegistry.discover()
+    assert registry.get("read") is None
+    assert registry.nearest("ReadFile")[0] == "read_file"
+    assert registry.nearest("zzzz") == []
+
+
+def test_two_tools_of_one_name_clash() -> None:
+    one = ToolRegistry.discover().get("todo")
+    other = ToolRegistry.discover().get("read_file")
+    assert one is not None
+    assert other is not None
+    twin = type(one)("todo", "x", other.params, "allow", other.run, other.plan)
+    with pytest.raises(NameClash):
+        ToolRegistry([one, twin])
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(specs(), encoding="utf-8")

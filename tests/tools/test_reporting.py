@@ -1,0 +1,42 @@
+"""Output at a pace a screen can follow."""
+
+from __future__ import annotations
+
+import asyncio
+
+from swecli.tools.reporting import Reporter
+
+
+async def test_every_letter_arrives_in_order() -> None:
+    said: list[str] = []
+    reporter = Reporter(said.append)
+    for number in range(100):
+        reporter.add(f"{number}\n")
+    reporter.add("")
+    reporter.finish()
+    assert "".join(said) == "".join(f"{number}\n" for number in range(100))
+    assert len(said) < 20
+
+
+async def test_what_waits_is_handed_on_without_more_coming() -> None:
+    said: list[str] = []
+    reporter = Reporter(said.append)
+    reporter.add("first")
+    reporter.add("second")
+    while len(said) < 2:
+        await asyncio.sleep(0.01)
+    assert said == ["first", "second"]
+
+
+async def test_of_a_flood_the_newest_part_is_shown() -> None:
+    said: list[str] = []
+    reporter = Reporter(said.append)
+    reporter.add("start\n")
+    for _ in range(100):
+        reporter.add("x" * 10_000)
+    reporter.add("end")
+    reporter.finish()
+    assert said[0] == "start\n"
+    assert said[-1].startswith("[…]\n")
+    assert said[-1].endswith("end")
+    assert sum(map(len, said)) < 100_000

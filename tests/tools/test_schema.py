@@ -1,0 +1,53 @@
+"""Schemas in the plainest form."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import Field, ValidationError
+
+from swecli.tools.schema import Params, plain_schema
+
+
+class Inner(Params):
+    """Told to nobody."""
+
+    title: str = Field(description="A parameter may be called title.")
+
+
+class Outer(Params):
+    """Told to nobody."""
+
+    inner: list[Inner] = Field(description="Some.")
+    number: int | None = Field(None, ge=1, description="A number.")
+    one: Inner | None = Field(None, description="One.")
+
+
+def test_references_titles_and_nulls_are_gone() -> None:
+    inner = {
+        "type": "object",
+        "properties": {"title": {"type": "string", "description": "A parameter may be called title."}},
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+    assert plain_schema(Outer) == {
+        "type": "object",
+        "properties": {
+            "inner": {"type": "array", "items": inner, "description": "Some."},
+            "number": {"type": "integer", "minimum": 1, "description": "A number."},
+            "one": inner | {"description": "One."},
+        },
+        "required": ["inner"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_tool_without_parameters_has_an_empty_object() -> None:
+    class Nothing(Params):
+        """Nothing."""
+
+    assert plain_schema(Nothing) == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_unknown_parameters_are_refused() -> None:
+    with pytest.raises(ValidationError):
+        Inner.model_validate({"title": "x", "other": 1})

@@ -1,0 +1,27 @@
+"""Hidden letters are shown."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.tools.visible import hidden, one_line, visible
+
+
+def test_controls_marks_and_false_blanks_are_written_out() -> None:
+    assert visible("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041") == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
+    assert visible("tab\tline\n") == "tab\tline\n"
+    assert visible("naïve 日本 🙂") == "naïve 日本 🙂"
+
+
+def test_a_summary_is_one_line() -> None:
+    assert one_line("echo a\n  echo b\n") == "echo a ⏎ echo b"
+    assert one_line("x" * 500, 10) == "x" * 9 + "…"
+
+
+@given(st.text(), st.integers(1, 50))
+def test_nothing_hidden_is_left(text: str, limit: int) -> None:
+    assert not any(hidden(letter) for letter in visible(text, keep=""))
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert not any(hidden(letter) for letter in line)
