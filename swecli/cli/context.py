@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="replay")
     again = actions.add_parser("replay", help="what each policy would have sent and cost; nothing is sent to anybody")
     add = again.add_argument
-    add("session", metavar="SESSION", help="id, unique prefix of one, or title")
+    add("session", nargs="?", default="", metavar="SESSION", help="id, prefix or title (default: the last one here)")
     add("--policy", action="append", choices=tuple(POLICIES), help="only this one (again for more; default all)")
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default the session's)")
