@@ -14,8 +14,6 @@ from swecli.config.start import Start
 from swecli.config.trust import trust
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
-pytestmark = pytest.mark.usefixtures("run")  # puts back what a start changes of the process
-
 
 def started(*argv: str) -> Start:
     return make_start(parse_run(argv))

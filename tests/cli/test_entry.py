@@ -43,7 +43,6 @@ BAD_FLAGS = [
     (["--frob"], 2),
     (["one", "two"], 2),
     (["-p", "x", "--output-format", "yaml"], 2),
-    (["--output-format", "json"], 2),
     (["-p", "x", "-c", "-r", "y"], 2),
     (["-p", "x", "-r"], 2),
     (["hello"], 2),

@@ -112,7 +112,9 @@ async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
 
 async def test_the_step_limit_ends_a_turn() -> None:
     counter = iter(range(100))
-    runtime = make_runtime(lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4)
+    runtime = make_runtime(
+        lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4
+    )
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "max_turns"
 

@@ -50,6 +50,7 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) 
         raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
     wish = Search(params.pattern, plan.subject, path.is_file(), params.glob or None, params.ignore_case)
     found = Collector(keeper(ctx.root, wish, ctx.may_read), params.max_results)
+    # reads the environment: the search program finds ours where the session brought none
     environ = dict(os.environ if ctx.environ is None else ctx.environ)
     ended = await search(ctx.root.resolve(), wish, found, environ, ctx.timeout)
     if ended.how == "exit" and ended.code not in (0, 1) and not found.matches and not _partly(ended.code):
