@@ -114,7 +114,9 @@ class Agent:
 
     def _loop(self) -> Loop:
         """Made anew each turn: model, limits and counter may have changed since the last one."""
-        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, self._result_limit())
+        limit = self._result_limit()
+        self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
+        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit)
         stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
         return Loop(
             self.model,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply
+from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, Unavailable
 from swecli.models.events import StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import Role
@@ -162,3 +162,15 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
     await run_turn(runtime, "go on")
     messages = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]
+
+
+async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
+    """A model with a small window gets smaller pages: what it reads is whole, line after line."""
+    Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
+    pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
+    runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000))
+    await run_turn(runtime, "read it")
+    first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][0]  # type: ignore[attr-defined]
+    shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
+    assert shown == [str(n) for n in range(1, len(shown) + 1)]
+    assert f"read on with start_line={len(shown) + 1}" in first

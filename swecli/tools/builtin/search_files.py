@@ -9,7 +9,6 @@ from pydantic import Field
 
 from swecli.models.tool import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.limits import PAGE_LIMIT
 from swecli.tools.paths import locate, missing, read_guard, relative
 from swecli.tools.schema import Params
 from swecli.tools.searching import Collector, Match, Search, keeper, search
@@ -59,7 +58,7 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) 
     if ended.how == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
     notes += [f"[{visible(name, keep='')} was not searched: it is too large]" for name in found.skipped]
-    return _result(params, sorted(found.matches), notes, more=found.more)
+    return _result(params, sorted(found.matches), notes, ctx.page_limit, more=found.more)
 
 
 def _partly(code: int) -> bool:
@@ -67,13 +66,13 @@ def _partly(code: int) -> bool:
     return code == 2
 
 
-def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], *, more: bool) -> ToolResult:
+def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], limit: int, *, more: bool) -> ToolResult:
     rows: list[str] = []
     size = 0
     for match in matches:
         row = f"{visible(match.path, keep='')}:{match.line}: {match.text}"
         size += len(row) + 1
-        if rows and size > PAGE_LIMIT:
+        if rows and size > limit:
             more = True
             break
         rows.append(row)
