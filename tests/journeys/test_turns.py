@@ -168,7 +168,7 @@ async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
     """A model with a small window gets smaller pages: what it reads is whole, line after line."""
     Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
     pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
-    runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000))
+    runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000))
     await run_turn(runtime, "read it")
     first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][0]  # type: ignore[attr-defined]
     shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
