@@ -22,7 +22,8 @@ async def window(ctx: CommandContext, args: str) -> None:
         try:
             spec = WindowSpec.parse(args)
         except ValueError as error:
-            raise BadInput(f"{error}".capitalize() + ".") from error
+            said = str(error)
+            raise BadInput(f"{said[0].upper()}{said[1:]}.") from error
         ctx.runtime.set_window(spec)
     say_window(ctx)
 

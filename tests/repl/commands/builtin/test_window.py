@@ -31,6 +31,11 @@ async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
     assert "interactions 1 to 3" in await desk.type("/window full")
 
 
+async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> None:
+    with pytest.raises(BadInput, match=r"^Window 'abc' is not a number: use N, N\+S, full or auto"):
+        await desk.type("/window abc")
+
+
 async def test_an_empty_session_holds_nothing(desk: Desk) -> None:
     assert "no earlier interaction" in await desk.type("/window")
 
