@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.step import Sleep, Step
-from swecli.agent.stops import Stops, fingerprint
+from swecli.agent.stops import Stops
 from swecli.agent.turn import Turn, TurnState
 from swecli.context.fit import fit
 from swecli.context.tokens import TokenCounter
@@ -84,7 +84,7 @@ class Loop:
         """Steps until the model is done or a limit says so."""
         reason: FinishReason | None = None
         while reason is None:
-            if reason := self.stops.check(state.steps, state.cost, state.prints):
+            if reason := self.stops.check(state.steps, state.cost):
                 break
             state.steps += 1
             yield StepStarted(state.steps)
@@ -98,6 +98,8 @@ class Loop:
             async for event in self.calls.run(state.open_calls, step.reply.malformed):
                 yield event
             reason = self._answered(state, step.reply)
+            if reason is None and not await self.calls.going_on():
+                reason = "loop"
         yield TurnFinished(
             reason,
             state.text,
@@ -150,7 +152,6 @@ class Loop:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
         calls, state.open_calls = state.open_calls, []
         state.messages = [*state.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
-        state.prints += [fingerprint(call) for call in calls]
         state.denied += [call for call in calls if call.approved is False]
         if calls:
             return None

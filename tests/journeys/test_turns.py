@@ -104,10 +104,24 @@ async def test_a_failure_for_good_ends_the_turn_with_a_line_and_loses_nothing() 
 
 async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
     Path("a.txt").write_text("same\n")
-    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})))
+    user = User([NO])
+    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
+    told = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "again: the same call, the same outcome" in told, "the model hears of it before the user does"
+    assert user.asked[0].summary == "Go on repeating read_file"
+
+
+async def test_a_circle_the_user_allows_goes_on_once_and_then_ends() -> None:
+    Path("a.txt").write_text("same\n")
+    user = User([YES])
+    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
+    events = await run_turn(runtime, "go")
+    assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
+    assert len(user.asked) == 1
+    assert len([e for e in events if isinstance(e, ToolFinished)]) == 6
 
 
 async def test_the_step_limit_ends_a_turn() -> None:
