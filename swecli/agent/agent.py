@@ -8,6 +8,7 @@ from contextlib import aclosing, suppress
 from datetime import date
 
 from swecli.agent.calls import CallRunner
+from swecli.agent.fitting import Fitting
 from swecli.agent.loop import Loop
 from swecli.agent.step import Sleep
 from swecli.agent.stops import Stops
@@ -54,6 +55,7 @@ class Agent:
         self.counter = TokenCounter(model.encoding)
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
+        self._proved_limits: dict[str, int] = {}
 
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
@@ -118,16 +120,9 @@ class Agent:
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
         runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit)
         stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
-        return Loop(
-            self.model,
-            self.tools.specs(),
-            runner,
-            self.sessions,
-            stops,
-            self.counter,
-            max_tokens=self.settings.max_tokens,
-            sleep=self._sleep,
-        )
+        specs = self.tools.specs()
+        fitting = Fitting(self.model, specs, self.counter, self.settings.max_tokens, self._proved_limits)
+        return Loop(self.model, runner, self.sessions, stops, fitting, sleep=self._sleep)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

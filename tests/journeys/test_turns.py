@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from swecli.llm.providers.scripted import Reply, ScriptedModel
-from swecli.models.errors import AuthFailed, Unavailable
-from swecli.models.events import StepRetried, ToolFinished, TurnFailed, TurnFinished
+from swecli.models.errors import AuthFailed, ContextOverflow, Unavailable
+from swecli.models.events import Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import Role
+from swecli.models.model_io import ModelRequest
+from swecli.models.window import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
 
 
@@ -188,3 +190,32 @@ async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
     shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
     assert shown == [str(n) for n in range(1, len(shown) + 1)]
     assert f"read on with start_line={len(shown) + 1}" in first
+
+
+async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_again() -> None:
+    """Our count was wrong: the model's limit is corrected for the session, and nothing stored is lost."""
+
+    def answer(request: ModelRequest) -> str | Exception:
+        size = sum(len(str(message["content"])) for message in request.messages)
+        return ContextOverflow("too long") if size > 24_000 else "It fits."
+
+    runtime = make_runtime(answer, window=WindowSpec(mode="full"))
+    for number in range(4):
+        await run_turn(runtime, f"question {number} " + "word " * 900, learn=False)
+    events = await run_turn(runtime, "last " + "word " * 900, learn=False)
+    assert kinds(events)[-1] == "turn_finished"
+    assert "context_reduced" in kinds(events)
+    assert [e.text for e in events if isinstance(e, Notice)][0].startswith("the provider says")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert len(session.messages) == 10
+    refused = len(runtime.agent.model.requests)  # type: ignore[attr-defined]
+    await run_turn(runtime, "and one more", learn=False)
+    assert len(runtime.agent.model.requests) == refused + 1, "the limit is known now"  # type: ignore[attr-defined]
+
+
+async def test_a_provider_that_refuses_everything_ends_the_turn_with_a_line() -> None:
+    runtime = make_runtime(lambda request: ContextOverflow("too long"))
+    events = await run_turn(runtime, "hello", learn=False)
+    assert isinstance(events[-1], TurnFailed)
+    assert len(runtime.agent.model.requests) <= 4  # type: ignore[attr-defined]
