@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import date
 
 from swecli.agent.calls import CallRunner
@@ -23,6 +24,7 @@ from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.session import Session
 from swecli.models.tool import Ask
+from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import digest, read_bytes
@@ -66,12 +68,15 @@ class Agent:
         """Text that goes with the next query: the output of a shell line the user shared."""
         self._notes.append(text)
 
-    def prepare(self, query: str, attached: str = "") -> Turn:
+    def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
         """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored.
 
-        `attached` is text that goes with it and is not the user's own words: what was piped in.
+        `attached` is text that goes with it and is not the user's own words: what was piped in. `window` looks at
+        what another window would hold (of what is loaded).
         """
         session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
+        if window is not None:
+            session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)
         prepared = prepare(
             session,
