@@ -21,21 +21,25 @@ LONG_RESULT = 0.05  # of the results are as long as a tool lets them be
 LONGEST = 30_000  # characters of such a result
 SOON, LATE = (15, 150), (400, 9_000)  # seconds before a turn, without and with a pause
 
-WORDS = (  # noqa: SIM905 - a hundred quotes would hide the words
-    "account address amount answer archive balance basket billing border branch buffer bundle button cache cancel cart "
-    "catalog category change charge check client column commit config contact copy count coupon credit currency "
-    "customer default delivery discount draft error event export factor filter folder format gateway group handler "
-    "header import index inventory invoice item label ledger length level limit list margin market member merge method "
-    "module monthly notice number offer option order package page parser partner payment period policy price process "
-    "product profile quantity query queue quote range rate reader receipt record refund region report request result "
-    "return round sale schema score season section seller service session shipment shop size source stock store "
-    "subtotal summary supplier table target tax tenant token total tracker transfer type unit update user value vendor "
-    "version voucher warehouse weight window writer year zone"
-).split()
-PLAIN = (  # noqa: SIM905
-    "the a of to and in is that it for on with as this by not are be from when which one all so only after before then "
-    "because where here there again also without until both each"
-).split()
+WORDS = tuple(
+    """
+    account address amount answer archive balance basket billing border branch buffer bundle button cache cancel
+    cart catalog category change charge check client column commit config contact copy count coupon credit
+    currency customer default delivery discount draft error event export factor filter folder format gateway
+    group handler header import index inventory invoice item label ledger length level limit list margin market
+    member merge method module monthly notice number offer option order package page parser partner payment
+    period policy price process product profile quantity query queue quote range rate reader receipt record
+    refund region report request result return round sale schema score season section seller service session
+    shipment shop size source stock store subtotal summary supplier table target tax tenant token total tracker
+    transfer type unit update user value vendor version voucher warehouse weight window writer year zone
+    """.split()  # noqa: SIM905  one word a line would be two pages
+)
+PLAIN = tuple(
+    """
+    the a of to and in is that it for on with as this by not are be from when which one all so only after before
+    then because where here there again also without until both each
+    """.split()  # noqa: SIM905  one word a line would be two pages
+)
 KINDS = {"read": 28, "search": 20, "edit": 26, "command": 16, "talk": 10}
 
 

@@ -14,7 +14,7 @@ from swecli.cli.begin import working_directory
 from swecli.cli.replayed import HEAD, TURN_HEAD, conditions, row, savings, turn_rows
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.prompts import load_prompt
-from swecli.context.replay import Cache, Replayed, replay
+from swecli.context.replay import TTL, Cache, Replayed, replay
 from swecli.context.replay_history import History, read_history
 from swecli.context.replay_plot import plot
 from swecli.context.replay_policies import POLICIES, Limits
@@ -42,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default the session's)")
     add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
-    add(
-        "--ttl", type=_seconds, default=300.0, metavar="TIME", help="how long a cache is kept: 300, 5m, 1h (default 5m)"
-    )
+    add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default 5m)")
     add("--turns", action="store_true", help="each turn, too")
     add("--plot", action="store_true", help="draw tokens by turn")
     add("--svg", type=Path, metavar="FILE", help="write that drawing as SVG")

@@ -12,6 +12,7 @@ from swecli.models.session import Session
 
 HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
 TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
+NOT_YET = "ours is a layout in epochs that chats do not use yet: today they keep the exact window, or slack."
 
 
 def row(replayed: Replayed, prices: Prices) -> tuple[str, ...]:
@@ -66,21 +67,15 @@ def conditions(
     """What was assumed, a line each."""
     turns = replays[0].turns
     cold = sum(turn.cold for turn in turns[1:])
-    how = "tokens estimated from characters" if counter.estimated else f"tokens counted with {counter.encoding}"
-    ours = any(replayed.policy == "ours" for replayed in replays)
+    how = "Tokens are estimated from characters" if counter.estimated else f"Tokens are counted with {counter.encoding}"
     over = ", ".join(f"{name} {count:,}" for name, count in _over(replays))
     return [
         f"A simulation over the {len(turns):,} stored turns of {session.id}: nothing was sent to a model. {how}.",
         _priced(prices),
-        f"Cache: kept {ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
-        f"{cold:,} turns began after a longer pause.",
-        f"Model's window {limits.context_window:,} tokens; window {limits.window}; "
-        f"compact90's summary is taken to have {limits.summary_tokens:,} tokens.",
-        *(
-            ["ours is a layout in epochs that chats do not use yet: today they keep the exact window or slack."]
-            if ours
-            else []
-        ),
+        f"Cache: kept {ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; {cold:,} turns began later.",
+        f"Model's window {limits.context_window:,} tokens; reflection window {limits.window}; "
+        f"a summary of compact90 is assumed to have {limits.summary_tokens:,} tokens.",
+        *([NOT_YET] if any(replayed.policy == "ours" for replayed in replays) else []),
         *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
         "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
     ]

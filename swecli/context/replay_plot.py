@@ -66,9 +66,9 @@ def plot(replays: Sequence[Replayed], width: int) -> list[str]:
     columns = max(NARROWEST, width - _LABEL - 1)
     curves = {replayed.policy: curve(replayed, columns) for replayed in replays}
     scale = Scale.over(curves.values())
-    last = str(replays[0].turns[-1].turn)
     drawn = len(next(iter(curves.values())))
-    foot = f"{replays[0].turns[0].turn:<{max(1, drawn - len(last))}}{last}"
+    first, last = (str(replays[0].turns[place].turn) for place in (0, -1))
+    foot = first.ljust(max(len(first) + 1, drawn - len(last))) + last if drawn > 1 else first
     legend = ", ".join([*(f"{MARKS[name]} {name}" for name in curves), f"{SEVERAL} several of them"])
     return [
         "input tokens a turn, by turn:",

@@ -10,7 +10,8 @@ from swecli.context.replay_plot import Scale, curve, short
 
 WIDTH, HEIGHT = 960, 540
 LEFT, RIGHT, TOP, BOTTOM = 78, 20, 92, 58
-POINTS = 400
+# Turns differ by an order of magnitude: more points than these would be a thicket.
+POINTS = 80
 FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
 INK, FAINT = "#1f2430", "#d9dde5"
 # A colour and a dash for each, so that they differ in black and white too.

@@ -1,81 +1,196 @@
-"""`swecli context replay`: from a stored session to a table, a drawing and a file."""
+"""`swecli context replay`: a stored session, offline, under each policy."""
 
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
 
-from scripts.sessions.mixed_work import exported
-from swecli.cli.admin import run_subcommand
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.database import open_database
 from swecli.store.session_import import import_session
+from swecli.store.session_manager import SessionManager
+from tests.support.shell import Run
 
-DATABASE = "long.db"
+SESSION = "0190a0b0-0000-7000-8000-000000000001"
+BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture
-def ref() -> str:
-    """A session of twelve turns, by its id."""
-    database = open_database(DATABASE)
+def put(turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "the parser") -> None:
+    """A session with a call in every turn, a minute between them, in the database `long.db`."""
+    messages: list[dict[str, Any]] = []
+    for number in range(1, turns + 1):
+        at = (BEGAN + timedelta(minutes=number)).isoformat()
+        call = {"id": f"c{number}", "name": "read_file", "parameters": {"path": "a"}, "result": f"{number} " * 500}
+        for role, content, calls in (
+            ("user", f"query {number}", []),
+            ("assistant", "", [call]),
+            ("assistant", "ok", []),
+        ):
+            row = {"role": role, "content": content, "tool_calls": calls, "interaction": number, "created_at": at}
+            messages.append(row)
+    times = {"created_at": BEGAN.isoformat(), "updated_at": BEGAN.isoformat()}
+    rows = [{"number": n, "status": "done", "started_at": BEGAN.isoformat()} for n in range(1, turns + 1)]
+    whole = {
+        "id": SESSION,
+        "directory": "/w",
+        "title": title,
+        "model": model,
+        "interactions": rows,
+        "messages": messages,
+    }
+    database = open_database(Path("long.db"))
     try:
-        return import_session(database, exported(12, 1, "anthropic/claude-sonnet-4-5")).session_id
+        import_session(database, whole | times)
     finally:
         database.close()
 
 
-def replayed(*words: str) -> int:
-    return run_subcommand("context", ["replay", *words, "--db", DATABASE])
+def again(run: Run, *more: str, session: str = SESSION) -> Any:
+    return run("context", "replay", session, "--db", "long.db", *more)
 
 
-def test_the_table_has_a_row_for_each_policy_and_says_that_it_is_a_simulation(
-    ref: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert replayed(ref) == 0
-    out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()[1:6]] == ["full", "exact", "slack", "compact90", "ours"]
-    assert "A simulation over the 12 stored turns" in out
-    assert "than exact" in out
+def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None:
+    put(12)
+    done = again(run)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].split("  ")[0] == "policy"
+    assert [line.split()[0] for line in lines[1:6]] == ["full", "exact", "slack", "compact90", "ours"]
+    assert all(line.split()[1] == "24" and "$" in line for line in lines[1:6])
+    assert f"A simulation over the 12 stored turns of {SESSION}: nothing was sent to a model." in done.out
+    assert "Prices of anthropic/claude-sonnet-4-5 in litellm's local table" in done.out
+    assert "ours costs" in done.out
 
 
-def test_json_holds_every_turn_and_the_same_twice(ref: str, capsys: pytest.CaptureFixture[str]) -> None:
-    replayed(ref, "--json", "--turns", "--policy", "exact")
-    first = capsys.readouterr().out
-    replayed(ref, "--json", "--turns", "--policy", "exact")
-    assert capsys.readouterr().out == first
-    found = json.loads(first)
-    assert found["simulation"] is True
-    (exact,) = found["policies"]
-    assert len(exact["by_turn"]) == 12
-    assert exact["input"] == sum(turn["input"] for turn in exact["by_turn"])
+def test_the_figures_as_json(run: Run) -> None:
+    put(12)
+    value = again(run, "--json", "--turns").json
+    assert value["simulation"] is True
+    assert (value["turns"], value["window"], value["ttl"], value["cost_unit"]) == (12, "5+3", 300, "USD")
+    policies = {row["policy"]: row for row in value["policies"]}
+    assert list(policies) == ["full", "exact", "slack", "compact90", "ours"]
+    for row in policies.values():
+        assert sum(turn["input"] for turn in row["by_turn"]) == row["input"]
+        assert 0 < row["cached_share"] < 1
+    assert policies["full"]["input"] > policies["slack"]["input"] > policies["exact"]["input"]
+    assert policies["exact"]["mean_visible"] == pytest.approx((0 + 1 + 2 + 3 + 4 + 5 * 7) / 12)
+    assert "by_turn" not in again(run, "--json").json["policies"][0]
 
 
-def test_the_drawing_is_plain_text_and_the_file_is_svg(ref: str, capsys: pytest.CaptureFixture[str]) -> None:
-    replayed(ref, "--plot", "--svg", "out.svg")
-    assert "input tokens a turn" in capsys.readouterr().out
-    assert ElementTree.parse("out.svg").getroot().tag.endswith("svg")
+def test_the_policies_that_are_asked_for_in_that_order(run: Run) -> None:
+    put(3)
+    value = again(run, "--json", "--policy", "ours", "--policy", "full", "--policy", "ours").json
+    assert [row["policy"] for row in value["policies"]] == ["ours", "full"]
+
+
+def test_a_session_is_found_by_its_title(run: Run) -> None:
+    put(2)
+    assert again(run, "--json", session="the parser").json["session_id"] == SESSION
+    assert again(run, session="").code == 42
+
+
+def test_without_a_price_the_units_are_said(run: Run) -> None:
+    put(2, model="demo")
+    done = again(run)
+    assert "No price is known for 'demo': cost in relative units" in done.out
+    assert "$" not in done.out
+    assert "The model's window is not known and was assumed" in done.out
+    assert again(run, "--json").json["cost_unit"] == "relative units"
+    assert again(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
+
+
+def test_every_turn_and_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(30)
+    monkeypatch.setenv("COLUMNS", "50")
+    lines = again(run, "--turns", "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
+    assert sum(line.startswith("T30 ") for line in lines) == 2
+    drawn = lines[lines.index("input tokens a turn, by turn:") :]
+    assert all(len(line) <= 50 for line in drawn[: drawn.index("")])
+    assert "f full, o ours, * several of them" in drawn
+
+
+def test_a_drawing_in_a_file(run: Run) -> None:
+    put(5)
+    assert "Drawn in plot.svg." in again(run, "--svg", "plot.svg").out
+    root = ET.parse("plot.svg").getroot()
+    assert len(root.findall(".//{http://www.w3.org/2000/svg}polyline")) == 5
+    assert json.loads(again(run, "--svg", "again.svg", "--json").out)["turns"] == 5
+
+
+def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
+    put(12)
+    cold = again(run, "--json", "--turns", "--ttl", "30s", "--policy", "full").json["policies"][0]
+    assert all(turn["cold"] for turn in cold["by_turn"])
+    warm = again(run, "--json", "--turns", "--ttl", "1h", "--policy", "full").json["policies"][0]
+    assert not any(turn["cold"] for turn in warm["by_turn"][1:])
+    narrow = again(run, "--json", "--window", "2", "--context-window", "9000").json
+    assert (narrow["window"], narrow["context_window"]) == ("2", 9000)
+    by_name = {row["policy"]: row for row in narrow["policies"]}
+    assert by_name["compact90"]["reductions"] > 0
+    assert by_name["full"]["over"] > 0
+    assert "which it would refuse: full" in again(run, "--context-window", "9000").out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "said"),
     [
-        (["--policy", "best"], "best"),
-        (["--window", "many"], "not a number"),
-        (["--window", "full"], "no size"),
-        (["--ttl", "soon"], "no time"),
-        (["--context-window", "-4"], "-4"),
+        (("--policy", "best"), "invalid choice: 'best'"),
+        (("--window", "0"), "window 0 is out of range"),
+        (("--window=-3",), "window '-3' is not a number"),
+        (("--window", "abc"), "window 'abc' is not a number"),
+        (("--window", "99999"), "window 99999 is out of range"),
+        (("--window", "full"), "'full' is no size"),
+        (("--ttl", "soon"), "'soon' is no time"),
+        (("--ttl", "5d"), "'5d' is no time"),
+        (("--context-window", "0"), "'0' is not a whole number above 0"),
     ],
 )
-def test_wrong_words_are_a_usage_error_that_names_them(ref: str, words: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        replayed(ref, *words)
+def test_a_wrong_argument_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = again(run, *arguments)
+    assert done.code == 2
+    assert said in done.complaint
 
 
-def test_a_session_that_is_not_there_and_a_file_that_cannot_be_written_are_said(ref: str) -> None:
-    with pytest.raises(BadInput, match="nothing-like-it"):
-        replayed("nothing-like-it")
-    with pytest.raises(BadInput, match="cannot be written"):
-        replayed(ref, "--svg", str(Path("no") / "such" / "folder.svg"))
+def test_a_session_that_is_not_there(run: Run) -> None:
+    put(1)
+    done = again(run, session="nobody")
+    assert (done.code, done.complaint) == (42, "swecli: There is no session 'nobody'.  See: swecli sessions list")
+    assert run("context", "replay", SESSION, "--db", "none.db").code == 42
+    assert run("context").code == run("context", "forecast").code == 2
+
+
+def test_a_session_without_a_turn(run: Run) -> None:
+    put(0)
+    done = again(run)
+    assert done.code == 42
+    assert "There is no turn in this session to replay." in done.complaint
+
+
+def test_a_file_that_cannot_be_written(run: Run) -> None:
+    put(1)
+    done = again(run, "--svg", "missing/plot.svg")
+    assert done.code == 42
+    assert "missing/plot.svg cannot be written" in done.complaint
+
+
+def test_odd_text_and_odd_times_are_replayed(run: Run) -> None:
+    put(0, title="odd \x1b]0;title\x07")
+    database = open_database(Path("long.db"))
+    try:
+        sessions = SessionManager(database)
+        sessions.resume(SESSION, "")
+        sessions.begin_interaction("日本語 \x1b[0m \ud800")
+        call = ToolCall("c", "run_command", {"command": "\x1b[31m"}, duration_ms=-5)
+        sessions.append(ChatMessage(Role.ASSISTANT, "", [call], created_at=BEGAN))
+        sessions.begin_interaction("")
+    finally:
+        database.close()
+    done = again(run, "--plot", "--turns")
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert again(run, "--json").json["policies"][0]["requests"] == 2

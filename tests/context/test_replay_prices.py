@@ -1,0 +1,35 @@
+"""Prices of a replay: the local table's, or units that say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.context.replay_prices import prices_of
+from swecli.models.model_io import Usage
+
+
+def test_a_known_model_has_its_own_prices() -> None:
+    prices = prices_of("anthropic/claude-sonnet-4-5")
+    assert prices.unit == "USD"
+    assert prices.writes
+    each = prices.per_million()
+    assert each["cache_read"] < each["input"] < each["cache_write"] < each["output"]
+    assert prices.context_window
+    assert prices.context_window >= 200_000
+
+
+def test_a_model_without_its_provider_is_found() -> None:
+    assert prices_of("gpt-4.1").per_million() == prices_of("openai/gpt-4.1").per_million()
+    assert not prices_of("gpt-4.1").writes
+
+
+def test_long_requests_cost_what_the_table_says() -> None:
+    prices = prices_of("anthropic/claude-sonnet-4-5")
+    assert prices.cost(Usage(input=300_000)) > 1.5 * prices.cost(Usage(input=150_000)) * 2 * 0.99
+
+
+@pytest.mark.parametrize("name", ["demo", "", "nobody/nothing", "/", "anthropic/"])
+def test_without_a_price_the_units_are_relative(name: str) -> None:
+    prices = prices_of(name)
+    assert (prices.model, prices.unit) == (name, "relative units")
+    assert prices.per_million() == {"input": 1, "cache_write": 1.25, "cache_read": 0.1, "output": 5}
