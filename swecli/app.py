@@ -128,6 +128,8 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         runtime.new_session()
     else:
         runtime.resume(start.resume or None)
+        if settings.origins.get("window") == "flags":  # said now, against what the session was left with
+            runtime.set_window(settings.window)
     return runtime
 
 

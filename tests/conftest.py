@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ sys.addaudithook(_refuse_network)
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home, an empty working directory, no keys and no settings of the person who runs the tests."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
@@ -43,4 +42,4 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SWECLI_HOME", str(home / "swecli"))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.chdir(work)
-    yield home
+    return home

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import date
 
 from swecli.agent.calls import CallRunner
+from swecli.agent.fitting import Fitting
 from swecli.agent.loop import Loop
 from swecli.agent.step import Sleep
 from swecli.agent.stops import Stops
@@ -22,6 +24,7 @@ from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.session import Session
 from swecli.models.tool import Ask
+from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import digest, read_bytes
@@ -54,6 +57,7 @@ class Agent:
         self.counter = TokenCounter(model.encoding)
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
+        self._proved_limits: dict[str, int] = {}
 
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
@@ -64,12 +68,15 @@ class Agent:
         """Text that goes with the next query: the output of a shell line the user shared."""
         self._notes.append(text)
 
-    def prepare(self, query: str, attached: str = "") -> Turn:
+    def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
         """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored.
 
-        `attached` is text that goes with it and is not the user's own words: what was piped in.
+        `attached` is text that goes with it and is not the user's own words: what was piped in. `window` looks at
+        what another window would hold (of what is loaded).
         """
         session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
+        if window is not None:
+            session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)
         prepared = prepare(
             session,
@@ -114,18 +121,13 @@ class Agent:
 
     def _loop(self) -> Loop:
         """Made anew each turn: model, limits and counter may have changed since the last one."""
-        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, self._result_limit())
+        limit = self._result_limit()
+        self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
+        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit)
         stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
-        return Loop(
-            self.model,
-            self.tools.specs(),
-            runner,
-            self.sessions,
-            stops,
-            self.counter,
-            max_tokens=self.settings.max_tokens,
-            sleep=self._sleep,
-        )
+        specs = self.tools.specs()
+        fitting = Fitting(self.model, specs, self.counter, self.settings.max_tokens, self._proved_limits)
+        return Loop(self.model, runner, self.sessions, stops, fitting, sleep=self._sleep)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

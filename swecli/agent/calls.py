@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
+from swecli.agent.loop_guard import LoopGuard
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import ToolCall
 from swecli.models.tool import Ask, AskRequest, Decision, ToolResult
@@ -20,7 +21,10 @@ Outcome = tuple[ToolCall, str, ToolResult]
 
 
 class CallRunner:
-    """Runs calls with the session's tools, permissions and store. `limit` is a result's cap in characters."""
+    """Runs one turn's calls with the session's tools, permissions and store.
+
+    `limit` is a result's cap in characters; `guard` watches for circles.
+    """
 
     def __init__(
         self,
@@ -33,6 +37,7 @@ class CallRunner:
     ) -> None:
         self._tools, self._ctx, self._permissions, self._sessions = tools, ctx, permissions, sessions
         self.limit = limit
+        self.guard = LoopGuard()
         self._asking = asyncio.Lock()
         self._ask_user = ask
 
@@ -96,9 +101,15 @@ class CallRunner:
         except asyncio.CancelledError:
             self._sessions.record_call(call)  # it says by now how far it came
             raise
-        call.result, was_cut = cap(result.for_model, self.limit, call.id)
+        text, was_cut = cap(result.for_model, self.limit, call.id)
+        note = self.guard.take(call, result.for_model)
+        call.result = f"{text}\n\n{note}" if note else text
         self._sessions.record_call(call, result.for_model if was_cut else None)
         return call, summary, result
+
+    async def going_on(self) -> bool:
+        """Whether the turn may go on: False when it goes round in circles and nobody wants that."""
+        return await self.guard.going_on(self._ask)
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._asking:  # one question at a time, however many calls run

@@ -27,15 +27,15 @@ class Learner:
     def __init__(self, sessions: SessionManager, template: str, model: ChatModel | None, enabled: bool = True) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
 
-    async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> LearningEvent | None:
-        """Reflect on one turn of the current session (None: the newest). None when there was nothing to learn.
+    async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> list[LearningEvent]:
+        """Reflect on one turn of the current session (None: the newest). Nothing when there was nothing to learn.
 
         The rules' part is applied whatever becomes of the model's. With `rules_only` a turn that a model should look
         at stays in the queue for the next start.
         """
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
-            return None
+            return []
         number = interaction or session.interactions
         try:
             digest = self._digest(session, number)
@@ -44,7 +44,7 @@ class Learner:
             keep = rules_only and self._wants_model(digest, session)
             return self._apply(session, number, learned, keep=keep)
         except SwecliError as error:
-            return ReflectionFailed(number, str(error), kept=True)
+            return [ReflectionFailed(number, str(error), kept=True)]
 
     async def catch_up(self) -> list[LearningEvent]:
         """Reflect on the turns of this session that earlier runs left in the queue."""
@@ -52,14 +52,13 @@ class Learner:
         if session is None or not self.enabled:
             return []
         waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
-        events = [await self.learn(number) for number in waiting]
-        return [event for event in events if event is not None]
+        return [event for number in waiting for event in await self.learn(number)]
 
-    async def mark(self, good: bool, why: str = "") -> LearningEvent | None:
+    async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
         session = self.sessions.current_session
         if session is None or not session.interactions:
-            return None
+            return []
         number = session.interactions
         self.sessions.mark(number, "good" if good else "bad", why)
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
@@ -97,10 +96,9 @@ class Learner:
         if learned.delta is None:
             return None
         applied = self.sessions.playbook.apply(learned.delta, session)
-        session.update_playbook(self.sessions.playbook.load(session))
-        return applied
+        return None if applied.undone else applied  # the user took this very change back before: so it stays
 
-    def _apply(self, session: Session, number: int, learned: Learned, *, keep: bool) -> LearningEvent | None:
+    def _apply(self, session: Session, number: int, learned: Learned, *, keep: bool) -> list[LearningEvent]:
         applied = self._change(session, learned)
         name = self.model.name if self.model else ""
         if learned.requests:
@@ -115,19 +113,22 @@ class Learner:
                 cost=learned.cost,
                 detail=learned.failure or "; ".join(learned.lines),
             )
+        told = self._told(number, learned, applied)
         if learned.failure:
-            return ReflectionFailed(number, learned.failure, not self.sessions.playbook.reflected(session.id, number))
-        return self._told(number, learned, applied)
+            kept = not self.sessions.playbook.reflected(session.id, number)
+            return [*told, ReflectionFailed(number, learned.failure, kept)]
+        return told
 
     @staticmethod
-    def _told(number: int, learned: Learned, applied: AppliedDelta | None) -> PlaybookUpdated | None:
-        if applied is None and not (learned.lines or learned.refused or learned.requests):
-            return None
+    def _told(number: int, learned: Learned, applied: AppliedDelta | None) -> list[LearningEvent]:
+        lines = learned.lines if applied is not None or learned.delta is None else ()
+        if applied is None and not (lines or learned.refused or (learned.requests and not learned.failure)):
+            return []
         ops = applied.delta.ops if applied else ()
-        return PlaybookUpdated(
+        event = PlaybookUpdated(
             number,
             applied.delta.id if applied else "",
-            learned.lines,
+            lines,
             added=applied.added if applied else (),
             tagged=tuple(op.bullet_id for op in ops if op.op == "TAG"),
             removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),
@@ -135,3 +136,4 @@ class Learner:
             cost=learned.cost,
             tokens=learned.usage.total,
         )
+        return [event]

@@ -7,16 +7,13 @@ import time
 from collections.abc import AsyncGenerator, Callable
 
 from swecli.agent.calls import CallRunner
+from swecli.agent.fitting import Fitting
 from swecli.agent.step import Sleep, Step
-from swecli.agent.stops import Stops, fingerprint
+from swecli.agent.stops import Stops
 from swecli.agent.turn import Turn, TurnState
-from swecli.context.fit import fit
-from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.models.errors import SwecliError
+from swecli.models.errors import ContextOverflow, SwecliError
 from swecli.models.events import (
-    ContextMeasured,
-    ContextReduced,
     Event,
     FinishReason,
     Notice,
@@ -28,9 +25,10 @@ from swecli.models.events import (
     WindowApplied,
 )
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role
-from swecli.models.model_io import ModelReply, ModelRequest, RequestRecord, Usage
-from swecli.models.tool import ToolSpec
+from swecli.models.model_io import ModelReply, RequestRecord, Usage
 from swecli.store.session_manager import SessionManager
+
+OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
 
 
 class Loop:
@@ -39,18 +37,16 @@ class Loop:
     def __init__(
         self,
         model: ChatModel,
-        specs: list[ToolSpec],
         calls: CallRunner,
         sessions: SessionManager,
         stops: Stops,
-        counter: TokenCounter,
+        fitting: Fitting,
         *,
-        max_tokens: int | None = None,
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.model, self.specs, self.calls, self.sessions = model, specs, calls, sessions
-        self.stops, self.counter, self.max_tokens = stops, counter, max_tokens
+        self.model, self.calls, self.sessions = model, calls, sessions
+        self.stops, self.fitting, self.counter = stops, fitting, fitting.counter
         self._sleep, self._clock = sleep, clock
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
@@ -84,20 +80,21 @@ class Loop:
         """Steps until the model is done or a limit says so."""
         reason: FinishReason | None = None
         while reason is None:
-            if reason := self.stops.check(state.steps, state.cost, state.prints):
+            if reason := self.stops.check(state.steps, state.cost):
                 break
             state.steps += 1
             yield StepStarted(state.steps)
-            request = self._fit(state)
-            for event in request[1]:
-                yield event
-            step = Step(self.model, request[0], self._sleep)
-            async for event in step.run(state):
-                yield event
+            async for happened in self._ask(state):
+                if isinstance(happened, Step):
+                    step = happened
+                else:
+                    yield happened
             yield self._save(state, step)
             async for event in self.calls.run(state.open_calls, step.reply.malformed):
                 yield event
             reason = self._answered(state, step.reply)
+            if reason is None and not await self.calls.going_on():
+                reason = "loop"
         yield TurnFinished(
             reason,
             state.text,
@@ -108,20 +105,25 @@ class Loop:
             tuple(state.denied),
         )
 
-    def _fit(self, state: TurnState) -> tuple[ModelRequest, list[Event]]:
-        """The next request, made to fit, and what there is to say about it."""
-        tools = self.counter.count_tools(self.specs)
-        fitted = fit(
-            state.messages,
-            tools_tokens=tools,
-            counter=self.counter,
-            context_window=self.model.context_window,
-            max_output=self.max_tokens or self.model.max_output,
-        )
-        state.messages = fitted.messages
-        told: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in fitted.reduced]
-        told.append(ContextMeasured(fitted.tokens, fitted.limit, self.counter.estimated))
-        return ModelRequest(self.model.name, fitted.messages, self.specs, self.max_tokens), told
+    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | Step, None]:
+        """One request; the finished `Step` comes last. One that the provider calls too long is sent again, smaller."""
+        for left in reversed(range(OVERFLOWS + 1)):
+            request, told = self.fitting.fit(state.messages)
+            state.messages = request.messages
+            for event in told:
+                yield event
+            step = Step(self.model, request, self._sleep)
+            try:
+                async for event in step.run(state):
+                    yield event
+            except ContextOverflow as error:
+                if not left:
+                    raise
+                self.fitting.refused(error)
+                yield Notice("the provider says the request is too long: it is made smaller and sent again", "warning")
+                continue
+            yield step
+            return
 
     def _save(self, state: TurnState, step: Step) -> Event:
         """The reply is whole: it is stored, with its bill, before anything else happens."""
@@ -150,7 +152,6 @@ class Loop:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
         calls, state.open_calls = state.open_calls, []
         state.messages = [*state.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
-        state.prints += [fingerprint(call) for call in calls]
         state.denied += [call for call in calls if call.approved is False]
         if calls:
             return None

@@ -38,7 +38,6 @@ class TurnState:
     cost: float | None = 0.0
     text: str = ""
     partial: str = ""
-    prints: list[str] = field(default_factory=list)
     open_calls: list[ToolCall] = field(default_factory=list)
     denied: list[ToolCall] = field(default_factory=list)
 

@@ -119,7 +119,7 @@ def _write(path: Path, text: str) -> None:
 
 def _edit(args: argparse.Namespace) -> int:
     path = settings_file(args)
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "") or _usual_editor()
+    command = _editor()
     if not path.exists():
         _write(path, template())
     try:
@@ -133,6 +133,15 @@ def _edit(args: argparse.Namespace) -> int:
 
 
 _SET_EDITOR = "Set EDITOR to one of yours."
+
+
+def _editor() -> list[str]:
+    """The words that start the user's editor. Raises BadInput."""
+    try:
+        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    except ValueError as error:
+        raise BadInput(f"The name of the editor cannot be read: {error}.", _SET_EDITOR) from error
+    return command or _usual_editor()
 
 
 def _usual_editor() -> list[str]:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="replay")
     again = actions.add_parser("replay", help="what each policy would have sent and cost; nothing is sent to anybody")
     add = again.add_argument
-    add("session", nargs="?", default="", metavar="SESSION", help="id, prefix or title (default: the last one here)")
+    add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default this directory's last)")
     add("--policy", action="append", choices=tuple(POLICIES), help="only this one (again for more; default all)")
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default the session's)")
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _session(sessions: SessionManager, ref: str) -> Session:
+def _session(sessions: SessionManager, ref: str | None) -> Session:
     session = sessions.resume(ref, str(working_directory()), window_hint=1)
     sessions.load_back_to(1)
     return session

@@ -99,7 +99,9 @@ def wants_json(argv: Sequence[str]) -> bool:
     if argv and argv[0] in SUBCOMMANDS:
         return False
     flags = argv[: argv.index("--")] if "--" in argv else argv
-    pairs = zip(flags, [*flags[1:], ""], strict=True)
-    values = [value if flag == "--output-format" else flag.partition("=")[2] for flag, value in pairs
-              if flag.split("=")[0] == "--output-format"]  # fmt: skip
-    return bool(values) and values[-1] in ("json", "stream-json")
+    style = ""
+    for at, flag in enumerate(flags):
+        name, equals, value = flag.partition("=")
+        if name == "--output-format":
+            style = value if equals else "".join(flags[at + 1 : at + 2])
+    return style in ("json", "stream-json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.admin import common, positive, stored, table, tell
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id, uuid7
-from swecli.models.playbook import MAX_WORDS, AppliedDelta, Bullet, Delta, Evidence, Op, OpName
+from swecli.models.ids import short_id
+from swecli.models.playbook import AppliedDelta, Bullet
 from swecli.models.session import Session
-from swecli.playbook.redact import redact
+from swecli.playbook.by_hand import adding, editing, removing
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -94,39 +93,20 @@ def _show(sessions: SessionManager, session: Session, args: argparse.Namespace) 
     return tell(args, bullet.to_json() | {"evidence": [asdict(row) for row in evidence]}, "\n".join(lines))
 
 
-def _change(sessions: SessionManager, session: Session, op: Op) -> AppliedDelta:
-    delta = Delta(id=uuid7(), ops=(op,), author="user", session_id=session.id, reason="from the shell")
-    return sessions.playbook.apply(delta, session)
-
-
-def _op(name: OpName, quote: str, bullet_id: str = "", **fields: Any) -> Op:
-    return Op(name, bullet_id, fields=fields, evidence=(Evidence(source="user", quote=quote, trust="user"),))
-
-
-def _content(words: Sequence[str]) -> str:
-    """What the user teaches, without secrets. Raises BadInput when it is empty or too long."""
-    content = redact(" ".join(" ".join(words).split()))
-    if not 1 <= len(content.split()) <= MAX_WORDS:
-        raise BadInput(f"A strategy has 1 to {MAX_WORDS} words, this has {len(content.split())}.", "Say it shorter.")
-    return content
-
-
 def _add(sessions: SessionManager, session: Session, args: argparse.Namespace) -> int:
-    content = _content(args.text)
-    op = _op("ADD", content, content=content, scope="project", trust="user", kind="preference")
-    added = _change(sessions, session, op).added
+    added = sessions.playbook.apply(adding(session, " ".join(args.text)), session).added
     return tell(args, {"added": list(added)}, f"Added as {', '.join(added)}.")
 
 
 def _edit(sessions: SessionManager, session: Session, args: argparse.Namespace) -> int:
-    bullet, content = _known(sessions, args.bullet), _content(args.text)
-    _change(sessions, session, _op("UPDATE", content, bullet.id, content=content, trust="user"))
+    bullet = _known(sessions, args.bullet)
+    sessions.playbook.apply(editing(session, bullet, " ".join(args.text)), session)
     return tell(args, {"edited": bullet.id}, f"{bullet.id} reworded.")
 
 
 def _remove(sessions: SessionManager, session: Session, args: argparse.Namespace) -> int:
     bullet = _known(sessions, args.bullet)
-    _change(sessions, session, _op("REMOVE", f"swecli playbook remove {bullet.id}", bullet.id))
+    sessions.playbook.apply(removing(session, bullet), session)
     return tell(args, {"removed": bullet.id}, f"{bullet.id} removed; `swecli playbook undo` brings it back.")
 
 
@@ -137,16 +117,7 @@ def _log(sessions: SessionManager, session: Session, args: argparse.Namespace) -
 
 def _logged(row: AppliedDelta) -> str:
     state = " (undone)" if row.undone else ""
-    return f"{row.delta.created_at.astimezone():%Y-%m-%d %H:%M}  {row.delta.author}{state}: {describe(row)}"
-
-
-def describe(row: AppliedDelta) -> str:
-    """The operations of a delta in a line."""
-    added = iter(row.added)
-    parts = [
-        f"{op.op.lower()} {op.bullet_id or next(added, '')}{f' {op.tag}' if op.tag else ''}" for op in row.delta.ops
-    ]
-    return ", ".join(parts) or "nothing"
+    return f"{row.delta.created_at.astimezone():%Y-%m-%d %H:%M}  {row.delta.author}{state}: {row.summary()}"
 
 
 def _delta(row: AppliedDelta) -> dict[str, Any]:
@@ -155,14 +126,14 @@ def _delta(row: AppliedDelta) -> dict[str, Any]:
         "author": row.delta.author,
         "when": row.delta.created_at.isoformat(),
         "undone": row.undone,
-        "what": describe(row),
+        "what": row.summary(),
         "refused": list(row.delta.refused),
     }
 
 
 def _undo(sessions: SessionManager, session: Session, args: argparse.Namespace) -> int:
     undone = sessions.playbook.undo(session, args.n)
-    return tell(args, [_delta(row) for row in undone], "\n".join(f"undone: {describe(row)}" for row in undone))
+    return tell(args, [_delta(row) for row in undone], "\n".join(f"undone: {row.summary()}" for row in undone))
 
 
 ACTIONS = {"list": _list, "show": _show, "add": _add, "edit": _edit, "remove": _remove, "log": _log, "undo": _undo}

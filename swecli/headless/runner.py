@@ -88,8 +88,7 @@ async def _learn(runtime: Runtime, writer: Writer) -> None:
     except Exception as error:  # noqa: BLE001 - a boundary: a fault in learning must not cost the answer
         _log.exception("learning failed")
         session = runtime.sessions.current_session
-        learned = ReflectionFailed(
-            session.interactions if session else 0, f"{type(error).__name__}: {error}", kept=True
-        )
-    if learned is not None:
-        writer.write(learned)
+        number = session.interactions if session else 0
+        learned = [ReflectionFailed(number, f"{type(error).__name__}: {error}", kept=True)]
+    for event in learned:
+        writer.write(event)

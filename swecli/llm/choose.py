@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import LOCAL, PROVIDERS, Provider, base_of
+from swecli.models.model_io import Choice
 
 DEMO = "demo"
 CONNECT_SECONDS = 0.05
@@ -25,14 +26,6 @@ DEFAULTS: Mapping[str, str] = {
     "anthropic": "anthropic/claude-sonnet-5-5",
     "gemini": "gemini/gemini-3.8-flash",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A model's name and, for the first line on the screen, why it was chosen."""
-
-    name: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ def find_local(places: Sequence[tuple[str, int]]) -> Found | None:
 def choose_model(settings: Settings, environ: Mapping[str, str], probe: Probe = find_local) -> Choice:
     """The model to start with: the setting, a key in the environment, a local server, or the demo."""
     if settings.model:
-        return Choice(settings.model, settings.origins.get("model", "set"))
+        return Choice(settings.model, _chosen_by(settings.origins.get("model", "the settings")))
     for name, model in DEFAULTS.items():
         if key := next((key for key in PROVIDERS[name].keys if environ.get(key, "").strip()), None):
             return Choice(model, f"{key} is set")
@@ -69,6 +62,10 @@ def choose_model(settings: Settings, environ: Mapping[str, str], probe: Probe = 
     if found is not None:
         return Choice(f"{found.provider}/{found.model}", f"a local server answers on port {found.port}")
     return Choice(DEMO, "no key and no local server was found")
+
+
+def _chosen_by(layer: str) -> str:
+    return {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}.get(layer, f"set in {layer}")
 
 
 def _places(environ: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -46,7 +46,7 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
     if models and head not in known and head not in ("ollama_chat", "hosted_vllm", "lmstudio", "llama.cpp"):
         near = _near(head, sorted(known))
         raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    return LiteLLMModel(resolve(name, environ), max_tokens=settings.max_tokens)
+    return LiteLLMModel(resolve(name, environ), max_tokens=settings.max_tokens, models=models)
 
 
 def _near(word: str, known: list[str]) -> str:

@@ -121,6 +121,12 @@ class AppliedDelta:
     added: tuple[str, ...] = ()
     undone: bool = False
 
+    def summary(self) -> str:
+        """What it did, in one line: `add P-3, tag P-1 helpful`."""
+        minted = iter(self.added)
+        parts = [(op.op.lower(), op.bullet_id or next(minted, ""), op.tag or "") for op in self.delta.ops]
+        return ", ".join(" ".join(word for word in part if word) for part in parts) or "nothing"
+
 
 @dataclass(slots=True)
 class SessionPlaybook:

@@ -42,8 +42,8 @@ class Afterthought:
 
     async def _learn(self, learner: Learner, interaction: int) -> None:
         async with self._one_by_one:
-            event = await learner.learn(interaction)
-        if event is not None:
+            events = await learner.learn(interaction)
+        for event in events:
             await self._told(event)
 
     async def _catch_up(self, learner: Learner) -> None:

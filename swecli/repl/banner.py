@@ -66,7 +66,6 @@ def failure(error: SwecliError, color: bool) -> str:
 
 def model_words(name: str, why: str) -> str:
     """A model as the first line names it."""
-    why = {"flags": "set by -m", "environment": "set by SWECLI_MODEL"}.get(why, why)
     if name.partition("/")[0] == "demo":
         return f"demo model (offline, rule-based{f'; {why}' if why else ''})"
     return f"{name} ({why})" if why else name

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from swecli.repl.commands.registry import CommandTable
 
 Result = TypeVar("Result")
+PAUSE = 0.4  # seconds without a key that count as a pause
 _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
 
@@ -96,11 +97,17 @@ class Loading:
         from swecli.llm.warm import polite, warm_up  # noqa: PLC0415
 
         with polite(self.last_key):
+            self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
             agent.counter.load()
         if not agent.model.offline:
             said = warm_up(self.last_key, agent.model.name.partition("/")[0])
             if "failed" in said:
                 _log.warning("%s", said)
+
+    def _await_pause(self) -> None:
+        """Until no key came for a moment, or someone waits."""
+        while time.monotonic() - self.last_key() < PAUSE:
+            time.sleep(0.02)
 
     def _politely(self, work: Callable[[], Result]) -> Callable[[], Result]:
         def run() -> Result:

@@ -52,6 +52,7 @@ class REPL:
         self._parts: Parts | None = None
         self._table: CommandTable | None = None
         self._up: asyncio.Task[None] | None = None
+        self._spinning = False
         self.loading = Loading(start, self.ask, build)
         self.gauge = Gauge(start, lambda: self.reader.prompt.redraw())
         self.reader = LineReader(
@@ -111,7 +112,9 @@ class REPL:
         """Wait, at full speed, until what the line needs is loaded."""
         self.loading.hurry()
         moving = not self.reader.dumb
+        self._spinning = moving
         await wait_visibly(self._begin_loading(), "starting", self.reader.write, moving)
+        self._spinning = False
         if line.kind == "text" and self.runtime is not None:
             warm = asyncio.ensure_future(self.loading.warmed(self.runtime.agent))
             await wait_visibly(warm, "warming up", self.reader.write, moving)
@@ -146,6 +149,8 @@ class REPL:
             raise known from error
         self.runtime, self.session_manager, self.agent = runtime, runtime.sessions, runtime.agent
         self.gauge.arrived(runtime)
+        if self._spinning:
+            self.reader.write("\r\x1b[K")
         await self.reader.prompt.above(self._loaded.greet)
         self._after.catch_up(runtime.learner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from swecli.models.errors import BadInput, StoreError
@@ -45,7 +46,8 @@ def backup(database: Database, to: Path | None = None) -> Path:
         with database.reading():
             sqlite.copy_file(database.engine, target)
     except (OSError, sqlite3.Error, StoreError) as error:
-        target.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing could be made there is nothing to remove
+            target.unlink(missing_ok=True)
         if isinstance(error, StoreError):
             raise
         raise StoreError(

@@ -30,7 +30,8 @@ class ToolContext:
     `seen` maps each file read or written, by resolved path, to the hash of its bytes at that time (so that a
     file changed since is not overwritten); `todos` is the session's list; `timeout` in seconds. `environ` is what
     started programs get, before keys are taken out (None: this process's own). `may_read` says of a path relative
-    to `root` whether the permission rules let it be read unasked; `execute` sets it for each call.
+    to `root` whether the permission rules let it be read unasked; `execute` sets it for each call. `page_limit` is
+    how many characters a tool that can be asked to go on gives at once: less than what a result is cut at.
     """
 
     root: Path
@@ -41,6 +42,7 @@ class ToolContext:
     timeout: float = 120.0
     environ: Mapping[str, str] | None = None
     may_read: Callable[[str], bool] = lambda path: True
+    page_limit: int = 24_000
 
 
 @dataclass(frozen=True, slots=True)

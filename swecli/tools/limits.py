@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 RESULT_LIMIT = 30_000
-PAGE_LIMIT = 24_000
 LINE_LIMIT = 2_000
 
 
@@ -68,7 +67,7 @@ class HeadTail:
         return f"{head}\n[… {left_out:,} characters of output were not kept …]\n{kept}"
 
 
-def page(lines: list[str], start: int, end: int | None, *, limit: int = PAGE_LIMIT) -> tuple[list[str], int]:
+def page(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
     """Numbered lines from line `start` (from 1) to `end`, at most `limit` letters of them; and the last line's number.
 
     At least one line is given; lines over LINE_LIMIT letters are cut, with their length.

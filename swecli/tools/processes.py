@@ -59,6 +59,7 @@ class Ended:
 
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """What a started program finds: the given environment (None: ours) without model keys, without pagers."""
+    # reads the environment: a program started without one finds ours, as any child does
     given = os.environ if environ is None else environ
     return {name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)} | _QUIET
 

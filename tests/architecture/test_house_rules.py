@@ -77,7 +77,8 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_asking_for_the_version_loads_next_to_nothing() -> None:
-    code = "import sys; sys.argv[1:] = ['--version']\nfrom swecli.cli.main import main\ntry: main()\nexcept SystemExit: pass"
+    run = "from swecli.cli.main import main\ntry: main()\nexcept SystemExit: pass"
+    code = f"import sys; sys.argv[1:] = ['--version']\n{run}"
     assert len(loaded_by(code)) <= 60
 
 
@@ -89,5 +90,5 @@ HEAVY = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "ti
 
 
 def test_reading_flags_and_settings_loads_nothing_heavy() -> None:
-    code = "from swecli.cli.begin import make_start\nfrom swecli.cli.flags import build_parser\nmake_start(build_parser().parse_args([]))"
-    assert not HEAVY & loaded_by(code)
+    imports = "from swecli.cli.begin import make_start\nfrom swecli.cli.flags import build_parser"
+    assert not HEAVY & loaded_by(f"{imports}\nmake_start(build_parser().parse_args([]))")

@@ -12,11 +12,23 @@ from swecli.cli.entry import run_safely
 from tests.support.shell import Done, Run, checked
 
 
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """What a run changes of its process is put back."""
+    root, environ = logging.getLogger(), dict(os.environ)
+    before, level = list(root.handlers), root.level
+    yield
+    os.environ.clear()
+    os.environ.update(environ)
+    root.setLevel(level)
+    for handler in [h for h in root.handlers if h not in before]:
+        root.removeHandler(handler)
+        handler.close()
+
+
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Run swecli's command line in this process; what it changes of the process is put back."""
-    before, level = list(logging.getLogger().handlers), logging.getLogger().level
-    environ = dict(os.environ)
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run swecli's command line in this process."""
 
     def once(*argv: str) -> Done:
         capfd.readouterr()
@@ -24,10 +36,4 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> I
         out, err = capfd.readouterr()
         return checked(Done(code, out, err))
 
-    yield once
-    os.environ.clear()
-    os.environ.update(environ)
-    logging.getLogger().setLevel(level)
-    for handler in [h for h in logging.getLogger().handlers if h not in before]:
-        logging.getLogger().removeHandler(handler)
-        handler.close()
+    return once

@@ -13,8 +13,6 @@ from swecli.cli.admin import common, positive, run_subcommand, say, stored, tabl
 from swecli.cli.flags import SUBCOMMANDS
 from swecli.models.errors import BadInput, UsageError
 
-pytestmark = pytest.mark.usefixtures("run")
-
 
 def arguments(*argv: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()

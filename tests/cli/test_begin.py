@@ -14,8 +14,6 @@ from swecli.config.start import Start
 from swecli.config.trust import trust
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
-pytestmark = pytest.mark.usefixtures("run")  # puts back what a start changes of the process
-
 
 def started(*argv: str) -> Start:
     return make_start(parse_run(argv))
@@ -32,7 +30,7 @@ def test_a_start_holds_flags_files_and_surroundings() -> None:
     settings_file('mode = "plan"\nmax_turns = 3')
     start = started("-m", "demo", "--max-turns", "9", "--no-color", "do it")
     assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
-    assert (start.choice.name, start.choice.why, start.prompt) == ("demo", "flags", "do it")
+    assert (start.choice.name, start.choice.why, start.prompt) == ("demo", "set by -m", "do it")
     assert (start.cwd, start.resume, start.pick, start.trusted) == (Path.cwd(), None, False, False)
 
 

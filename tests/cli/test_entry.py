@@ -39,11 +39,24 @@ def test_the_session_is_there_to_go_on_with(run: Run) -> None:
     assert first["session_id"] == second["session_id"] == third["session_id"]
 
 
+def test_a_window_said_now_wins_over_the_one_the_session_was_left_with(run: Run) -> None:
+    def window() -> tuple[str, int]:
+        session = run("sessions", "list", "--json").json[0]["id"]
+        whole = run("sessions", "export", session).json
+        return whole["window_spec"], whole["window_start"]
+
+    run("-p", "one", "-m", "demo", "--window", "3")
+    for query in ("two", "three"):
+        run("-p", query, "-c", "-m", "demo")
+    assert window() == ("3", 1)
+    run("-p", "four", "-c", "-m", "demo", "--window", "1")
+    assert window() == ("1", 3)
+
+
 BAD_FLAGS = [
     (["--frob"], 2),
     (["one", "two"], 2),
     (["-p", "x", "--output-format", "yaml"], 2),
-    (["--output-format", "json"], 2),
     (["-p", "x", "-c", "-r", "y"], 2),
     (["-p", "x", "-r"], 2),
     (["hello"], 2),

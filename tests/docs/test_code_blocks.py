@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.load import load_settings
+from tests.support.conversation import KEYS, Conversation
 from tests.support.project import make_project
-from tests.support.terminal import KEYS, Terminal
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,25 +80,23 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
     lines = [line for line in text.splitlines() if line.strip()]
     command = lines.pop(0).removeprefix("$ ").split() if lines[0].startswith("$ ") else ["swecli"]
     argv = (sys.executable, "-m", "swecli", *command[1:])
-    with Terminal(argv, env=env, cwd=project, columns=100, rows=50) as terminal:
-        terminal.wait(r"^>")
-        seen = 0
+    with Conversation(argv, env=env, cwd=project) as talk:
+        talk.wait(r"^>")
+        since = 0
         for line in lines:
             if line.startswith("> "):
-                terminal.settle()
-                seen = len(terminal.everything().rstrip())
-                terminal.line(line[2:])
-            elif match := re.fullmatch(r"\[([\w-]+)\]", line.strip()):
-                terminal.settle()
-                terminal.type(KEYS.get(match[1], match[1]))
+                talk.settle()
+                since = talk.mark()
+                talk.line(line[2:])
+            elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
+                talk.settle()
+                talk.child.send(KEYS.get(match[1], match[1]))
             elif line.strip() != "...":
-                wanted = re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*")
-                terminal.wait(wanted)
-        assert seen or not lines
-        if terminal.child.isalive():
-            terminal.settle()
-            terminal.line("/exit")
-            assert terminal.wait_exit() == 0
+                talk.wait(re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*"), since)
+        if talk.child.isalive():
+            talk.settle()
+            talk.line("/exit")
+            assert talk.ends() == 0
 
 
 def run_console(text: str, project: Path, env: dict[str, str]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from swecli.llm.providers.scripted import ScriptedModel
-from swecli.models.events import PlaybookUpdated
-from tests.support.runtime import make_runtime, run_turn
+from swecli.models.errors import Unavailable
+from swecli.models.events import PlaybookUpdated, ReflectionFailed
+from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
 
 async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> None:
@@ -46,6 +47,22 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
     assert after.helpful == before.helpful + 1
     runtime.sessions.playbook.undo(session)
     assert runtime.sessions.playbook.get("P-1") == before
+
+
+async def test_what_the_rules_learned_is_told_even_when_the_model_could_not_reflect() -> None:
+    """A refused command is friction, so the model is asked too; it fails, and both things are said."""
+    answers = iter([calls(("run_command", {"command": "make"})), "As you wish."])
+    no = User([NO])
+    runtime = make_runtime(lambda r: Unavailable("gone") if r.purpose == "reflect" else next(answers), no)
+    events = await run_turn(runtime, "remember that the build is `ninja`. Build it.")
+    learned = [e for e in events if isinstance(e, PlaybookUpdated)]
+    failed = [e for e in events if isinstance(e, ReflectionFailed)]
+    assert learned
+    assert learned[0].added
+    assert [e.kept for e in failed] == [True]
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert runtime.sessions.playbook.pending(session.id), "it is tried again at the next start"
 
 
 async def test_a_turn_is_reflected_on_only_once() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply
-from swecli.models.errors import AuthFailed, Unavailable
-from swecli.models.events import StepRetried, ToolFinished, TurnFailed, TurnFinished
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.errors import AuthFailed, ContextOverflow, Unavailable
+from swecli.models.events import Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import Role
+from swecli.models.model_io import ModelRequest
+from swecli.models.window import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
 
 
@@ -104,15 +106,31 @@ async def test_a_failure_for_good_ends_the_turn_with_a_line_and_loses_nothing() 
 
 async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
     Path("a.txt").write_text("same\n")
-    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})))
+    user = User([NO])
+    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
+    told = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "again: the same call, the same outcome" in told, "the model hears of it before the user does"
+    assert user.asked[0].summary == "Go on repeating read_file"
+
+
+async def test_a_circle_the_user_allows_goes_on_once_and_then_ends() -> None:
+    Path("a.txt").write_text("same\n")
+    user = User([YES])
+    runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
+    events = await run_turn(runtime, "go")
+    assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
+    assert len(user.asked) == 1
+    assert len([e for e in events if isinstance(e, ToolFinished)]) == 6
 
 
 async def test_the_step_limit_ends_a_turn() -> None:
     counter = iter(range(100))
-    runtime = make_runtime(lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4)
+    runtime = make_runtime(
+        lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4
+    )
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "max_turns"
 
@@ -160,3 +178,44 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
     await run_turn(runtime, "go on")
     messages = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]
+
+
+async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
+    """A model with a small window gets smaller pages: what it reads is whole, line after line."""
+    Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
+    pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
+    runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000))
+    await run_turn(runtime, "read it")
+    first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][0]  # type: ignore[attr-defined]
+    shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
+    assert shown == [str(n) for n in range(1, len(shown) + 1)]
+    assert f"read on with start_line={len(shown) + 1}" in first
+
+
+async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_again() -> None:
+    """Our count was wrong: the model's limit is corrected for the session, and nothing stored is lost."""
+
+    def answer(request: ModelRequest) -> str | Exception:
+        size = sum(len(str(message["content"])) for message in request.messages)
+        return ContextOverflow("too long") if size > 24_000 else "It fits."
+
+    runtime = make_runtime(answer, window=WindowSpec(mode="full"))
+    for number in range(4):
+        await run_turn(runtime, f"question {number} " + "word " * 900, learn=False)
+    events = await run_turn(runtime, "last " + "word " * 900, learn=False)
+    assert kinds(events)[-1] == "turn_finished"
+    assert "context_reduced" in kinds(events)
+    assert [e.text for e in events if isinstance(e, Notice)][0].startswith("the provider says")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert len(session.messages) == 10
+    refused = len(runtime.agent.model.requests)  # type: ignore[attr-defined]
+    await run_turn(runtime, "and one more", learn=False)
+    assert len(runtime.agent.model.requests) == refused + 1, "the limit is known now"  # type: ignore[attr-defined]
+
+
+async def test_a_provider_that_refuses_everything_ends_the_turn_with_a_line() -> None:
+    runtime = make_runtime(lambda request: ContextOverflow("too long"))
+    events = await run_turn(runtime, "hello", learn=False)
+    assert isinstance(events[-1], TurnFailed)
+    assert len(runtime.agent.model.requests) <= 4  # type: ignore[attr-defined]

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.choose import DEFAULTS, Choice, Found, choose_model, find_local, first_model
+from swecli.llm.choose import DEFAULTS, Found, choose_model, find_local, first_model
+from swecli.models.model_io import Choice
 from tests.support.strict_provider import StrictProvider
 
 
@@ -26,8 +27,8 @@ def never(places: Sequence[tuple[str, int]]) -> Found | None:
 
 
 def test_a_setting_wins_and_says_which_layer_it_came_from() -> None:
-    settings = Settings(model="openai/gpt-4.1", origins={"model": "flag"})
-    assert choose_model(settings, {"ANTHROPIC_API_KEY": "k"}, never) == Choice("openai/gpt-4.1", "flag")
+    settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
+    assert choose_model(settings, {"ANTHROPIC_API_KEY": "k"}, never) == Choice("openai/gpt-4.1", "set by -m")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ class SlowLearner:
     def __init__(self) -> None:
         self.log: list[str] = []
 
-    async def learn(self, interaction: int) -> Event | None:
+    async def learn(self, interaction: int) -> list[Event]:
         self.log.append(f"begin {interaction}")
         await asyncio.sleep(0.01)
         self.log.append(f"end {interaction}")
-        return Notice(f"learned {interaction}") if interaction else None
+        return [Notice(f"learned {interaction}")] if interaction else []
 
     async def catch_up(self) -> list[Event]:
         return [Notice("caught up"), Notice("twice")]

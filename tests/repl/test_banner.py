@@ -26,7 +26,6 @@ def test_the_demo_says_that_it_is_one_and_why() -> None:
 
 def test_a_real_model_is_named_with_its_reason() -> None:
     assert model_words("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
-    assert model_words("openai/gpt", "flags") == "openai/gpt (set by -m)"
     assert model_words("openai/gpt", "") == "openai/gpt"
 
 

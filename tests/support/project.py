@@ -22,7 +22,7 @@ def total(nets: list[float]) -> float:
     """All prices with tax."""
     return sum(gross(net) for net in nets)
 ''',
-    "tests/test_prices.py": '''from shop.prices import gross, total
+    "tests/test_prices.py": """from shop.prices import gross, total
 
 
 def test_gross():
@@ -31,7 +31,7 @@ def test_gross():
 
 def test_total():
     assert round(total([100, 200]), 2) == 357
-''',
+""",
     "pyproject.toml": '[project]\nname = "shop"\nversion = "0.1"\n\n[tool.pytest.ini_options]\npythonpath = ["."]\n',
 }
 

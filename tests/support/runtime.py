@@ -66,8 +66,8 @@ async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[
     async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as happening:
         async for event in happening:
             events.append(event)
-    if learn and (learned := await runtime.learner.learn()):
-        events.append(learned)
+    if learn:
+        events += await runtime.learner.learn()
     return events
 
 

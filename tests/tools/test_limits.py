@@ -56,7 +56,7 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
         return
     number, seen = start, []
     while number <= len(lines):
-        rows, last = page(lines, number, None, limit=limit)
+        rows, last = page(lines, number, None, limit)
         assert rows
         assert len(rows) == 1 or len("\n".join(rows)) <= limit
         seen += rows
@@ -73,5 +73,5 @@ def test_folding_loses_no_letter(text: str) -> None:
 
 
 def test_a_long_line_is_cut_with_its_length() -> None:
-    rows, _ = page(["x" * 9000], 1, None)
+    rows, _ = page(["x" * 9000], 1, None, 24_000)
     assert rows[0].endswith("[… line cut: 9,000 characters in all]")

@@ -11,7 +11,8 @@ _LINE = re.compile(r"^- \[(P-\d+)\] (.+)$", re.MULTILINE)
 _CITED = re.compile(r"\[(P-\d+)\]")
 _CODE = re.compile(r"`([^`\n]+)`")
 _PROGRAM = (
-    r"(?:\./\S+|scripts?/\S+|pytest|python3?|uv|tox|nox|npm|npx|yarn|pnpm|cargo|go test|make|just|"
+    r"(?:\./\S+|scripts?/\S+|[\w./~-]*\bbin/[\w.-]+|"
+    r"pytest|python3?|uv|tox|nox|npm|npx|yarn|pnpm|cargo|go test|make|just|"
     r"ruff|mypy|bash|sh|git|docker)"
 )
 _SPELT = re.compile(

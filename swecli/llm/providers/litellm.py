@@ -90,14 +90,24 @@ _KEEPER = "swecli: model connections"
 
 
 class LiteLLMModel:
-    """A model behind one endpoint. `patience` None: a minute and a half, more for local servers."""
+    """A model behind one endpoint. `patience` None: a minute and a half, more for local servers.
+
+    `models` is the table of prices and limits, where it was read already (reading it takes 50 ms).
+    """
 
     offline = False
 
-    def __init__(self, endpoint: Endpoint, *, max_tokens: int | None = None, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        max_tokens: int | None = None,
+        patience: Patience | None = None,
+        models: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self.name = endpoint.name
-        self.row = model_row(model_table(), endpoint.provider, endpoint.model)
+        self.row = model_row(model_table() if models is None else models, endpoint.provider, endpoint.model)
         self.context_window = limit(self.row, "max_input_tokens", "max_tokens")
         self.max_output = limit(self.row, "max_output_tokens", "max_tokens")
         self.encoding = "cl100k_base" if _is_old(endpoint.model) else "o200k_base"

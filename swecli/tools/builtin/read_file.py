@@ -50,7 +50,7 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: Plan) -> Too
         return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
     if params.start_line > len(lines):
         raise ToolError(f"{shown} has {len(lines)} lines: line {params.start_line} is past its end.")
-    rows, last = page([printable(line) for line in lines], params.start_line, params.end_line)
+    rows, last = page([printable(line) for line in lines], params.start_line, params.end_line, ctx.page_limit)
     notes = _notes(shown, params, last, len(lines), clean=file.clean)
     count = f"lines {params.start_line}-{last} of {len(lines)}" if len(rows) < len(lines) else f"{len(lines)} lines"
     return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))

@@ -34,7 +34,7 @@ async def read_result(params: ReadResultParams, ctx: ToolContext, plan: Plan) ->
     lines = fold(text)
     if params.start_line > len(lines):
         raise ToolError(f"The result has {len(lines)} lines: line {params.start_line} is past its end.")
-    rows, last = page(lines, params.start_line, params.end_line)
+    rows, last = page(lines, params.start_line, params.end_line, ctx.page_limit)
     span = f"lines {params.start_line}-{last} of {len(lines)}"
     read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
     return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from swecli.models.tool import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.limits import PAGE_LIMIT
 from swecli.tools.paths import locate, missing, read_guard, relative
 from swecli.tools.schema import Params
 from swecli.tools.searching import Collector, Match, Search, keeper, search
@@ -50,6 +49,7 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) 
         raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
     wish = Search(params.pattern, plan.subject, path.is_file(), params.glob or None, params.ignore_case)
     found = Collector(keeper(ctx.root, wish, ctx.may_read), params.max_results)
+    # reads the environment: the search program finds ours where the session brought none
     environ = dict(os.environ if ctx.environ is None else ctx.environ)
     ended = await search(ctx.root.resolve(), wish, found, environ, ctx.timeout)
     if ended.how == "exit" and ended.code not in (0, 1) and not found.matches and not _partly(ended.code):
@@ -58,7 +58,7 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) 
     if ended.how == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
     notes += [f"[{visible(name, keep='')} was not searched: it is too large]" for name in found.skipped]
-    return _result(params, sorted(found.matches), notes, more=found.more)
+    return _result(params, sorted(found.matches), notes, ctx.page_limit, more=found.more)
 
 
 def _partly(code: int) -> bool:
@@ -66,13 +66,13 @@ def _partly(code: int) -> bool:
     return code == 2
 
 
-def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], *, more: bool) -> ToolResult:
+def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], limit: int, *, more: bool) -> ToolResult:
     rows: list[str] = []
     size = 0
     for match in matches:
         row = f"{visible(match.path, keep='')}:{match.line}: {match.text}"
         size += len(row) + 1
-        if rows and size > PAGE_LIMIT:
+        if rows and size > limit:
             more = True
             break
         rows.append(row)

@@ -60,3 +60,10 @@ def test_a_note_names_a_path_only_as_a_whole() -> None:
 
 def test_cited_ids_are_found_once_each_in_order() -> None:
     assert cited_in("as [P-3] and [P-1] say, [P-3]; P-9") == ["P-3", "P-1"]
+
+
+def test_a_program_in_a_bin_folder_is_a_command_and_a_file_is_none() -> None:
+    assert Note("P-1", "The tests run with `.venv/bin/python -m pytest -q tests/models`").commands() == [
+        ".venv/bin/python -m pytest -q tests/models"
+    ]
+    assert Note("P-2", "The tests are in `tests/models.py`").commands() == []

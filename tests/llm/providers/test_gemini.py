@@ -17,6 +17,8 @@ from swecli.models.errors import RateLimited, Unavailable
 from swecli.models.model_io import Usage
 from tests.support.model_requests import HELLO, READ, ask, request
 
+pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets
+
 COUNTS = {"promptTokenCount": 20, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "cachedContentTokenCount": 5}
 SIGNATURE = "c2lnbmF0dXJl+/=="
 

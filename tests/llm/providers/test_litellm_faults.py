@@ -23,6 +23,8 @@ from swecli.models.errors import (
 from tests.support.model_requests import READ, ask, model_at, request
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
 
+pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets
+
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
 both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
 LONG = "This answer is long enough to be harmed in the middle of its text."

@@ -122,10 +122,13 @@ class StrictProvider:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
-        server.close()
-        # a connection taken at the last moment must begin before it can be ended, else its socket is left open
-        for _ in range(20):  # rounds of the loop, not time: a busy machine makes any time too short
+        # take no more connections, but let those taken at the last moment begin: one that meets a closed server is
+        # dropped by asyncio with its socket open. Rounds of the loop, not time: a busy machine makes any time too short
+        for listening in server.sockets:
+            self._loop.remove_reader(listening.fileno())
+        for _ in range(20):
             await asyncio.sleep(0)
+        server.close()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

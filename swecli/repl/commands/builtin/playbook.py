@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import short_id, uuid7
-from swecli.models.playbook import MAX_WORDS, AppliedDelta, Bullet, Delta, Evidence, Op
+from swecli.models.ids import short_id
+from swecli.models.playbook import AppliedDelta, Bullet
 from swecli.models.session import Session
+from swecli.playbook.by_hand import adding, editing, removing
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.figures import age
 
@@ -63,37 +64,31 @@ def _show(ctx: CommandContext, session: Session, rest: str) -> None:
 
 
 def _add(ctx: CommandContext, session: Session, rest: str) -> None:
-    content = _content(rest, "/playbook add TEXT")
-    scope = "project" if session.project else "session"
-    fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user"}
-    applied = _apply(ctx, session, Op("ADD", fields=fields, evidence=(_said(session, content),)), "taught by the user")
+    if not rest:
+        raise UsageError("The strategy has no words.", "Use /playbook add TEXT")
+    applied = ctx.runtime.sessions.playbook.apply(adding(session, rest), session)
     ctx.screen.note(f"{' '.join(applied.added)} goes with the next request")
 
 
 def _edit(ctx: CommandContext, session: Session, rest: str) -> None:
     ref, _, text = rest.partition(" ")
     bullet = _bullet(ctx, session, ref)
-    content = _content(text.strip(), f"/playbook edit {bullet.id} TEXT")
-    fields = {"content": content, "trust": "user"}
-    op = Op("UPDATE", bullet.id, fields=fields, evidence=(_said(session, content),))
-    _apply(ctx, session, op, "edited by the user")
+    if not text.strip():
+        raise UsageError("The strategy has no words.", f"Use /playbook edit {bullet.id} TEXT")
+    ctx.runtime.sessions.playbook.apply(editing(session, bullet, text), session)
     ctx.screen.note(f"{bullet.id} is changed")
 
 
 def _remove(ctx: CommandContext, session: Session, rest: str) -> None:
     bullet = _bullet(ctx, session, rest)
-    op = Op("REMOVE", bullet.id, evidence=(_said(session, f"/playbook remove {bullet.id}"),))
-    _apply(ctx, session, op, "removed by the user")
+    ctx.runtime.sessions.playbook.apply(removing(session, bullet), session)
     ctx.screen.note(f"{bullet.id} is removed · /playbook undo takes that back")
 
 
 def _undo(ctx: CommandContext, session: Session, rest: str) -> None:
     if rest and not (rest.isdecimal() and 1 <= int(rest) <= 1000):
         raise BadInput(f"{rest!r} is no number of changes.", "For example: /playbook undo 2")
-    store = ctx.runtime.sessions.playbook
-    undone = store.undo(session, int(rest or 1))
-    session.update_playbook(store.load(session))
-    for applied in undone:
+    for applied in ctx.runtime.sessions.playbook.undo(session, int(rest or 1)):
         ctx.screen.note(f"taken back: {_told(applied)}")
 
 
@@ -130,35 +125,8 @@ def _bullet(ctx: CommandContext, session: Session, ref: str) -> Bullet:
     return bullet
 
 
-def _content(text: str, usage: str) -> str:
-    content = " ".join(text.split())
-    if not content:
-        raise UsageError("The strategy has no words.", f"Use {usage}")
-    if len(content.split()) > MAX_WORDS:
-        raise BadInput(f"A strategy has at most {MAX_WORDS} words, this has {len(content.split())}.", "Say it shorter.")
-    return content
-
-
-def _said(session: Session, words: str) -> Evidence:
-    """The user is the evidence for what the user wrote."""
-    return Evidence("user", words, session.id, session.interactions or None, trust="user")
-
-
-def _apply(ctx: CommandContext, session: Session, op: Op, reason: str) -> AppliedDelta:
-    store = ctx.runtime.sessions.playbook
-    delta = Delta(uuid7(), (op,), "user", session.id, session.interactions or None, reason)
-    applied = store.apply(delta, session)
-    session.update_playbook(store.load(session))
-    return applied
-
-
 def _told(applied: AppliedDelta) -> str:
-    """What a change did, in one line."""
-    added = iter(applied.added)
-    done = [
-        f"{op.op.lower()} {op.bullet_id or next(added, '')}{f' {op.tag}' if op.tag else ''}" for op in applied.delta.ops
-    ]
-    return ", ".join(done) + (" (taken back)" if applied.undone else "")
+    return applied.summary() + (" (taken back)" if applied.undone else "")
 
 
 def _counts(bullet: Bullet) -> str:

@@ -16,10 +16,10 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     if not 1 <= number <= last:
         raise BadInput(f"There is no turn T{number}." if args else "There is no turn yet.", "")
     await ctx.settle()
-    event = await ctx.runtime.learner.learn(number)
-    if event is None:
+    events = await ctx.runtime.learner.learn(number)
+    if not events:
         ctx.screen.note(f"T{number}: nothing to learn")
-    else:
+    for event in events:
         ctx.show(event)
 
 
@@ -40,9 +40,9 @@ async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
     if session is None or not session.interactions:
         raise BadInput("There is no turn to mark yet.", "Ask something first.")
     await ctx.settle()
-    event = await ctx.runtime.learner.mark(is_good, why)
+    events = await ctx.runtime.learner.mark(is_good, why)
     ctx.screen.note(f"T{session.interactions} is marked {'good' if is_good else 'bad'}")
-    if event is not None:
+    for event in events:
         ctx.show(event)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput
+from swecli.models.model_io import Usage
 from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import tokens
+from swecli.repl.figures import money, tokens
 
 SIZES = (
     ("5", "the last 5 interactions"),
@@ -15,16 +17,64 @@ SIZES = (
 )
 
 
-@command(usage="[N|N+S|full|auto]", complete=lambda runtime: SIZES)
+@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: SIZES)
 async def window(ctx: CommandContext, args: str) -> None:
     """Show or change how many interactions the next request holds"""
-    if args:
-        try:
-            spec = WindowSpec.parse(args)
-        except ValueError as error:
-            raise BadInput(f"{error}".capitalize() + ".") from error
-        ctx.runtime.set_window(spec)
+    words = args.split()
+    if words[:1] == ["preview"]:
+        say_preview(ctx, read_spec(" ".join(words[1:])))
+        return
+    save = "--save" in words
+    if written := " ".join(word for word in words if word != "--save"):
+        ctx.runtime.set_window(read_spec(written))
+    if save:
+        save_window(ctx, ctx.runtime.settings.window)
     say_window(ctx)
+
+
+def read_spec(text: str) -> WindowSpec:
+    """What the user wrote. Raises BadInput."""
+    try:
+        return WindowSpec.parse(text)
+    except ValueError as error:
+        said = str(error)
+        raise BadInput(f"{said[0].upper()}{said[1:]}.") from error
+
+
+def save_window(ctx: CommandContext, spec: WindowSpec) -> None:
+    """Keep it as the default for new sessions. Raises BadInput."""
+    path = ctx.runtime.start.paths.config_file
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_settings(path, set_in(text, "window", spec))
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
+    ctx.screen.note(f"{spec} is the default of new sessions now, in {path}")
+
+
+def say_preview(ctx: CommandContext, spec: WindowSpec) -> None:
+    """What would leave or come back, in tokens and money. Nothing changes."""
+    sessions, agent = ctx.runtime.sessions, ctx.runtime.agent
+    session = sessions.current_session
+    if session is None or not session.interactions:
+        ctx.screen.note("there is no earlier interaction yet")
+        return
+    sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
+    now, then = agent.prepare("").prepared, agent.prepare("", window=spec).prepared
+    (first, _), (other, _) = now.window, then.window
+    moved = f"{abs(other - first)} interaction{'s' if abs(other - first) != 1 else ''}"
+    told = f"{moved} would leave" if other > first else f"{moved} would come back" if other < first else "nothing moves"
+    ctx.screen.line(f"window {session.window} → {spec}: {told}")
+    was, will = priced(agent.model.name, now.tokens), priced(agent.model.name, then.tokens)
+    ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {was} → {will} uncached")
+
+
+def priced(model: str, count: int) -> str:
+    """So many tokens of input in money; unknown is said."""
+    # late: reads the price table, which only this asks for
+    from swecli.llm.prices import cost_of_model  # noqa: PLC0415
+
+    return money(cost_of_model(Usage(input=count), model))
 
 
 def say_window(ctx: CommandContext) -> None:

@@ -31,6 +31,11 @@ async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
     assert "interactions 1 to 3" in await desk.type("/window full")
 
 
+async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> None:
+    with pytest.raises(BadInput, match=r"^Window 'abc' is not a number: use N, N\+S, full or auto"):
+        await desk.type("/window abc")
+
+
 async def test_an_empty_session_holds_nothing(desk: Desk) -> None:
     assert "no earlier interaction" in await desk.type("/window")
 
@@ -76,3 +81,27 @@ async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> 
     for part in ("tools", "system", "interaction 1", "query"):
         assert part in printed
     assert "█" in printed
+
+
+async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
+    for n in range(1, 8):
+        await run_turn(runtime, f"query {n}")
+    before = runtime.agent.prepare("now").messages
+    printed = await desk.type("/window preview 2")
+    assert "window 5 → 2: 3 interactions would leave" in printed
+    assert "tokens" in printed
+    assert "7 interactions" not in printed
+    assert runtime.agent.prepare("now").messages == before
+    assert "2 interactions would come back" in await desk.type("/window preview full")
+    assert runtime.agent.prepare("now").messages == before
+
+
+async def test_a_saved_window_is_the_default_of_the_next_start(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/window 3+2 --save")
+    text = runtime.start.paths.config_file.read_text()
+    assert 'window = "3+2"' in text
+
+
+async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, desk: Desk) -> None:
+    with pytest.raises(BadInput, match="is not a number"):
+        await desk.type("/window preview soon")

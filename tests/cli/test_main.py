@@ -1,0 +1,106 @@
+"""The process as a shell sees it: streams that are closed, full or gone, and what is loaded on the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from swecli import __version__
+from tests.support.shell import COMMAND, environment, swecli
+
+HEAVY = {
+    "httpx",
+    "litellm",
+    "openai",
+    "prompt_toolkit",
+    "pydantic",
+    "rich",
+    "sqlalchemy",
+    "sqlite3",
+    "sqlmodel",
+    "tiktoken",
+}
+
+
+def imported(*arguments: str) -> set[str]:
+    """Names of all modules that a run loads."""
+    words = [sys.executable, "-X", "importtime", "-m", "swecli", *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+    rows = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return set(rows)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--frob"],
+        ["hello"],
+        ["config", "--help"],
+        ["config", "path"],
+        ["sessions", "--help"],
+        ["sessions", "frob"],
+        ["playbook", "--help"],
+        ["db", "--help"],
+        ["models", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_what_needs_nothing_heavy_loads_nothing_heavy(arguments: list[str]) -> None:
+    loaded = imported(*arguments)
+    assert "argparse" in loaded
+    assert not HEAVY & loaded
+
+
+def test_help_loads_neither_settings_nor_models() -> None:
+    assert not {"tomllib", "swecli.config.load", "swecli.llm.choose", "logging", "socket", "asyncio"} & imported(
+        "--help"
+    )
+
+
+def test_help_and_version_come_on_stdout() -> None:
+    assert swecli("--help").out.startswith("usage: swecli")
+    assert swecli("-V").out == swecli("--version").out == f"swecli {__version__}\n"
+
+
+def piped(command: str, **environ: str) -> tuple[int, str, str]:
+    """A shell line in which `$S` is swecli; the exit code of its last part, stdout and stderr."""
+    words = {"S": " ".join(COMMAND), **environ}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(words), check=False)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["--help", "--version", "config get", "models", "-p --frob --output-format json"])
+def test_a_reader_that_has_gone_is_no_event(arguments: str, unbuffered: str) -> None:
+    _, out, err = piped(f"$S {arguments} | true", PYTHONUNBUFFERED=unbuffered)
+    assert out == ""
+    assert "Exception" not in err
+    assert "Broken pipe" not in err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")  # noqa: PTH110
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["config get", "models --json"])
+def test_a_full_disk_is_said(arguments: str, unbuffered: str) -> None:
+    code, _, err = piped(f"$S {arguments} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert code == 1
+    assert err.startswith("swecli: The output cannot be written: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str) -> None:
+    assert piped(f"$S config path {closed}")[0] == 0
+    assert piped(f"$S {closed}")[0] == 2
+
+
+def test_letters_a_stream_cannot_hold_do_not_stop_it() -> None:
+    done = swecli("config", "get", "nämë-漢", environ={"PYTHONIOENCODING": "ascii"})
+    assert done.code == 42
+    out = swecli("config", "path", "--config", "漢.toml", environ={"PYTHONIOENCODING": "ascii"})
+    assert (out.code, out.out.endswith("/?.toml\n")) == (0, True)

@@ -1,0 +1,357 @@
+"""`swecli -p` as scripts use it: real processes, their streams, their signals and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.store.database import open_database
+from tests.support.shell import COMMAND, begin, ended, environment, script, swecli
+from tests.support.strict_provider import Refusal, Reply, StrictProvider
+
+pytestmark = pytest.mark.slow
+
+LISTING = {"calls": [{"name": "list_files", "arguments": {}}]}
+WRITING = {
+    "text": "I will write it.",
+    "calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}],
+}
+
+
+def stored(session: str, *arguments: str) -> Any:
+    """A session as it stands in the store."""
+    return swecli("sessions", "export", session, *arguments).json
+
+
+# --- the three formats
+
+
+def test_text_is_the_answer_and_nothing_else() -> None:
+    done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Hällo.\nTwo lines."))
+    assert (done.code, done.out) == (0, "Hällo.\nTwo lines.\n")
+    assert done.err.startswith("ok: ")
+
+
+def test_json_is_one_object() -> None:
+    done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "json")
+    assert done.code == 0
+    assert (done.json["subtype"], done.json["result"], done.json["num_turns"]) == ("success", "Done.", 2)
+    assert [m["role"] for m in stored(done.json["session_id"])["messages"]] == ["user", "assistant", "assistant"]
+
+
+def test_a_stream_is_events_as_they_happen() -> None:
+    done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "stream-json")
+    kinds = [line["type"] for line in done.lines]
+    assert kinds[0] == "turn_started"
+    assert kinds[-2:] == ["turn_finished", "result"]
+    assert kinds.index("tool_started") < kinds.index("tool_finished") < kinds.index("text_delta")
+
+
+# --- what goes in
+
+
+def test_what_is_piped_goes_with_the_prompt_or_is_it() -> None:
+    model = script("s.json", "Fine.")
+    alone = swecli("-p", "-m", model, "--output-format", "json", stdin="what is 2 + 2?\n").json
+    assert stored(alone["session_id"])["messages"][0]["content"] == "what is 2 + 2?"
+    both = swecli("-p", "explain", "-m", model, "--output-format", "json", stdin=b"log \xff line\n").json
+    message = stored(both["session_id"])["messages"][0]
+    assert message["content"] == "explain"
+    assert "<piped>\nlog \ufffd line\n</piped>" in message["sent"]
+
+
+def test_a_pipe_of_prompts_is_one_turn_each_in_one_session() -> None:
+    model = script("s.json", "One.", {"text": "Two.", "stop": "length"}, "Three.")
+    lines = "".join(json.dumps({"type": "user", "text": text}) + "\n" for text in ("a", "b", "c"))
+    done = swecli("-p", "-m", model, "--input-format", "stream-json", "--output-format", "stream-json", stdin=lines)
+    results = [line for line in done.lines if line["type"] == "result"]
+    assert [(r["result"], r["subtype"]) for r in results] == [
+        ("One.", "success"),
+        ("Two.", "length"),
+        ("Three.", "success"),
+    ]
+    assert done.code == 53
+    assert len({r["session_id"] for r in results}) == 1
+    assert [line["query"] for line in done.lines if line["type"] == "turn_started"] == ["a", "b", "c"]
+
+
+def test_each_prompt_is_answered_before_the_next_is_written() -> None:
+    process = begin(
+        *("-p", "-m", script("s.json", "One.", "Two."), "--input-format", "stream-json", "--output-format", "json"),
+        stdin=subprocess.PIPE,
+    )
+    assert process.stdin
+    assert process.stdout
+    for text, answer in (("a", "One."), ("b", "Two.")):
+        process.stdin.write(json.dumps({"type": "user", "text": text}) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"] == answer
+    done = ended(process)
+    assert (done.code, done.out) == (0, "")
+
+
+def test_a_bad_line_ends_the_run_with_42_after_what_came_before() -> None:
+    lines = '{"type": "user", "text": "a"}\nnonsense\n{"type": "user", "text": "b"}\n'
+    arguments = ("--input-format", "stream-json", "--output-format", "json")
+    done = swecli("-p", "-m", script("s.json", "One.", "Two."), *arguments, stdin=lines)
+    assert done.code == 42
+    assert [line["is_error"] for line in done.lines] == [False, True]
+    assert done.complaint.startswith("swecli: Line 2 of the input is not JSON")
+
+
+def test_waiting_for_the_end_of_a_pipe_is_said() -> None:
+    process = begin("-p", "hello", "-m", script("s.json", "Fine."), stdin=subprocess.PIPE)
+    assert process.stderr
+    assert "Waiting for the end of what is piped in" in process.stderr.readline()
+    done = ended(process)
+    assert (done.code, done.out) == (0, "Fine.\n")
+
+
+# --- never approving by itself
+
+
+@pytest.mark.parametrize("style", ["text", "json", "stream-json"])
+def test_nothing_is_approved_and_everybody_is_told(style: str) -> None:
+    done = swecli("-p", "write it", "-m", script("s.json", WRITING, "I could not."), "--output-format", style)
+    assert done.code == 0
+    assert not Path("a.txt").exists()
+    assert "denied: Create a.txt" in done.err
+    if style != "text":
+        denials = done.lines[-1]["permission_denials"]
+        assert [(d["tool"], d["input"]["path"]) for d in denials] == [("write_file", "a.txt")]
+        assert "nobody can be asked" in denials[0]["reason"]
+
+
+def test_rules_and_modes_given_beforehand_allow() -> None:
+    assert swecli("-p", "x", "-m", script("s.json", WRITING, "Done."), "--mode", "edits").code == 0
+    assert Path("a.txt").read_text() == "x"
+    swecli("config", "set", "allow", "run(echo *)")
+    command = {"calls": [{"name": "run_command", "arguments": {"command": "echo hi > b.txt; echo hi"}}]}
+    plain = {"calls": [{"name": "run_command", "arguments": {"command": "echo hi"}}]}
+    done = swecli("-p", "x", "-m", script("s.json", plain, command, "Done."), "--output-format", "json")
+    assert [d["input"]["command"] for d in done.json["permission_denials"]] == ["echo hi > b.txt; echo hi"]
+
+
+# --- how it ends
+
+
+@pytest.mark.parametrize(
+    ("arguments", "replies", "code"),
+    [
+        (["--max-turns", "2"], [LISTING, {"calls": [{"name": "list_files", "arguments": {"depth": 1}}]}, "x"], 53),
+        (["--max-budget-usd", "0.5"], [LISTING | {"cost": 0.6}, "x"], 53),
+        ([], [LISTING] * 5, 53),
+        ([], [{"text": "half", "stop": "length"}], 53),
+        ([], [], 1),
+        (["-m", "openai/gpt-4o"], [], 1),
+        (["-m", "nope/x"], [], 42),
+        (["--frob"], [], 2),
+    ],
+    ids=["turns", "budget", "loop", "length", "script over", "no key", "no model", "usage"],
+)
+def test_the_exit_code_says_how_it_went(arguments: list[str], replies: list[Any], code: int) -> None:
+    model = script("s.json", *replies)
+    done = swecli("-p", "go", "-m", model, *arguments, "--output-format", "json")
+    assert done.code == code
+    assert done.json["is_error"] is True
+    assert done.complaint
+
+
+def test_a_service_that_asks_for_a_long_wait_ends_with_75() -> None:
+    with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "900"})]) as server:
+        done = swecli("-p", "hello", "-m", "openai/gpt-4.1", "--output-format", "json", environ=server.environ())
+    assert done.code == 75
+    assert (done.json["is_error"], done.json["subtype"]) == (True, "error")
+    assert "slow down" in done.complaint
+    assert stored(done.json["session_id"])["messages"][0]["content"] == "hello"
+
+
+def test_a_real_protocol_is_answered_quietly() -> None:
+    with StrictProvider([Reply("Over the wire.")]) as server:
+        done = swecli("-p", "hello", "-m", "anthropic/claude-haiku-4-5", environ=server.environ())
+    assert (done.code, done.out, done.err) == (0, "Over the wire.\n", "")
+
+
+def test_a_passing_failure_is_told_and_its_half_answer_is_not_printed() -> None:
+    cut = {"text": "a half ans", "piece": 2, "cut_after": 3}
+    done = swecli("-p", "hello", "-m", script("s.json", cut, "Whole."))
+    assert (done.code, done.out) == (0, "Whole.\n")
+    assert "retry 1 in" in done.err
+
+
+SLOW = {"text": "a very slow answer " * 400, "piece": 4, "delay": 0.05}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None:
+    process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
+    assert process.stdout
+    until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
+    process.send_signal(number)
+    done = ended(process)
+    assert done.code == code
+    assert (done.lines[-1]["subtype"], done.lines[-1]["is_error"]) == ("interrupted", True)
+    assert done.complaint.startswith("swecli: Interrupted.")
+    messages = stored(done.lines[-1]["session_id"])["messages"]
+    assert [m["status"] for m in messages] == ["complete", "partial"]
+    again = swecli("-p", "go on", "-c", "-m", script("s.json", "Gladly."))
+    assert (again.code, again.out) == (0, "Gladly.\n")
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
+    process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", style)
+    until(lambda: Path(os.environ["SWECLI_HOME"], "swecli.db").exists() and swecli("sessions", "list", "--json").json)
+    process.send_signal(signal.SIGTERM)
+    done = ended(process)
+    assert done.code == 143
+    assert "slow answer" not in done.out
+    assert (done.out == "") if style == "text" else (done.json["subtype"] == "interrupted")
+
+
+def test_a_signal_kills_the_command_that_runs() -> None:
+    command = "echo $$ > pid; exec sleep 300"
+    running = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
+    process = begin("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
+    pid = int(until(lambda: Path("pid").exists() and Path("pid").read_text().strip()))
+    process.send_signal(signal.SIGINT)
+    assert ended(process).code == 130
+    until(lambda: not alive(pid))
+
+
+def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
+    process = begin(
+        *("-p", "-m", script("s.json", "One."), "--input-format", "stream-json", "--output-format", "json"),
+        stdin=subprocess.PIPE,
+    )
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write('{"type": "user", "text": "a"}\n')
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["result"] == "One."
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 143
+    for stream in (process.stdin, process.stdout, process.stderr):
+        assert stream
+        stream.close()
+
+
+@pytest.mark.parametrize("style", ["text", "json", "stream-json"])
+def test_a_reader_that_leaves_early_is_no_event(style: str) -> None:
+    long = {"text": "line\n" * 60_000, "piece": 2000}
+    words = {"S": " ".join(COMMAND), "M": script("s.json", long)}
+    line = f'$S -p talk -m "$M" --output-format {style} | head -1'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert "Broken" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("style", ["text", "json", "stream-json"])
+def test_an_answer_that_cannot_be_written_is_said_and_kept(style: str) -> None:
+    words = {"S": " ".join(COMMAND), "M": script("s.json", "Fine.")}
+    line = f'$S -p talk -m "$M" --output-format {style} >/dev/full'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
+    assert done.returncode == 1
+    assert done.stderr == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -c\n"
+
+
+# --- places that are barred
+
+
+@pytest.fixture
+def barred() -> tuple[str, ...]:
+    """Words before a command that let file modes count, which root otherwise passes over."""
+    if os.geteuid() != 0:
+        return ()
+    if not shutil.which("setpriv"):
+        pytest.skip("root passes over file modes, and setpriv is not installed")
+    return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+
+
+def test_a_home_that_cannot_be_written_is_said(barred: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir(mode=0o500)
+    for home in ("shut", "shut/deeper"):
+        environ = {"SWECLI_HOME": str(tmp_path / home)}
+        done = swecli("-p", "x", "-m", "demo", environ=environ, before=barred)
+        assert done.code == 1
+        assert "shut" in done.complaint
+
+
+def test_files_that_may_not_be_read_are_named(barred: tuple[str, ...]) -> None:
+    for name in ("c.toml", "x.db", "s.json", "e.json"):
+        Path(name).write_text("")
+        Path(name).chmod(0)
+    for arguments, code in (
+        (["-p", "x", "--config", "c.toml"], 42),
+        (["-p", "x", "-m", "demo", "--db", "x.db"], 1),
+        (["-p", "x", "-m", "scripted/s.json"], 42),
+        (["sessions", "list", "--db", "x.db"], 1),
+        (["db", "check", "--db", "x.db"], 1),
+        (["sessions", "import", "e.json"], 42),
+    ):
+        done = swecli(*arguments, before=barred)
+        assert done.code == code
+        assert Path(arguments[-1]).name in done.complaint
+
+
+def test_a_database_on_a_place_that_cannot_be_written_is_said(barred: tuple[str, ...]) -> None:
+    Path("shut").mkdir()
+    open_database("shut/x.db").close()
+    Path("shut/x.db").chmod(0o400)
+    Path("shut").chmod(0o500)
+    for arguments in (["-p", "x", "-m", "demo"], ["playbook", "add", "x"], ["sessions", "rename", "x", "y"]):
+        done = swecli(*arguments, "--db", "shut/x.db", before=barred)
+        assert done.code == 1
+        assert "shut/x.db" in done.complaint
+
+
+def test_a_working_directory_that_may_not_be_entered_is_said(barred: tuple[str, ...]) -> None:
+    Path("shut").mkdir(mode=0)
+    done = swecli("-p", "x", "-C", "shut", before=barred)
+    assert (done.code, done.complaint) == (42, "swecli: Cannot work in 'shut': Permission denied.  Give -C a folder.")
+
+
+def test_arguments_that_are_no_text_are_said() -> None:
+    for arguments in ([b"-p", b"\xff"], [b"-p", b"x", b"-m", b"\xff"], [b"-p", b"x", b"--db", b"\xff.db"]):
+        done = swecli(*arguments)
+        assert done.code == 42
+        assert "UTF-8" in done.complaint
+
+
+def test_a_folder_with_a_name_that_is_no_text_is_worked_in() -> None:
+    odd = os.fsdecode(b"odd \xff")
+    Path(odd).mkdir()
+    done = swecli("-p", "x", "-C", os.fsencode(odd), "-m", script("s.json", "Fine."), "--output-format", "json")
+    assert done.code == 42, "the script is looked for there"
+    done = swecli("-p", "list files", "-C", os.fsencode(odd), "-m", "demo", "--output-format", "json")
+    assert (done.code, done.json["is_error"]) == (0, False)
+
+
+# --- waiting
+
+
+def until(true: Any) -> Any:
+    """Wait until it is so; what it says then."""
+    deadline = time.monotonic() + 60
+    while not (value := true()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return value
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except OSError:
+        return False

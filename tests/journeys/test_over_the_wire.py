@@ -1,0 +1,145 @@
+"""The whole journey in a real terminal, through litellm, against strict services speaking the real protocols."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.conversation import Conversation
+from tests.support.project import make_project
+from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Tokens, Wire
+from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
+
+ROOT = Path(__file__).parents[2]
+MODELS = [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("model", MODELS)]
+
+
+def results(body: dict) -> list[str]:  # type: ignore[type-arg]
+    """The tool results in a request of either protocol, in order."""
+    found = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            found.append(str(message["content"]))
+        elif isinstance(message.get("content"), list):
+            found += [str(part["content"]) for part in message["content"] if part.get("type") == "tool_result"]
+    return found
+
+
+def answering(script: list[Reply]) -> Callable[[Received], Reply]:
+    """The script for the user's work; a reflector (which brings no tools) is told: nothing learned."""
+    steps = iter(script)
+    return lambda request: next(steps) if request.body.get("tools") else Reply('{"tags": [], "add": []}')
+
+
+def work(server: StrictProvider) -> list[dict]:  # type: ignore[type-arg]
+    """The requests of the user's work."""
+    return [body for body in server.bodies if body.get("tools")]
+
+
+def talk(server: StrictProvider, model: str, project: Path, *flags: str) -> Conversation:
+    env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    return Conversation((sys.executable, "-m", "swecli", "-m", model, *flags), env=env, cwd=project)
+
+
+def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    new = {"old_text": "TAX = 0.19", "new_text": "TAX = 0.21"}
+    script = [
+        Reply(
+            "Both at once.",
+            calls=(
+                Call("read_file", {"path": "shop/prices.py"}),
+                Call("search_files", {"pattern": "TAX", "path": "shop"}),
+            ),
+        ),
+        Reply(calls=(Call("edit_file", {"path": "shop/prices.py", "edits": [new]}),)),
+        Reply(calls=(Call("run_command", {"command": "rm -rf shop"}),)),
+        Reply("The tax is **0.21** now; nothing was removed.", usage=Tokens(input=900, cache_read=100)),
+        Reply("We changed the tax."),
+    ]
+    with StrictProvider(answering(script)) as server:
+        with talk(server, model, project) as terminal:
+            terminal.wait(r"^>")
+            terminal.line("raise the tax to 21 %")
+            terminal.wait("Make this change")
+            terminal.settle()
+            terminal.child.send("1")
+            terminal.wait("rm -rf shop")
+            terminal.wait("no, and tell it")
+            terminal.settle()
+            terminal.child.send("3")
+            terminal.wait("nothing was removed")
+            terminal.settle()
+            terminal.line("/exit")
+            assert terminal.ends() == 0
+        assert "TAX = 0.21" in (project / "shop/prices.py").read_text()
+        assert (project / "shop").is_dir()
+        assert server.refusals == []
+        together = results(work(server)[1])
+        assert len(together) == 2
+        assert "def gross" in together[0]
+        assert "TAX" in together[1]
+        assert len(server.bodies) == 5, "a refusal is friction: the model was asked to reflect, once"
+        assert "refused" in results(work(server)[3])[-1].lower()
+        with talk(server, model, project, "-c") as terminal:
+            terminal.wait(r"^>")
+            terminal.line("what did we do?")
+            terminal.wait("We changed the tax")
+        assert server.refusals == []
+        assert "raise the tax to 21 %" in str(work(server)[4])
+
+
+def test_a_stream_cut_in_half_is_retried_and_said(model: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    script = [Reply("half an answer that is cut", wire=Wire(broken_at=400)), Reply("the whole answer")]
+    with StrictProvider(script) as server, talk(server, model, project) as terminal:
+        terminal.wait(r"^>")
+        terminal.line("hello")
+        terminal.wait("retry|again")
+        terminal.wait("the whole answer")
+        assert len(server.requests) == 2
+    assert server.refusals == []
+
+
+def headless(server: StrictProvider, model: str, project: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "swecli", "-p", "hello", "-m", model, *flags]
+    env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code", "said"),
+    [
+        (Refusal(401), 1, "key"),
+        (Refusal(404, "no such model"), 42, "model"),
+        (Refusal(429, headers={"retry-after": "120"}), 75, "requests"),
+    ],
+    ids=["401", "404", "429"],
+)
+def test_a_refusal_is_one_line_and_an_exit_code(
+    model: str, refusal: Refusal, code: int, said: str, tmp_path: Path
+) -> None:
+    project = make_project(tmp_path / "shop")
+    with StrictProvider(lambda request: refusal) as server:
+        done = headless(server, model, project)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("swecli:")]) == 1
+
+
+def test_a_server_that_is_not_there_is_named(model: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    with StrictProvider([]) as server:
+        pass  # nobody listens there any more
+    done = headless(server, model, project, "--output-format", "json")
+    assert done.returncode == 75
+    assert str(server.port) in done.stdout
+    assert '"is_error": true' in done.stdout
