@@ -109,10 +109,13 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     instructions = load_instructions(
         root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="/trust says yes to it."
     )
+    tools = ToolRegistry.discover()
+    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny)
+    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools.names())]
     agent = Agent(
         model,
-        ToolRegistry.discover(),
-        Permissions(settings.mode, settings.allow, settings.ask, settings.deny),
+        tools,
+        permissions,
         ctx,
         sessions,
         settings,
@@ -122,7 +125,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     )
     learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
     runtime = Runtime(
-        start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices]
+        start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices, *idle]
     )
     if start.resume is None:
         runtime.new_session()
