@@ -94,6 +94,14 @@ def test_a_session_is_found_by_its_title(run: Run) -> None:
     assert again(run, session="").code == 42
 
 
+def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> None:
+    done = run("context", "replay")
+    assert done.code == 42
+    assert "no session in this directory yet" in done.complaint
+    run("-p", "hello", "-m", "demo")
+    assert run("context", "replay", "--json").json["turns"] == 1
+
+
 def test_without_a_price_the_units_are_said(run: Run) -> None:
     put(2, model="demo")
     done = again(run)
