@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.context.replay_prices import prices_of
+from swecli.context.replay_prices import Prices, prices_of
 from swecli.models.model_io import Usage
 
 
@@ -24,8 +24,10 @@ def test_a_model_without_its_provider_is_found() -> None:
 
 
 def test_long_requests_cost_what_the_table_says() -> None:
-    prices = prices_of("anthropic/claude-sonnet-4-5")
-    assert prices.cost(Usage(input=300_000)) > 1.5 * prices.cost(Usage(input=150_000)) * 2 * 0.99
+    row = {"input_cost_per_token": 3e-6, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token": 1e-5}
+    prices = Prices("some/model", "USD", row)
+    assert prices.cost(Usage(input=150_000)) == pytest.approx(0.45)
+    assert prices.cost(Usage(input=300_000)) == pytest.approx(1.8)
 
 
 @pytest.mark.parametrize("name", ["demo", "", "nobody/nothing", "/", "anthropic/"])
