@@ -53,6 +53,7 @@ def test_the_input_is_not_changed(history: list[Message]) -> None:
 
 @given(legal_histories())
 @settings(max_examples=200, deadline=None)
+@pytest.mark.slow
 def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
     assert complaint(history) == ""
     assert legal(history) == history
@@ -60,6 +61,7 @@ def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
 
 @given(legal_histories(), legal_histories())
 @settings(deadline=None)
+@pytest.mark.slow
 def test_a_longer_history_begins_with_the_same_bytes(history: list[Message], more: list[Message]) -> None:
     renamed = json.loads(json.dumps(more).replace('"c', '"d'))[1:]
     before = json.dumps(legal(history))[:-1]

@@ -228,6 +228,7 @@ OPS = st.one_of(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(OPS, min_size=1, max_size=5), min_size=1, max_size=6))
+@pytest.mark.slow
 def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
     manager = SessionManager(open_database(":memory:"))
     session = manager.start("/p", "demo")
