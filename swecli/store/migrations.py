@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, inspect
+from sqlalchemy.schema import CreateColumn
 
 from swecli.models.errors import NewerDatabase
 from swecli.store import sqlite
@@ -14,12 +15,26 @@ Step = Callable[[Connection], None]
 
 
 def step_1(connection: Connection) -> None:
-    """The first shape. When the tables change, freeze here what they were before, and add a step."""
+    """A new database: all tables as they are now, so that the later steps find nothing left to do."""
     Row.metadata.create_all(connection, checkfirst=False)
     sqlite.create_search(connection)
 
 
-# The n-th step leads from shape n-1 to shape n. Steps are never changed once released, only added.
+def add_tables(connection: Connection, *names: str) -> None:
+    """Create these tables, with their indexes, where they are not there yet."""
+    Row.metadata.create_all(connection, tables=[Row.metadata.tables[name] for name in names], checkfirst=True)
+
+
+def add_column(connection: Connection, table: str, column: str, default: str = "") -> None:
+    """Add a column where it is not there yet; `default` is the SQL of the value that older rows get."""
+    if column in {found["name"] for found in inspect(connection).get_columns(table)}:
+        return
+    wanted: Column[object] = Row.metadata.tables[table].columns[column]
+    said = str(CreateColumn(wanted).compile(dialect=connection.dialect))
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}" + (f" DEFAULT {default}" if default else ""))
+
+
+# The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (step_1,)
 
 
