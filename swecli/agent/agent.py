@@ -13,6 +13,7 @@ from swecli.agent.condensing import Condenser
 from swecli.agent.fitting import Fitting, Rules
 from swecli.agent.keeper import Keeper
 from swecli.agent.loop import Loop
+from swecli.agent.outlook import Outlook
 from swecli.agent.proved import Proved
 from swecli.agent.step import Sleep
 from swecli.agent.stops import Stops
@@ -134,6 +135,11 @@ class Agent:
         """The ladder for the next turn."""
         settings, specs = self.settings, self.tools.specs()
         threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        session = self.sessions.current_session
+        if session is not None and not self.model.offline:
+            self.proved.resumed(
+                session.context.asked_model, session.context.asked_prompt, session.context.asked_counted
+            )
         rules = Rules(threshold, settings.auto_condense_context, settings.max_tokens)
         return Fitting(self.model, specs, self.counter, self.sessions, self.summing_up(), self.proved, rules)
 
@@ -142,6 +148,11 @@ class Agent:
         model = self.condense_model or self.model
         condenser = Condenser(model, self.condense_prompt, self.counter, self._sleep)
         return SummingUp(condenser, self.composer.head, self.tools.specs(), self.settings.max_tokens)
+
+    @property
+    def outlook(self) -> Outlook:
+        """What the user may see and change of what is sent."""
+        return Outlook(self)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

@@ -74,17 +74,17 @@ class Fitting:
         """Make `request` of the turn's messages, which become what is sent. Each reduction is stored before it is
         told. Raises ContextFull."""
         state.messages = lawful(state.messages)
-        before = fitted = self._fit(state.messages)
+        before = fitted = self.measure(state.messages)
         if before.over:
-            for event in self._take(state, self._fit(state.messages, CLEAR).reduced):
+            for event in self._take(state, self.measure(state.messages, CLEAR).reduced):
                 yield event
-            if self._may_condense(fitted := self._fit(state.messages)):
+            if self._may_condense(fitted := self.measure(state.messages)):
                 async for event in self._condense(state, fitted.tokens):
                     yield event
-            if not self._fit(state.messages).fits:
+            if not self.measure(state.messages).fits:
                 for event in self._force(state):
                     yield event
-            fitted = self._fit(state.messages)
+            fitted = self.measure(state.messages)
         if fitted.tokens < before.tokens and not self.proved.gained(before.tokens, fitted.tokens):
             raise in_vain(before.tokens, fitted.tokens)
         self._sent, self._refused = fitted.tokens, False
@@ -116,7 +116,7 @@ class Fitting:
     async def _condense(self, state: TurnState, tokens: int) -> AsyncGenerator[Event, None]:
         """Let a model sum up what came before; when it cannot, say why and leave all as it was."""
         outcome = await self.summing_up.attempt(
-            self._session, state.messages, state.interaction, lambda messages: self._fit(messages).tokens
+            self._session, state.messages, state.interaction, lambda messages: self.measure(messages).tokens
         )
         if outcome is None:
             return
@@ -138,11 +138,11 @@ class Fitting:
         context, epoch = self._session.context, present_epoch(self._session)
         head: Head | None = self.summing_up.heads(epoch.summary, {*context.pins, state.interaction})
         try:
-            fitted = self._fit(with_head(state.messages, head), TRUNCATE, SHRINK) if head else None
+            fitted = self.measure(with_head(state.messages, head), TRUNCATE, SHRINK) if head else None
         except ContextFull:  # the head itself may be what is too much
             fitted = None
         if fitted is None or not any(taken.how == TRUNCATE for taken in fitted.reduced):
-            head, fitted = None, self._fit(state.messages, TRUNCATE, SHRINK)
+            head, fitted = None, self.measure(state.messages, TRUNCATE, SHRINK)
         yield from self._take(state, fitted.reduced, head)
 
     def _take(self, state: TurnState, reduced: list[Taken], head: Head | None = None) -> Iterator[Event]:
@@ -163,7 +163,7 @@ class Fitting:
         self.sessions.context.add(self._session, row)
         return ContextReduced(row.how, row.before, row.after, row.detail)
 
-    def _fit(self, messages: list[ApiMessage], *rungs: str) -> Fit:
+    def measure(self, messages: list[ApiMessage], *rungs: str) -> Fit:
         """The messages measured, and with these rungs taken as far as needed. Raises ContextFull with the last one."""
         window, output = self.model.context_window, self.rules.max_tokens or self.model.max_output
         if proved := self.proved.limits.get(self.model.name):

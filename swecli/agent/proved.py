@@ -54,6 +54,11 @@ class Proved:
         smaller = int(sent * SMALLER)
         self.limits[model] = min(smaller, said) if said else smaller
 
+    def resumed(self, model: str, prompt: int, ours: int) -> None:
+        """Go by the last request that an earlier run stored."""
+        if prompt and ours and prompt >= ours * CUT:
+            self.scales.setdefault(model, prompt / ours)
+
     def counted(self, model: str, usage: Usage, ours: int) -> bool:
         """Take the provider's count of a request that we count as `ours`; False when it must have been cut."""
         if usage.prompt <= 0 or ours <= 0:

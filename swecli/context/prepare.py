@@ -133,7 +133,7 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
     epoch = _begun(session, move, parts) if move is not None else state.epoch
     assert epoch is not None, "without an epoch a move is due"
     raw = _raw(session, epoch, completed)
-    edits = state.edits if move is None else [folded(state.edits, epoch.first, epoch.pins)]
+    edits = state.edits if move is None else [folded(state.edits, epoch.first, state.pins)]
     past = edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), edits)
     sent = (str(message["content"]) for message in past if message["role"] == "user")
     told = told_since(epoch.strategies, sent)
