@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from swecli.playbook.anchors import anchors_of
 
-
 NAMED = {
     "Run `make check` before a commit": {"command:make check"},
     "Run pytest -q here": {"command:pytest -q"},
