@@ -28,7 +28,7 @@ _CREATES = re.compile(
     r"\b(?:creates?|generates?|writes?|produces?|erzeugt|schreibt|new|neue[nrs]?)\s+(?:\w+\s+)?$", re.I
 )
 _RUNS = re.compile(
-    r"(?:\b(?:run|runs|running|rerun|execute|start|invoke|launch|call|use|using|via|with|through|by|prefer|need|needs|"
+    r"(?:\b(?:run|runs|running|rerun|execute|start|invoke|launch|call|use|using|via|with|prefer|need|needs|"
     r"require|requires|starte|nutze|verwende|benutze|mit|führe|per)\s+(?:(?:the|a|only|always|just|plain)\s+)?)$",
     re.IGNORECASE,
 )
@@ -107,7 +107,10 @@ def _of_span(content: str, start: int, span: str) -> Iterator[tuple[AnchorKind, 
 
 def _of_command(line: str) -> Iterator[tuple[AnchorKind, str]]:
     yield "command", " ".join(line.split())
-    program = _ASSIGNED.sub("", line).split()[0]
+    program, *operands = _ASSIGNED.sub("", line).split()
+    yield from (
+        ("path", _plain(word)) for word in operands if _FILE.fullmatch(word) and "/" in word and "cd " not in line
+    )
     for flag in _FLAG.findall(line):
         if flag.startswith("--"):
             yield "flag", f"{program} {flag}"

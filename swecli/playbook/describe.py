@@ -50,6 +50,9 @@ def line_of(op: Op) -> str:
 
 def _added(op: Op) -> str:
     content = shorten(str(op.fields.get("content", "")), CONTENT)
+    doubt = next((evidence.quote for evidence in op.evidence if evidence.source == "doubt"), "")
+    if doubt:
+        return f"? {content} (waits for your yes: {doubt})"
     if op.fields.get("state") == "quarantined":
         return f"? {content} (waits for your yes: it comes from {_FROM.get(str(op.fields.get('trust')), 'outside')})"
     return f"+ {content} ({_why(op, _TAUGHT)})"
