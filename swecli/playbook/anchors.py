@@ -50,11 +50,11 @@ _FOLDER = re.compile(rf"(?<![\w/.@~$-])(?:\./)?(?:(?:{_ROOTS})/(?:[\w.@*-]+/?)*|
 _NO_FILES = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "express.js", "three.js", "d3.js", "react.js"})
 _TOOL = re.compile(r"\b(?:tool\s+`?([a-z]\w*_\w+)|`?([a-z]\w*_\w+)`?[\s-]tool\b)|\b(mcp__\w+)", re.IGNORECASE)
 _KNOWN_PROGRAMS = """
-    ansible ant bash bazel black brew bun bundle cargo cmake composer conda coverage ctest curl deno django-admin docker
-    docker-compose dotnet eslint flake8 flutter gcc gh git go golangci-lint gradle helm hatch invoke isort jest just
-    kubectl make maven mocha mvn mypy nox npm npx node pdm pip pipenv pipx playwright pnpm poetry pre-commit prettier
-    psql pylint pyright pytest python python3 rake rails rspec ruff rustc sbt shellcheck sqlite3 swift task terraform
-    tox tsc uv uvx vite vitest yarn
+    ansible ant bash bazel black brew bun bundle cabal cargo cmake composer conda coverage ctest curl dart deno
+    django-admin docker docker-compose dotnet eslint flake8 flutter gcc gh git go golangci-lint gradle hatch helm
+    invoke isort jest just kubectl lein make maven mix mocha mvn mypy node nox npm npx pdm pip pipenv pipx
+    playwright pnpm poetry pre-commit prettier psql pylint pyright pytest python python3 rails rake rspec ruff
+    rustc sbt shellcheck sqlite3 stack swift task terraform tox tsc uv uvx vite vitest yarn zig
 """
 _PROGRAMS = frozenset(_KNOWN_PROGRAMS.split())
 _BARE_COMMAND = re.compile(r"(?<![\w`/.-])([a-z][\w-]*)((?:\s+-{1,2}[A-Za-z][\w=-]*)*)(?![\w`/])")
