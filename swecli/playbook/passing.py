@@ -61,7 +61,7 @@ _STORY = re.compile(
     r"\bcommits? (?:behind|ahead)\b|\bthe user (?:was|is|seems?|seemed) (?:happy|satisfied|"
     r"pleased|annoyed|unhappy|angry)\b|"
     r"\bon (?:vacation|holiday|leave)\b|"
-    r"\bthen\b.*\b(?:helped|worked|passed|succeeded|failed)\b",
+    r"\bthen\b.{0,80}\b(?:helped|worked|passed|succeeded|failed)\b",
     re.IGNORECASE,
 )
 # A figure after one of these is a limit or a rule of thumb, not a measurement.
