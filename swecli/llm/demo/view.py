@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.llm.demo.bullets import Note, notes_in
+from swecli.llm.demo.bullets import Note, notes_in, told_in
 from swecli.llm.demo.calls import Call
 from swecli.models.message import ApiMessage
 from swecli.models.model_io import ModelRequest
@@ -62,7 +62,8 @@ def read_request(request: ModelRequest) -> View:
     system = "\n".join(text_of(m.get("content")) for m in request.messages if m.get("role") == "system")
     parts = tuple(interactions(request.messages))
     now = parts[-1] if parts else Interaction("")
-    return View(parts[:-1], now, notes_in(system), frozenset(spec.name for spec in request.tools))
+    asked = (text_of(m.get("content")) for m in request.messages if m.get("role") == "user")
+    return View(parts[:-1], now, told_in(notes_in(system), asked), frozenset(spec.name for spec in request.tools))
 
 
 def interactions(messages: Sequence[ApiMessage]) -> Iterator[Interaction]:
