@@ -107,7 +107,13 @@ def _log(runtime: Runtime, args: argparse.Namespace) -> int:
     if args.json:
         return tell(args, [{name: getattr(row, name) for name in shown} for row in rows], "")
     lines = [
-        (row.id, f"T{row.interaction}.{row.step}", f"{row.before} → {row.after}", row.how + ("*" * row.undone), row.detail)
+        (
+            row.id,
+            f"T{row.interaction}.{row.step}",
+            f"{row.before} → {row.after}",
+            row.how + ("*" * row.undone),
+            row.detail,
+        )
         for row in rows
     ]
     table(lines, ("ID", "TURN", "TOKENS", "HOW (* undone)", "WHY"))
