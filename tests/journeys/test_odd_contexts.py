@@ -77,9 +77,8 @@ async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_an
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4
         return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
 
-    runtime = make_runtime(
-        Cutting(answer, context_window=100_000), reflect_with_model=False, window=WindowSpec(mode="full")
-    )
+    model = Cutting(answer, context_window=100_000)
+    runtime = make_runtime(model, reflect_with_model=False, window=WindowSpec(mode="full"))
     events = []
     for number in range(9):
         events += await run_turn(runtime, f"question {number} " + "word " * 1_100, learn=False)
