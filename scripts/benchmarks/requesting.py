@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from functools import partial
 
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
+from scripts.benchmarks.stored import long_session
 from swecli.context.prepare import Parts, prepare, prepare_messages
 from swecli.context.tokens import TokenCounter
 from swecli.llm.environment import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
+from swecli.store.database import open_database
+from swecli.store.session_manager import SessionManager
 
 FEW, MANY = 10, 10_000
 QUERY = "and now round the prices"
@@ -27,6 +31,24 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
     for name, build in (("measured", _measured(counter)), ("messages only", _plain)):
         ours, least = medians(effort.queries * 5, timed(partial(build, many)), timed(partial(build, few)))
         yield Row(f"build a request, {MANY:,} turns, {name}", "ms", ours, least, f"{FEW} turns", 1.2)
+    yield from _resumed(place, effort, counter)
+
+
+def _resumed(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Row]:
+    """From the database: the session taken up again, and its next request built."""
+    built: list[Callable[[], object]] = []
+    with ExitStack() as opened:
+        for turns in (MANY, FEW):
+            path = place.folder / f"turns-{turns}.db"
+            session = long_session(path, place.project, turns * 2)
+            sessions = SessionManager(opened.enter_context(closing(open_database(path))))
+            built.append(partial(_take_up, sessions, session, counter))
+        ours, least = medians(effort.queries, timed(built[0]), timed(built[1]))
+    yield Row(f"resume and build a request, {MANY:,} turns", "ms", ours, least, f"{FEW} turns", 1.2)
+
+
+def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> object:
+    return prepare(sessions.resume(session, ""), QUERY, Parts("Be brief."), counter)
 
 
 def _session(interactions: int) -> Session:

@@ -10,15 +10,18 @@ import sqlalchemy
 from sqlmodel import Session as Transaction
 from sqlmodel import SQLModel
 
+from swecli.models.context import Epoch
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
 from swecli.store import mapping
 from swecli.store.database import open_database
-from swecli.store.tables import InteractionRow, MessageRow, SessionRow
+from swecli.store.tables import InteractionRow, MessageRow, ReductionRow, SessionRow
 
 RARE, COMMON = "quokka", "prices"
 ANSWER = " They are kept with tax, and rounded as late as can be." * 8
+SYSTEM = "You work in the user's terminal. " * 100
+TURNS_OF_AN_EPOCH = 4
 _BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
 
@@ -40,6 +43,7 @@ def _put(path: Path, directory: Path, *, sessions: int, messages: int) -> str:
             _insert(db, "number", made)
             _insert(db, "id", [row for session in made for row in _interactions(session)])
             _insert(db, "id", [row for session in made for row in _messages(session, messages)])
+            _insert(db, "number", [row for session in made for row in _epochs(session)])
     finally:
         database.close()
     return made[-1].id
@@ -59,6 +63,15 @@ def _session(directory: Path, number: int, messages: int) -> SessionRow:
 
 def _interactions(row: SessionRow) -> list[InteractionRow]:
     return [InteractionRow(session_id=row.id, number=n + 1, status="done") for n in range(row.interactions)]
+
+
+def _epochs(row: SessionRow) -> list[ReductionRow]:
+    """An epoch for every four turns, as a window of 5+3 gives."""
+    made = []
+    for first in range(1, row.interactions + 1, TURNS_OF_AN_EPOCH):
+        epoch = Epoch(first, SYSTEM, {"P-1": "Run make check."}, spec="5+3").to_json()
+        made.append(ReductionRow(session_id=row.id, how="window", opens=True, interaction=first + 4, epoch=epoch))
+    return made
 
 
 def _messages(row: SessionRow, count: int) -> list[MessageRow]:

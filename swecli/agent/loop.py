@@ -151,7 +151,8 @@ class Loop:
         """Store what a request took, with our own count of it where it can be compared."""
         reply, ours = step.reply, self.fitting.own_count()
         usage = reply.usage or Usage(input=ours, output=self.counter.count(reply.text))
-        extra = {"counted": ours, "encoding": self.counter.encoding} if reply.usage else {}
+        said = reply.usage is not None and not getattr(self.model, "estimates_usage", False)
+        extra = {"counted": ours, "encoding": self.counter.encoding} if said else {}
         record = RequestRecord(
             self.model.name, "turn", state.interaction, state.steps, usage, reply.cost, step.duration_ms, extra
         )

@@ -77,7 +77,7 @@ def _refused(answer: TruncateResponse, before: int, after: int) -> str | None:
     if not answer.messages or not answer.summary.strip():
         return "condensing returned no summary"
     if after >= before:
-        return f"the summary is no smaller: {after} tokens after, {before} before"
+        return f"the summary is no smaller: {after:,} tokens after, {before:,} before"
     return None
 
 

@@ -10,4 +10,5 @@ async def compact(ctx: CommandContext, args: str) -> None:
     """Have the conversation summed up now; WISH says what to dwell on"""
     async for event in ctx.runtime.outlook.compact(args.strip()):
         ctx.show(event)
-    ctx.screen.note("/context undo takes it back; /pin beforehand keeps a turn word for word")
+        if event.type == "context_reduced":
+            ctx.screen.note("/context undo takes it back; /pin beforehand keeps a turn word for word")
