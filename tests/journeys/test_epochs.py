@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
+from swecli.llm.environment import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
 from swecli.models.model_io import ModelRequest
@@ -135,3 +137,47 @@ async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any
     assert len([line for line in said if "condensing is off" in line]) <= 1
     assert "condense" not in {row.how for row in rows(runtime)}
     assert "truncate" in {row.how for row in rows(runtime)}
+
+
+async def test_a_cancelled_summary_changes_nothing() -> None:
+    class Slow(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> Any:
+            if request.purpose == "condense":
+                condensing.set()
+                await asyncio.sleep(60)
+            async for chunk in super().stream(request):
+                yield chunk
+
+    condensing = asyncio.Event()
+    runtime = make_runtime(
+        Slow(Work(steps=1, talk=600), context_window=24_000, max_output=1_000), window=WindowSpec(mode="full")
+    )
+
+    async def talk() -> None:
+        for number in range(20):
+            await run_turn(runtime, f"question {number}")
+
+    turn = asyncio.create_task(talk())
+    await asyncio.wait_for(condensing.wait(), 20)
+    turn.cancel()
+    await asyncio.gather(turn, return_exceptions=True)
+    assert {row.how for row in rows(runtime)} <= {"begin", "clear"}
+    again = make_runtime(runtime.agent.model, resume=session_of(runtime).id)
+    assert again.agent.prepare("go on").messages == runtime.agent.prepare("go on").messages
+
+
+async def test_what_was_counted_when_it_was_said_is_stored_and_not_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])
+    runtime = make_runtime(["It is so. " * 50])
+    await run_turn(runtime, "how is it?")
+    again = make_runtime(["x"], resume=session_of(runtime).id)
+    question, answer = session_of(again).messages
+    assert (question.encoding, answer.encoding) == ("o200k_base", "o200k_base")
+    assert answer.tokens == runtime.agent.counter.count(answer.content)
+    assert not again.agent.counter.knows(answer.content)
+    again.agent.composer._remember_counts(session_of(again), again.agent.counter)
+    assert again.agent.counter.knows(answer.content)

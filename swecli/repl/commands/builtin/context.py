@@ -59,6 +59,9 @@ def say_meter(ctx: CommandContext, *, detail: bool) -> None:
         )
     if detail:
         say_detail(ctx, found)
+    session = ctx.runtime.sessions.current_session
+    if session is not None and session.context.epoch is not None:
+        say_plan(ctx)
 
 
 def say_detail(ctx: CommandContext, found: Meter) -> None:
@@ -73,7 +76,6 @@ def say_detail(ctx: CommandContext, found: Meter) -> None:
         )
     if found.threshold is not None:
         ctx.screen.note(f"from {tokens(found.threshold)} on it is made smaller: results, summary, truncation")
-    say_plan(ctx)
 
 
 def say_plan(ctx: CommandContext) -> None:

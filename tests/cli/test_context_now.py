@@ -1,0 +1,54 @@
+"""`swecli context`: what is sent, what leaves next, and what left, from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.shell import Run, script
+
+
+def talk(run: Run, *prompts: str) -> None:
+    model = script("talk.json", *["ok"] * len(prompts))
+    for number, prompt in enumerate(prompts):
+        run("-p", prompt, "-m", model, "--window", "2", *(["-c"] if number else []))
+
+
+def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
+    talk(run, "the marker is KIWI", "two", "three", "four")
+    whole = run("context", "show", "--json").json
+    assert whole["total"] == sum(part["tokens"] for part in whole["parts"]) + whole["residual"]
+    assert "tools" in run("context", "show").out
+    assert run("context", "plan", "--json").json["how"] == "window"
+    why = run("context", "why", "KIWI", "--json").json
+    assert [(one["turn"], one["sent"], one["back"]) for one in why] == [(1, False, "/pin T1")]
+    assert run("context", "pin", "T1", "--json").json["pinned"] == [1]
+    assert "pinned 1" in run("context", "show").out
+    assert "T1 leaves" in run("context", "unpin").out
+    log = run("context", "log", "--json").json
+    assert [row["how"] for row in log] == ["window", "begin"]
+    assert run("context", "undo", "--json").json == {"undone": log[0]["id"], "how": "window"}
+    assert run("context", "log", "--json").json[1]["undone"] is True
+
+
+@pytest.mark.parametrize("words", [("undo",), ("unpin",), ("pin", "T9"), ("pin", "x"), ("why", "  ")])
+def test_what_cannot_be_done_is_one_line_and_an_exit_code(run: Run, words: tuple[str, ...]) -> None:
+    talk(run, "one")
+    done = run("context", *words)
+    assert (done.code, done.err.count("\n")) == (42, 1)
+
+
+def test_without_a_session_there_is_one_line(run: Run) -> None:
+    assert "no session" in run("context", "show").err
+
+
+def test_an_export_and_a_fork_keep_what_is_sent(run: Run) -> None:
+    talk(run, "one", "two", "three", "four")
+    session = run("sessions", "list", "--json").json[0]["id"]
+    before = [row["how"] for row in run("context", "log", "--json").json]
+    run("sessions", "fork", session)
+    assert [row["how"] for row in run("context", "log", "--json").json] == before
+    Path("out.json").write_text(run("sessions", "export", session).out)
+    assert json.loads(Path("out.json").read_text())["messages"]
