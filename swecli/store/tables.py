@@ -14,7 +14,8 @@ from swecli.store.columns import CleanJson, CleanText, Money, Number, UtcTime
 COUNTING = {"sqlite_autoincrement": True}  # a number once given is never given again, also after a deletion
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """The moment, with its zone."""
     return datetime.now(UTC)
 
 
@@ -41,8 +42,8 @@ class SessionRow(Row, table=True):
     messages: int = Field(default=0, sa_type=Number)
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
-    updated_at: datetime = Field(default_factory=_now, sa_type=UtcTime, index=True)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime, index=True)
 
 
 class MessageRow(Row, table=True):
@@ -65,7 +66,7 @@ class MessageRow(Row, table=True):
     tokens: int | None = Field(default=None, sa_type=Number)
     is_summary: bool = False
     status: str = Field(default="complete", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class CallRow(Row, table=True):
@@ -122,7 +123,7 @@ class RequestRow(UsageColumns, Row, table=True):
     step: int = Field(default=0, sa_type=Number)
     duration_ms: int = Field(default=0, sa_type=Number)
     extra: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class InteractionRow(Row, table=True):
@@ -145,7 +146,7 @@ class InteractionRow(Row, table=True):
     cited: Any = Field(default=None, sa_type=CleanJson)
     mark: str = Field(default="", sa_type=CleanText)
     why: str = Field(default="", sa_type=CleanText)
-    started_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    started_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
@@ -172,9 +173,11 @@ class BulletRow(Row, table=True):
     harmful: int = Field(default=0, sa_type=Number)
     neutral: int = Field(default=0, sa_type=Number)
     anchors: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
+    verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    stale: str = Field(default="", sa_type=CleanText)
 
 
 class EvidenceRow(Row, table=True):
@@ -218,7 +221,7 @@ class DeltaRow(Row, table=True):
     added: Any = Field(default=None, sa_type=CleanJson)
     moved: Any = Field(default=None, sa_type=CleanJson)
     undone: bool = False
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class ReflectionRow(UsageColumns, Row, table=True):
@@ -234,7 +237,7 @@ class ReflectionRow(UsageColumns, Row, table=True):
     final: bool = True
     author: str = Field(default="", sa_type=CleanText)
     detail: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 TABLES = (
