@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import sqlmodel
 from sqlalchemy import func
 from sqlmodel import col, select
@@ -12,8 +14,8 @@ from swecli.models.model_io import Usage
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
 from swecli.store.playbook_tables import DraftRow
-from swecli.store.records import Draft, PendingReflection
-from swecli.store.tables import InteractionRow, ReflectionRow, UsageColumns
+from swecli.store.records import Draft, PendingReflection, Spent
+from swecli.store.tables import InteractionRow, ReflectionRow, RequestRow, UsageColumns
 
 NOT_FINAL = ("failed", "cancelled", "started")
 TRIES = 3  # failed reflections of one interaction before it is given up
@@ -80,6 +82,17 @@ class ReflectionQueue:
             rows = db.exec(which.order_by(col(InteractionRow.id))).all()
             return [PendingReflection(row.session_id, row.number) for row in rows]
 
+    def spent(self, since: datetime | None = None, session_id: str | None = None) -> Spent:
+        """What the requests of reflections took: from a moment on, in one session, or ever."""
+        which = select(RequestRow).where(col(RequestRow.purpose) == "reflect")
+        if since is not None:
+            which = which.where(col(RequestRow.created_at) >= since)
+        if session_id is not None:
+            which = which.where(col(RequestRow.session_id) == session_id)
+        with self._database.reading() as db:
+            rows = db.exec(which).all()
+        return sum((Spent(_usage(row), row.cost, 1) for row in rows), Spent())
+
     def reflected(self, session_id: str, interaction: int) -> bool:
         """Whether the interaction's reflection is stored, so that there will be no other."""
         which = select(ReflectionRow.id).where(
@@ -140,8 +153,12 @@ def _draft(row: DraftRow) -> Draft:
         refused=tuple(row.refused or ()),
         author=row.author,
         failure=row.failure,
-        usage=Usage(row.input, row.cache_read, row.cache_write, row.output, row.reasoning),
+        usage=_usage(row),
         cost=row.cost,
         requests=row.requests,
         errors=row.errors,
     )
+
+
+def _usage(row: UsageColumns) -> Usage:
+    return Usage(row.input, row.cache_read, row.cache_write, row.output, row.reasoning)

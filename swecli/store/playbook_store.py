@@ -122,14 +122,19 @@ class PlaybookStore(ReflectionQueue):
         """
         name = short_id("P", ref) or short_id("P", f"P{ref}")
         if name is None:
-            raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …; see `playbook list`.")
-        which = select(BulletRow).where(col(BulletRow.number) == mapping.number_of(name), applies(session))
+            raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
+        bullet = self.seen(name, session)
+        if bullet is None or (bullet.state == "deleted" and not gone_too):
+            gone = f"{name} was removed" if bullet else f"There is no strategy {name} here"
+            raise BadInput(f"{gone}.", "The list shows those there are; undo brings removed ones back.")
+        return bullet
+
+    def seen(self, bullet_id: str, session: Session) -> Bullet | None:
+        """A bullet in any state, a deleted one too, if it may be seen from the session."""
+        which = select(BulletRow).where(col(BulletRow.number) == mapping.number_of(bullet_id), applies(session))
         with self._database.reading() as db:
             row = db.exec(which).first()
-            if row is None or (row.state == "deleted" and not gone_too):
-                gone = "was removed" if row else "is not here"
-                raise BadInput(f"The strategy {name} {gone}.", "See `playbook list` for those that are.")
-            return mapping.bullet_of(row)
+            return None if row is None else mapping.bullet_of(row)
 
     def verify(self, found: Mapping[str, str]) -> None:
         """Keep what a look for anchors came to: for each id the one that is gone, "" when all are there."""
