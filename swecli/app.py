@@ -14,9 +14,11 @@ from swecli.context.instructions import load_instructions
 from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
+from swecli.models.errors import SwecliError
 from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
+from swecli.playbook.budget import Limits
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
@@ -46,8 +48,16 @@ class Runtime:
         model = make_model(name, self.settings, self.start.environ)
         self.agent.use_model(model)
         self.choice = Choice(model.name, "chosen here")
-        self.learner.model = reflect_model(self.settings, model, self.start)
+        self.use_reflector(model)
         self.sessions.set_model(model.name)
+
+    def use_reflector(self, model: ChatModel) -> None:
+        """Let the model reflect that the settings name; without one, that which answers. One that is gone is said."""
+        try:
+            self.learner.model = reflect_model(self.settings, model, self.start)
+        except SwecliError as error:
+            self.learner.model = None
+            self.notices.append(f"no model reflects, only the rules do: {error}")
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -123,10 +133,11 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         system_prompt=load_prompt("system"),
         instructions=instructions.text,
     )
-    learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
-    runtime = Runtime(
-        start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices, *idle]
-    )
+    limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
+    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits)
+    told = [*database.notices, *instructions.notices, *idle]
+    runtime = Runtime(start, settings, sessions, agent, learner, start.choice, told)
+    runtime.use_reflector(model)
     if start.resume is None:
         runtime.new_session()
     else:

@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
     for action in ACTIONS.values():
         added = actions.add_parser(action.name, help=action.help)
-        added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
+        kind = positive if action.usage == "[N]" else str
+        added.add_argument("words", nargs="*", type=kind, metavar=action.usage or "NOTHING")
         if action.name == "log":
             added.add_argument("--limit", type=positive, metavar="N", help="this many changes")
         common(added)
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     with stored(args, make=args.action in MAKING) as database:
         sessions = SessionManager(database)
         desk = PlaybookDesk(sessions, session_here(sessions, args.session), "swecli playbook")
-        words = [str(args.limit)] if getattr(args, "limit", None) else args.words
+        words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
         return tell(ACTIONS[args.action].run(desk, words), args.json)
 
 

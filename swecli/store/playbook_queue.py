@@ -93,6 +93,25 @@ class ReflectionQueue:
             rows = db.exec(which).all()
         return sum((Spent(_usage(row), row.cost, 1) for row in rows), Spent())
 
+    def times(self, session_id: str, interaction: int) -> int:
+        """How often an interaction was reflected on to the end."""
+        which = (
+            sqlmodel.select(func.count())
+            .select_from(ReflectionRow)
+            .where(
+                col(ReflectionRow.session_id) == session_id,
+                col(ReflectionRow.interaction) == interaction,
+                col(ReflectionRow.status) == "done",
+            )
+        )
+        with self._database.reading() as db:
+            return db.exec(which).one()
+
+    def forget_draft(self, session_id: str, interaction: int) -> None:
+        """Throw a draft away that cannot be applied."""
+        with self._database.transaction() as db:
+            drop_draft(db, session_id, interaction)
+
     def reflected(self, session_id: str, interaction: int) -> bool:
         """Whether the interaction's reflection is stored, so that there will be no other."""
         which = select(ReflectionRow.id).where(

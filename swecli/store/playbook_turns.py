@@ -34,6 +34,14 @@ class TurnRecords:
         with self._database.transaction() as db:
             note_turn(db, session_id, interaction, **known)
 
+    def judge(self, session_id: str, interaction: int, good: bool | None, weight: float, signal: str) -> None:
+        """Keep how a turn went, unless something surer told it before; None says nothing and changes nothing."""
+        if good is None:
+            return
+        with self._database.transaction() as db:
+            if _row(db, session_id, interaction).weight <= weight:
+                note_turn(db, session_id, interaction, good=good, weight=weight, signal=signal)
+
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
         """The record of one turn; None while nothing is known of it."""
         found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
@@ -66,12 +74,16 @@ class TurnRecords:
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
-    row = db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
+    row = _row(db, session_id, interaction)
     for name, value in known.items():
         assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
     db.add(row)
+
+
+def _row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
+    return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
 
 
 def _record(row: TurnRow, turn: InteractionRow) -> TurnRecord:

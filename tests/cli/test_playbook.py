@@ -73,8 +73,6 @@ def test_a_named_session_is_meant(run: Run, tmp_path: Path) -> None:
         ["add", " "],
         ["add", "word " * 61],
         ["undo"],
-        ["undo", "-1"],
-        ["undo", "none"],
         ["blame", "P-9"],
         ["review", "P-9", "accept"],
         ["promote", "P-9", "user"],
