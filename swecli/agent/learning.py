@@ -212,6 +212,8 @@ class Learner:
             failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
             applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
         told = self._tell(draft, applied)
+        if draft.requests and draft.failure and not told:
+            draft = replace(draft, failure=f"{draft.failure} ({_price(draft.cost)})")
         failure = draft.failure or (f"the model was not asked: {held}" if held and held not in self._told else "")
         self._told.add(held)
         if failure:
@@ -222,7 +224,9 @@ class Learner:
     @staticmethod
     def _tell(draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
         lines = draft.lines if applied is not None or draft.delta is None else ()
-        if applied is None and not (lines or draft.refused or (draft.requests and not draft.failure)):
+        if draft.requests and not (lines or draft.refused or draft.failure):
+            lines = (f"{draft.author} saw nothing to learn in T{draft.interaction}",)
+        if applied is None and not (lines or draft.refused):
             return []
         ops = applied.delta.ops if applied else ()
         event = PlaybookUpdated(
@@ -237,6 +241,10 @@ class Learner:
             tokens=draft.usage.total,
         )
         return [event]
+
+
+def _price(cost: float | None) -> str:
+    return "price unknown" if cost is None else f"${cost:.4f}"
 
 
 def _still_possible(draft: Draft, session: Session) -> Draft:

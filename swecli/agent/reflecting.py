@@ -6,7 +6,7 @@ from swecli.llm.prices import cost_of_model
 from swecli.models.model_io import Usage
 from swecli.models.playbook import SessionPlaybook
 from swecli.playbook.digest import TurnDigest
-from swecli.playbook.model_reflector import MAX_TOKENS, digest_text
+from swecli.playbook.model_reflector import ATTEMPTS, MAX_TOKENS, digest_text
 
 LETTERS = 3  # characters a token, at least: most texts have four
 
@@ -18,5 +18,6 @@ def question_tokens(digest: TurnDigest, playbook: SessionPlaybook, template: str
 
 
 def worst_cost(tokens: int, model: str) -> float | None:
-    """US dollars for that, None where the model's price is not known."""
-    return cost_of_model(Usage(input=tokens - MAX_TOKENS, output=MAX_TOKENS), model)
+    """US dollars for that, asked as often as a bad answer is asked for again; None where no price is known."""
+    once = cost_of_model(Usage(input=tokens - MAX_TOKENS, output=MAX_TOKENS), model)
+    return None if once is None else ATTEMPTS * once
