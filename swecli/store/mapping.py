@@ -48,6 +48,7 @@ def message_row(session_id: str, message: ChatMessage) -> MessageRow:
         sent=message.sent,
         reasoning=message.reasoning,
         tokens=message.tokens,
+        encoding=message.encoding,
         is_summary=message.is_summary,
         status=message.status,
         created_at=message.created_at,
@@ -65,6 +66,7 @@ def message_of(row: MessageRow, calls: Sequence[CallRow]) -> ChatMessage:
         sent=row.sent,
         reasoning=row.reasoning,
         tokens=row.tokens,
+        encoding=row.encoding,
         is_summary=row.is_summary,
         status=row.status,
         created_at=row.created_at,
@@ -83,7 +85,7 @@ def fill_call(row: CallRow, call: ToolCall) -> None:
     """Write what became of the call into its row."""
     row.result, row.error, row.approved = call.result, call.error, call.approved
     row.decision, row.reason = call.decision, call.reason
-    row.exit_code, row.duration_ms = call.exit_code, call.duration_ms
+    row.exit_code, row.duration_ms, row.tokens = call.exit_code, call.duration_ms, call.tokens
 
 
 def call_of(row: CallRow) -> ToolCall:
@@ -99,6 +101,7 @@ def call_of(row: CallRow) -> ToolCall:
         reason=row.reason,
         exit_code=row.exit_code,
         duration_ms=row.duration_ms,
+        tokens=row.tokens,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import sqlmodel
 from sqlmodel import col, select
@@ -20,7 +21,7 @@ from swecli.store.playbook_scope import applies, concerns, load_bullets
 from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_write import last_number, newest, only_counts, take_back, write
 from swecli.store.records import Draft
-from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow, ReflectionRow, now
+from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow, ReflectionRow
 
 
 class PlaybookStore(ReflectionQueue):
@@ -142,7 +143,7 @@ class PlaybookStore(ReflectionQueue):
             for name, stale in found.items():
                 row = db.get(BulletRow, mapping.number_of(name))
                 if row is not None:
-                    row.stale, row.verified_at = stale, now()
+                    row.stale, row.verified_at = stale, datetime.now(UTC)
 
     def last_number(self) -> int:
         """The highest number that was ever given to a strategy, 0 before the first."""

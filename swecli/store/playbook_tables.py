@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field
 
 from swecli.store.columns import CleanJson, CleanText, Number, UtcTime
-from swecli.store.tables import Row, UsageColumns, now
+from swecli.store.tables import Row, UsageColumns
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class TurnRow(Row, table=True):
@@ -31,7 +35,7 @@ class TurnRow(Row, table=True):
     ablation: str = Field(default="", sa_type=CleanText)
     withheld: Any = Field(default=None, sa_type=CleanJson)
     seed: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 class DraftRow(UsageColumns, Row, table=True):
@@ -50,7 +54,7 @@ class DraftRow(UsageColumns, Row, table=True):
     failure: str | None = Field(default=None, sa_type=CleanText)
     requests: int = Field(default=0, sa_type=Number)
     errors: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 class SwitchRow(Row, table=True):
@@ -59,7 +63,7 @@ class SwitchRow(Row, table=True):
     __tablename__ = "playbook_switch"
 
     project: str = Field(primary_key=True, sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow)

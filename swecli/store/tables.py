@@ -14,8 +14,7 @@ from swecli.store.columns import CleanJson, CleanText, Money, Number, UtcTime
 COUNTING = {"sqlite_autoincrement": True}  # a number once given is never given again, also after a deletion
 
 
-def now() -> datetime:
-    """The moment, with its zone."""
+def _now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -42,8 +41,8 @@ class SessionRow(Row, table=True):
     messages: int = Field(default=0, sa_type=Number)
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime, index=True)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    updated_at: datetime = Field(default_factory=_now, sa_type=UtcTime, index=True)
 
 
 class MessageRow(Row, table=True):
@@ -66,7 +65,8 @@ class MessageRow(Row, table=True):
     tokens: int | None = Field(default=None, sa_type=Number)
     is_summary: bool = False
     status: str = Field(default="complete", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class CallRow(Row, table=True):
@@ -88,6 +88,7 @@ class CallRow(Row, table=True):
     reason: str = Field(default="", sa_type=CleanText)
     exit_code: int | None = Field(default=None, sa_type=Number)
     duration_ms: int | None = Field(default=None, sa_type=Number)
+    tokens: int | None = Field(default=None, sa_type=Number)
 
 
 class FullResultRow(Row, table=True):
@@ -123,7 +124,7 @@ class RequestRow(UsageColumns, Row, table=True):
     step: int = Field(default=0, sa_type=Number)
     duration_ms: int = Field(default=0, sa_type=Number)
     extra: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 class InteractionRow(Row, table=True):
@@ -146,7 +147,7 @@ class InteractionRow(Row, table=True):
     cited: Any = Field(default=None, sa_type=CleanJson)
     mark: str = Field(default="", sa_type=CleanText)
     why: str = Field(default="", sa_type=CleanText)
-    started_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    started_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
@@ -173,11 +174,11 @@ class BulletRow(Row, table=True):
     harmful: int = Field(default=0, sa_type=Number)
     neutral: int = Field(default=0, sa_type=Number)
     anchors: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
     updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
     verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
-    stale: str = Field(default="", sa_type=CleanText)
+    stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class EvidenceRow(Row, table=True):
@@ -221,7 +222,7 @@ class DeltaRow(Row, table=True):
     added: Any = Field(default=None, sa_type=CleanJson)
     moved: Any = Field(default=None, sa_type=CleanJson)
     undone: bool = False
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 class ReflectionRow(UsageColumns, Row, table=True):
@@ -237,10 +238,49 @@ class ReflectionRow(UsageColumns, Row, table=True):
     final: bool = True
     author: str = Field(default="", sa_type=CleanText)
     detail: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+
+
+class ReductionRow(Row, table=True):
+    """What changed bytes already sent, or began an epoch (`opens`). What is sent is a function of these rows and the
+    messages."""
+
+    __tablename__ = "reduction"
+    __table_args__ = (Index("ix_reduction_session", "session_id", "undone", "opens", "number"), COUNTING)
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    how: str = Field(sa_type=CleanText)
+    opens: bool = False
+    undone: bool = False
+    interaction: int = Field(default=0, sa_type=Number)
+    step: int = Field(default=0, sa_type=Number)
+    before: int = Field(default=0, sa_type=Number)
+    after: int = Field(default=0, sa_type=Number)
+    detail: str = Field(default="", sa_type=CleanText)
+    epoch: Any = Field(default=None, sa_type=CleanJson)
+    edits: Any = Field(default=None, sa_type=CleanJson)
+    hold_turns: int = Field(default=0, sa_type=Number)
+    hold_tokens: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+
+
+class SurvivorRow(Row, table=True):
+    """What outlives every reduction, one of each kind and key; `kind` pin is a pinned interaction."""
+
+    __tablename__ = "survivor"
+    __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    kind: str = Field(sa_type=CleanText)
+    key: str = Field(sa_type=CleanText)
+    text: str = Field(default="", sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
 TABLES = (
     SessionRow, MessageRow, CallRow, FullResultRow, RequestRow, InteractionRow, ReflectionRow, BulletRow, EvidenceRow,
-    DeltaRow,
+    DeltaRow, ReductionRow, SurvivorRow,
 )  # fmt: skip  # parents before children
