@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from swecli.agent.agent import Agent
@@ -21,6 +22,7 @@ from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
 from swecli.playbook.budget import Limits
+from swecli.playbook.here import Here
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
@@ -147,7 +149,8 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
-    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits)
+    look = partial(Here, root, start.environ.get("PATH", ""), frozenset(tools.names()))
+    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, look=look)
     runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
     runtime.use_reflector(model)
     if start.resume is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from swecli.playbook.budget import REFLECTING, Limits, refusal
 from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.curator import Curator
 from swecli.playbook.digest import Mark, TurnDigest, digest_turn
+from swecli.playbook.here import Here
 from swecli.playbook.learn import learn, worth_asking
 from swecli.playbook.model_reflector import ModelReflection
 from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
@@ -38,7 +40,8 @@ def _today() -> datetime:
 class Learner:
     """Reflects on stored turns. `model` is asked only where the rules saw friction; None leaves it at the rules.
 
-    `limits` bound what the model may take; `day` says when the day began that its daily part counts from.
+    `limits` bound what the model may take; `day` says when the day began that its daily part counts from. `look` gives
+    a new look at the workspace, by which strategies that name what is gone are found.
     """
 
     def __init__(
@@ -49,9 +52,10 @@ class Learner:
         enabled: bool = True,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         day: Callable[[], datetime] = _today,
+        look: Callable[[], Here] | None = None,
     ) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
-        self.limits, self._day = limits, day
+        self.limits, self._day, self._look = limits, day, look
         self._told: set[str] = set()
 
     async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> list[LearningEvent]:
@@ -82,12 +86,15 @@ class Learner:
             return [ReflectionFailed(number, str(error), kept=True)]
 
     async def catch_up(self) -> list[LearningEvent]:
-        """Reflect on the turns of this session that earlier runs left in the queue."""
+        """When a session begins: see which strategies are stale, and reflect on what earlier runs left in the queue."""
         session = self.sessions.current_session
-        if session is None or not self.enabled:
+        if session is None:
             return []
+        stale = self._check(session, await asyncio.to_thread(self._look)) if self._look else []
+        if not self.enabled:
+            return stale
         waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
-        return [event for number in waiting for event in await self.learn(number)]
+        return stale + [event for number in waiting for event in await self.learn(number)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
@@ -99,6 +106,23 @@ class Learner:
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
         self._note(digest, session)
         return self._conclude(session, await self._reflect(digest, session, None), final=False)
+
+    def _check(self, session: Session, here: Here) -> list[LearningEvent]:
+        """Look for what the strategies name; those of which something is gone now are said.
+
+        What applies to all projects is left alone: that it names something of another one says nothing.
+        """
+        bullets = session.playbook.bullets
+        looked = {
+            bullet.id: here.freshness(bullet) for bullet in bullets.values() if bullet.live and bullet.scope != "user"
+        }
+        stale = {name: found.missing for name, found in looked.items() if found.missing}
+        if not looked:
+            return []
+        lines = tuple(f"{name} is stale and stays out of prompts: {why}" for name, why in stale.items())
+        new = tuple(line for name, line in zip(stale, lines, strict=True) if not bullets[name].stale)
+        self.sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
+        return [PlaybookUpdated(session.interactions, "", new)] if new else []
 
     # Before
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.admin import common, positive, say, say_json, stored, table
+from swecli.cli.admin import common, ground_of, positive, say, say_json, stored, table
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
@@ -40,6 +40,11 @@ def run(args: argparse.Namespace) -> int:
     with stored(args, make=args.action in MAKING) as database:
         sessions = SessionManager(database)
         desk = PlaybookDesk(sessions, session_here(sessions, args.session), "swecli playbook")
+        if args.action == "why":
+            # late: no other action counts tokens
+            from swecli.context.tokens import TokenCounter  # noqa: PLC0415
+
+            desk.count, desk.most = TokenCounter("o200k_base").count, ground_of(args).settings.max_strategies
         words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
         return tell(ACTIONS[args.action].run(desk, words), args.json)
 

@@ -169,11 +169,12 @@ class SessionPlaybook:
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
         """The best `max_strategies` live bullets: pinned ones first, then by helpful minus harmful, then the newer.
 
-        None while the playbook is off.
+        None while the playbook is off; a stale one only when it is pinned.
         """
         if self.off:
             return []
-        ranked = sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))
+        fresh = (bullet for bullet in self.live() if not bullet.stale or bullet.state == "pinned")
+        ranked = sorted(fresh, key=lambda b: (b.state != "pinned", -b.net, -b.number))
         return ranked[: max(0, max_strategies)]
 
     def as_context(self, max_strategies: int = 30) -> str:

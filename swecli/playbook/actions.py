@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.playbook import desk_carrying, desk_changing, desk_looking
+from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_why
 from swecli.playbook.desk import Action
 
 ACTIONS: dict[str, Action] = {
@@ -18,6 +18,7 @@ ACTIONS: dict[str, Action] = {
         Action("promote", "P-7 project|user", "let it apply more widely", desk_changing.promote),
         Action("remove", "P-7", "forget it", desk_changing.remove),
         Action("undo", "[N]", "take the last N changes back", desk_changing.undo),
+        Action("why", "[T7|WORDS]", "every candidate for a prompt, and what decided", desk_why.why),
         Action("log", "[N]", "the changes, newest first", desk_looking.log),
         Action("diff", "[N]", "what the last N changes came to", desk_looking.diff),
         Action("blame", "P-7", "which change made it what it is", desk_looking.trace),

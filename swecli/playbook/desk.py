@@ -10,6 +10,7 @@ from swecli.models.errors import UsageError
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.score import Standings
+from swecli.playbook.select import BUDGET, Count
 from swecli.playbook.standing import standings_of
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
@@ -31,12 +32,18 @@ class Said:
 
 @dataclass(slots=True)
 class PlaybookDesk:
-    """One session's playbook with the store behind it. `command` is how the user writes an action: `/playbook`."""
+    """One session's playbook with the store behind it.
+
+    `command` is how the user writes an action: `/playbook`. `count` counts the tokens of a text; a prompt gets at most
+    `tokens` of strategies, and at most `most` of them.
+    """
 
     sessions: SessionManager
     session: Session
     command: str = "/playbook"
-    settings: dict[str, Any] = field(default_factory=dict)
+    count: Count = field(default=lambda text: len(text) // 4)
+    tokens: int = BUDGET
+    most: int | None = None
 
     def find(self, ref: str, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant. Raises BadInput."""

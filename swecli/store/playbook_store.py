@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 import sqlmodel
@@ -137,13 +137,23 @@ class PlaybookStore(ReflectionQueue):
             row = db.exec(which).first()
             return None if row is None else mapping.bullet_of(row)
 
-    def verify(self, found: Mapping[str, str]) -> None:
-        """Keep what a look for anchors came to: for each id the one that is gone, "" when all are there."""
+    def verify(self, session: Session, stale: Mapping[str, str], fresh: Collection[str]) -> None:
+        """Keep what a look for anchors came to. The session's playbook is loaded anew.
+
+        Args:
+            session: whose strategies were looked at; those for all projects stay as they are.
+            stale: by id what is gone of what it names; those that are not named here are not stale any more.
+            fresh: ids of those that name something, all of which was found: only these are verified.
+        """
         with self._database.transaction() as db:
-            for name, stale in found.items():
+            for name, bullet in session.playbook.bullets.items():
                 row = db.get(BulletRow, mapping.number_of(name))
-                if row is not None:
-                    row.stale, row.verified_at = stale, datetime.now(UTC)
+                if row is not None and bullet.scope != "user":
+                    row.stale = stale.get(name, "")
+                    row.verified_at = datetime.now(UTC) if name in fresh else row.verified_at
+            db.flush()
+            playbook = load_bullets(db, session)
+        session.update_playbook(playbook)
 
     def last_number(self) -> int:
         """The highest number that was ever given to a strategy, 0 before the first."""

@@ -18,7 +18,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.playbook.budget import Limits
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
-TAUGHT = ("run the tests with tox", "answer in short sentences", "keep the API stable")
+TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
 ANSWER = {"tags": [], "add": [{"content": "Build with `ninja -C out`", "section": "build", "evidence": "user: ninja"}]}
 
 
@@ -225,3 +225,28 @@ async def test_a_model_that_sees_nothing_still_says_what_it_cost() -> None:
     [event] = [e for e in events if isinstance(e, PlaybookUpdated)]
     assert event.cost == 0.02
     assert event.lines
+
+
+async def test_what_names_something_that_is_gone_is_said_once_and_stays_out_of_prompts() -> None:
+    runtime = runtime_with("")
+    session = runtime.sessions.current_session
+    assert session is not None
+    (runtime.cwd / "notes.md").write_text("x")
+    ops = [
+        Op("ADD", fields={"content": text, "scope": "project"}) for text in ("Read `notes.md` first", "See `old.py`")
+    ]
+    ops.append(Op("ADD", fields={"content": "Look at `elsewhere.py`", "scope": "user"}))
+    runtime.sessions.playbook.apply(Delta("d", tuple(ops), "user"), session)
+    [event] = await runtime.learner.catch_up()
+    assert isinstance(event, PlaybookUpdated)
+    assert len(event.lines) == 1
+    assert event.lines[0].startswith("P-5 is stale and stays out of prompts")
+    book = session.playbook
+    assert book.bullets["P-4"].verified_at is not None
+    assert book.bullets["P-5"].verified_at is None
+    assert "P-5" not in book.as_context()
+    assert "P-6" in book.as_context()
+    assert await runtime.learner.catch_up() == []
+    (runtime.cwd / "old.py").write_text("x")
+    await runtime.learner.catch_up()
+    assert "P-5" in session.playbook.as_context()

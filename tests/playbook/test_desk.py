@@ -117,3 +117,26 @@ def test_stats_add_up(desk: PlaybookDesk) -> None:
     value = do(desk, "stats").value
     assert (value["strategies"], value["turns_with_outcome"], value["turns_good"]) == (1, 3, 2)
     assert value["states"] == {"active": 1}
+
+
+def test_why_adds_up_for_every_candidate_and_knows_what_stood_in_the_prompt(desk: PlaybookDesk) -> None:
+    for text in ("run the tests with tox", "write commit messages in English", "keep the parser pure"):
+        do(desk, f"add {text}")
+    do(desk, "disable P-3")
+    desk.sessions.begin_interaction("run the tests")
+    desk.sessions.finish_interaction("done", shown=["P-1"])
+    desk.sessions.playbook.turns.note(desk.session.id, 1, ablation="withheld", withheld=["P-2"])
+    value = do(desk, "why T1").value
+    assert value["query"] == "run the tests"
+    rows = {row["id"]: row for row in value["candidates"]}
+    assert {name: row["was"] for name, row in rows.items()} == {"P-1": "yes", "P-2": "withheld", "P-3": "no"}
+    for row in rows.values():
+        assert row["score"] == pytest.approx((row["base"] + (1 - row["base"]) * row["match"]) * row["value"])
+        assert row["reason"]
+    assert rows["P-1"]["score"] > rows["P-2"]["score"]
+    assert (rows["P-3"]["chosen"], rows["P-3"]["reason"]) == (False, "it is disabled")
+    assert sum(row["tokens"] for row in rows.values() if row["chosen"]) <= value["tokens"] <= value["budget"]
+    assert do(desk, "why").value["query"] == "run the tests"
+    assert do(desk, "why commit it").rows[0][0] == "P-2"
+    with pytest.raises(BadInput, match="no turn T9"):
+        do(desk, "why T9")
