@@ -1,0 +1,44 @@
+"""kill -9 between any two of reflect, curate, apply and prompt: after going on, the same final state."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.dying import STAGES
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+def process(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.journeys.dying", str(folder / "swecli.db"), *argv]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+def final(folder: Path, stage: str) -> Any:
+    began = process(folder, "begin", stage)
+    assert began.returncode == (0 if stage == "never" else -signal.SIGKILL), began.stderr
+    gone_on = process(folder, "resume")
+    assert gone_on.returncode == 0, gone_on.stderr
+    return json.loads(gone_on.stdout)
+
+
+def test_the_end_is_the_same_wherever_it_was_killed(tmp_path: Path) -> None:
+    ends = {stage: final(tmp_path / stage, stage) for stage in STAGES}
+    whole = ends["never"]
+    assert len(whole["bullets"]) == 2
+    assert "harmful=1" in whole["bullets"][0]
+    assert any("[P-2] is new: Build in the `release` profile here" in line for line in whole["prompt"])
+    assert (whole["pending"], whole["changes"]) == (0, 1)
+    for stage, end in ends.items():
+        assert end == whole, stage
