@@ -146,8 +146,10 @@ class SessionPlaybook:
     off: bool = False
 
     def live(self) -> list[Bullet]:
-        """Bullets that may stand in a prompt, in order of minting."""
-        return sorted((b for b in self.bullets.values() if b.live), key=lambda b: b.number)
+        """Bullets that may stand in a prompt, in order of minting: none while the playbook is off, and a stale one only
+        when it is pinned."""
+        hold = (b for b in self.bullets.values() if b.live and (not b.stale or b.state == "pinned"))
+        return [] if self.off else sorted(hold, key=lambda b: b.number)
 
     def add(self, content: str, *, section: str = "general", **fields: Any) -> Bullet:
         """Add a bullet under the next free number (for playbooks that live in memory only)."""
@@ -167,14 +169,8 @@ class SessionPlaybook:
         self.bullets[bullet_id] = replace(self.bullets[bullet_id], state="deleted")
 
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
-        """The best `max_strategies` live bullets: pinned ones first, then by helpful minus harmful, then the newer.
-
-        None while the playbook is off; a stale one only when it is pinned.
-        """
-        if self.off:
-            return []
-        fresh = (bullet for bullet in self.live() if not bullet.stale or bullet.state == "pinned")
-        ranked = sorted(fresh, key=lambda b: (b.state != "pinned", -b.net, -b.number))
+        """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
+        ranked = sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))
         return ranked[: max(0, max_strategies)]
 
     def as_context(self, max_strategies: int = 30) -> str:

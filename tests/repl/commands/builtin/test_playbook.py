@@ -114,6 +114,17 @@ async def test_a_playbook_that_is_off_is_in_no_request(runtime: Runtime, desk: D
     assert "Run make" in system(runtime)
 
 
+async def test_what_the_model_knows_already_is_taken_back_when_the_playbook_goes_off(
+    runtime: Runtime, desk: Desk
+) -> None:
+    await desk.type("/playbook add Run make")
+    await run_turn(runtime, "hello")
+    await desk.type("/playbook off")
+    turn = runtime.agent.prepare("x")
+    assert "Strategy [P-1] no longer applies." in str(turn.messages[-1]["content"])
+    assert turn.shown == []
+
+
 async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "remember that the tests run with make check", learn=False)
     await run_turn(runtime, "hello", learn=False)
