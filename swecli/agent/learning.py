@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from swecli.agent.reflecting import question_tokens, worst_cost
+from swecli.agent.setting_aside import set_aside
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
@@ -17,6 +18,7 @@ from swecli.models.session import Session
 from swecli.playbook.budget import REFLECTING, Limits, refusal
 from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.curator import Curator
+from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import Mark, TurnDigest, digest_turn
 from swecli.playbook.here import Here
 from swecli.playbook.learn import learn, worth_asking
@@ -235,7 +237,7 @@ class Learner:
             self.sessions.playbook.forget_draft(session.id, draft.interaction)
             failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
             applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
-        told = self._tell(draft, applied)
+        told = [*self._tell(draft, applied), *self._aside(session, draft, applied)]
         if draft.requests and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({_price(draft.cost)})")
         failure = draft.failure or (f"the model was not asked: {held}" if held and held not in self._told else "")
@@ -244,6 +246,16 @@ class Learner:
             kept = not self.sessions.playbook.reflected(session.id, draft.interaction)
             return [*told, ReflectionFailed(draft.interaction, failure, kept)]
         return told
+
+    def _aside(self, session: Session, draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
+        """What is set aside now that a strategy was found harmful once more."""
+        if applied is None or not any(op.tag == "harmful" for op in applied.delta.ops):
+            return []
+        aside = set_aside(self.sessions, session, draft.interaction)
+        if aside is None:
+            return []
+        lines = (*lines_of(aside.delta), "/playbook review asks what is to become of it")
+        return [PlaybookUpdated(draft.interaction, aside.delta.id, lines)]
 
     @staticmethod
     def _tell(draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:

@@ -11,6 +11,7 @@ from swecli.models.playbook import AppliedDelta, Bullet, Delta, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
 from swecli.playbook.desk_looking import count_of, delta_json
+from swecli.playbook.standing import in_words
 from swecli.playbook.words import shorten
 
 
@@ -119,10 +120,11 @@ def waiting(desk: PlaybookDesk) -> list[Waiting]:
     found = []
     for bullet in desk.bullets():
         belief = standings.of(bullet.id)
-        if bullet.state == "quarantined":
-            found.append(Waiting(bullet, "new", f"set aside, from {bullet.trust}"))
-        elif bullet.state == "active" and belief.standing == "proposed for deletion":
-            found.append(Waiting(bullet, "old", f"harmful with {100 * belief.harmful:.0f} %"))
+        if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
+            found.append(Waiting(bullet, "old", in_words(belief)))
+        elif bullet.state == "quarantined":
+            known = belief.standing == "quarantined"
+            found.append(Waiting(bullet, "new", in_words(belief) if known else f"set aside, from {bullet.trust}"))
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from swecli.models.playbook import AppliedDelta, Tag
 from swecli.playbook.counted import LOOKING_BACK
-from swecli.playbook.score import Citation, Outcome, Standings, after
+from swecli.playbook.score import Belief, Citation, Outcome, Standings, after
 from swecli.store.records import TurnRecord
 
 Turn = tuple[str, int]
@@ -33,6 +33,11 @@ def standings_of(records: Sequence[TurnRecord], deltas: Iterable[AppliedDelta]) 
         reflector = authors.get(turn, "rules")
         standings = after(standings, Outcome(record.topic or "general", record.good, weight, cited, reflector))
     return standings
+
+
+def in_words(belief: Belief) -> str:
+    """That a strategy seems to harm, and by how much it is known."""
+    return f"harmful with {100 * belief.harmful:.0f} % after {belief.tags} verdicts"
 
 
 def _judged(given: dict[str, Tag]) -> list[str]:
