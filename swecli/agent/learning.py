@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from swecli.agent.reflecting import question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
+from swecli.agent.telling import LearningEvent, price, still_possible, told_of
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
@@ -30,7 +31,7 @@ from swecli.store.playbook_limits import FREE, room
 from swecli.store.records import Draft
 from swecli.store.session_manager import SessionManager
 
-LearningEvent = PlaybookUpdated | ReflectionFailed
+AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 LOOKED_BACK = 50  # deltas, to find what was counted for a turn before
 
 
@@ -96,7 +97,8 @@ class Learner:
         if not self.enabled:
             return stale
         waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
-        return stale + [event for number in waiting for event in await self.learn(number)]
+        own = [event for number in waiting for event in await self.learn(number)]
+        return [*stale, *own, *await self._left_behind(session)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
@@ -108,6 +110,21 @@ class Learner:
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
         self._note(digest, session)
         return self._conclude(session, await self._reflect(digest, session, None), final=False)
+
+    async def _left_behind(self, session: Session) -> list[LearningEvent]:
+        """Reflect on what waits in this project's other sessions, which no program has open; not on all at once."""
+        found = self.sessions.playbook.left_behind(session)[:AT_ONCE]
+        if not found:
+            return []
+        others = SessionManager(self.sessions.database)
+        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day)
+        learner._told = self._told
+        events: list[LearningEvent] = []
+        for waiting in found:
+            others.resume(waiting.session_id, "")
+            events += await learner.learn(waiting.interaction)
+        session.update_playbook(self.sessions.playbook.load(session))
+        return events
 
     def _check(self, session: Session, here: Here) -> list[LearningEvent]:
         """Look for what the strategies name; those of which something is gone now are said.
@@ -230,16 +247,16 @@ class Learner:
 
     def _conclude(self, session: Session, draft: Draft, held: str = "", *, final: bool = True) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
-        draft = _still_possible(draft, session)
+        draft = still_possible(draft, session)
         try:
             applied = self.sessions.playbook.conclude(session, draft, final=final)
         except BadInput as error:
             self.sessions.playbook.forget_draft(session.id, draft.interaction)
             failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
             applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
-        told = [*self._tell(draft, applied), *self._aside(session, draft, applied)]
+        told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
         if draft.requests and draft.failure and not told:
-            draft = replace(draft, failure=f"{draft.failure} ({_price(draft.cost)})")
+            draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")
         failure = draft.failure or (f"the model was not asked: {held}" if held and held not in self._told else "")
         self._told.add(held)
         if failure:
@@ -256,41 +273,3 @@ class Learner:
             return []
         lines = (*lines_of(aside.delta), "/playbook review asks what is to become of it")
         return [PlaybookUpdated(draft.interaction, aside.delta.id, lines)]
-
-    @staticmethod
-    def _tell(draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
-        lines = draft.lines if applied is not None or draft.delta is None else ()
-        if draft.requests and not (lines or draft.refused or draft.failure):
-            lines = (f"{draft.author} saw nothing to learn in T{draft.interaction}",)
-        if applied is None and not (lines or draft.refused):
-            return []
-        ops = applied.delta.ops if applied else ()
-        event = PlaybookUpdated(
-            draft.interaction,
-            applied.delta.id if applied else "",
-            lines,
-            added=applied.added if applied else (),
-            tagged=tuple(op.bullet_id for op in ops if op.op == "TAG"),
-            removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),
-            refused=draft.refused,
-            cost=draft.cost,
-            tokens=draft.usage.total,
-        )
-        return [event]
-
-
-def _price(cost: float | None) -> str:
-    return "price unknown" if cost is None else f"${cost:.4f}"
-
-
-def _still_possible(draft: Draft, session: Session) -> Draft:
-    """The draft without what it says of strategies that the user removed while it was made."""
-    if draft.delta is None:
-        return draft
-    bullets = session.playbook.bullets
-    gone = [op for op in draft.delta.ops if op.op != "ADD" and op.bullet_id not in bullets and op.op != "RESTORE"]
-    if not gone:
-        return draft
-    ops = tuple(op for op in draft.delta.ops if op not in gone)
-    refused = (*draft.refused, *(f"{op.op.lower()} {op.bullet_id}: it was removed meanwhile" for op in gone))
-    return replace(draft, delta=replace(draft.delta, ops=ops) if ops else None, refused=refused)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from swecli.agent.learning import Learner, LearningEvent
+from swecli.agent.learning import Learner
+from swecli.agent.telling import LearningEvent
 
 
 @dataclass(frozen=True, slots=True)

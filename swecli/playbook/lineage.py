@@ -67,7 +67,8 @@ def reason_of(applied: AppliedDelta, bullet_id: str) -> str:
     """Why a change was made, from its evidence (of that strategy, where an id is given) or its own reason."""
     ops = [op for op in applied.delta.ops if not bullet_id or bullet_id in (op.bullet_id, op.into)] or applied.delta.ops
     quotes = [item.quote for op in ops for item in op.evidence if item.quote]
-    return shorten(quotes[0] if quotes else applied.delta.reason, QUOTE)
+    shown = "it was shown" if all(op.tag == "neutral" for op in ops) else applied.delta.reason
+    return shorten(quotes[0] if quotes else shown, QUOTE)
 
 
 def diff_lines(bullet_id: str, before: Bullet | None, after: Bullet | None) -> list[str]:

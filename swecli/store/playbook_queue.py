@@ -11,11 +11,14 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from swecli.models.errors import BadInput
 from swecli.models.model_io import Usage
+from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
+from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_tables import DraftRow
 from swecli.store.records import Draft, PendingReflection, Spent
-from swecli.store.tables import InteractionRow, ReflectionRow, RequestRow, UsageColumns
+from swecli.store.session_store import runs_elsewhere
+from swecli.store.tables import InteractionRow, ReflectionRow, RequestRow, SessionRow, UsageColumns
 
 NOT_FINAL = ("failed", "cancelled", "started")
 TRIES = 3  # failed reflections of one interaction before it is given up
@@ -81,6 +84,18 @@ class ReflectionQueue:
         with self._database.reading() as db:
             rows = db.exec(which.order_by(col(InteractionRow.id))).all()
             return [PendingReflection(row.session_id, row.number) for row in rows]
+
+    def left_behind(self, session: Session) -> list[PendingReflection]:
+        """What waits in the other sessions of a project whose programs have ended, the newest first."""
+        rows = (
+            select(InteractionRow)
+            .join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
+            .where(col(InteractionRow.pending) == sqlmodel.true(), col(SessionRow.project) == project_of(session))
+            .where(col(InteractionRow.session_id) != session.id)
+        )
+        with self._database.reading() as db:
+            found = db.exec(rows.order_by(col(InteractionRow.id).desc())).all()
+            return [PendingReflection(row.session_id, row.number) for row in found if not runs_elsewhere(row.pid)]
 
     def spent(self, since: datetime | None = None, session_id: str | None = None) -> Spent:
         """What the requests of reflections took: from a moment on, in one session, or ever."""

@@ -250,3 +250,19 @@ async def test_what_names_something_that_is_gone_is_said_once_and_stays_out_of_p
     (runtime.cwd / "old.py").write_text("x")
     await runtime.learner.catch_up()
     assert "P-5" in session.playbook.as_context()
+
+
+async def test_what_an_earlier_session_left_in_the_queue_is_reflected_on_when_the_next_one_begins() -> None:
+    first = runtime_with(json.dumps(ANSWER))
+    await run_turn(first, "build it", learn=False)
+    session = first.sessions.current_session
+    assert session is not None
+    first.close()
+    second = make_runtime(first.agent.model)
+    assert questions(second) == 0
+    events = await second.learner.catch_up()
+    assert questions(second) == 1
+    assert [e for e in events if isinstance(e, PlaybookUpdated)]
+    assert second.sessions.playbook.pending() == []
+    assert second.sessions.current_session is not session
+    assert await second.learner.catch_up() == []
