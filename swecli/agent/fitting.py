@@ -11,10 +11,11 @@ from swecli.agent.summing_up import SummingUp
 from swecli.agent.turn import Turn, TurnState
 from swecli.context.budget import MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Fit, Taken, fit
-from swecli.context.keyed import KEY, changes, edited, interaction_of, lawful, plain
+from swecli.context.keyed import changes, edited, interaction_of, lawful, plain
 from swecli.context.tokens import TokenCounter
+from swecli.context.truncate import loop_window
 from swecli.llm.base import ChatModel
-from swecli.models.context import BEGIN, Reduction
+from swecli.models.context import BEGIN, KEY, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event, Notice, WindowApplied
 from swecli.models.message import ApiMessage, ChatMessage
@@ -23,15 +24,19 @@ from swecli.models.session import Session
 from swecli.models.tool import ToolSpec
 from swecli.store.session_manager import SessionManager
 
+LOOP = "loop"
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """When the ladder is climbed: `threshold` in percent of the model's window; `condense`: whether a model may be
-    asked for a summary; `max_tokens` of one answer."""
+    asked for a summary; `max_tokens` of one answer; `loop`: the profile of a loop, which goes on with the system
+    message and the newest messages only (seed 000: after loop 5, of more than 15 messages, the last 10)."""
 
     threshold: int = MAX_CONDENSE_THRESHOLD
     condense: bool = True
     max_tokens: int | None = None
+    loop: bool = False
 
 
 class Fitting:
@@ -74,17 +79,19 @@ class Fitting:
         """Make `request` of the turn's messages, which become what is sent. Each reduction is stored before it is
         told. Raises ContextFull."""
         state.messages = lawful(state.messages)
-        before = fitted = self._fit(state.messages)
+        for event in self._loop_window(state) if self.rules.loop else ():
+            yield event
+        before = fitted = self.measure(state.messages)
         if before.over:
-            for event in self._take(state, self._fit(state.messages, CLEAR).reduced):
+            for event in self._take(state, self.measure(state.messages, CLEAR).reduced):
                 yield event
-            if self._may_condense(fitted := self._fit(state.messages)):
+            if self._may_condense(fitted := self.measure(state.messages)):
                 async for event in self._condense(state, fitted.tokens):
                     yield event
-            if not self._fit(state.messages).fits:
+            if not self.measure(state.messages).fits:
                 for event in self._force(state):
                     yield event
-            fitted = self._fit(state.messages)
+            fitted = self.measure(state.messages)
         if fitted.tokens < before.tokens and not self.proved.gained(before.tokens, fitted.tokens):
             raise in_vain(before.tokens, fitted.tokens)
         self._sent, self._refused = fitted.tokens, False
@@ -116,7 +123,7 @@ class Fitting:
     async def _condense(self, state: TurnState, tokens: int) -> AsyncGenerator[Event, None]:
         """Let a model sum up what came before; when it cannot, say why and leave all as it was."""
         outcome = await self.summing_up.attempt(
-            self._session, state.messages, state.interaction, lambda messages: self._fit(messages).tokens
+            self._session, state.messages, state.interaction, lambda messages: self.measure(messages).tokens
         )
         if outcome is None:
             return
@@ -133,16 +140,24 @@ class Fitting:
         if self.proved.gave_up:
             yield Notice("condensing is off for the rest of this session: it failed three times", "warning")
 
+    def _loop_window(self, state: TurnState) -> Iterator[Event]:
+        """The window of a loop, where the step is past its beginning."""
+        kept = loop_window(state.messages, state.steps)
+        if len(kept) < len(state.messages):
+            before, after = self.measure(state.messages).tokens, self.measure(lawful(kept)).tokens
+            detail = f"loop {state.steps}: {len(state.messages) - len(kept)} messages left out, {len(kept)} kept"
+            yield from self._take(state, [Taken(LOOP, before, after, detail, kept)])
+
     def _force(self, state: TurnState) -> Iterator[Event]:
         """Truncate and shrink until it fits; what a truncation takes out stays known by the head."""
         context, epoch = self._session.context, present_epoch(self._session)
         head: Head | None = self.summing_up.heads(epoch.summary, {*context.pins, state.interaction})
         try:
-            fitted = self._fit(with_head(state.messages, head), TRUNCATE, SHRINK) if head else None
+            fitted = self.measure(with_head(state.messages, head), TRUNCATE, SHRINK) if head else None
         except ContextFull:  # the head itself may be what is too much
             fitted = None
         if fitted is None or not any(taken.how == TRUNCATE for taken in fitted.reduced):
-            head, fitted = None, self._fit(state.messages, TRUNCATE, SHRINK)
+            head, fitted = None, self.measure(state.messages, TRUNCATE, SHRINK)
         yield from self._take(state, fitted.reduced, head)
 
     def _take(self, state: TurnState, reduced: list[Taken], head: Head | None = None) -> Iterator[Event]:
@@ -163,7 +178,7 @@ class Fitting:
         self.sessions.context.add(self._session, row)
         return ContextReduced(row.how, row.before, row.after, row.detail)
 
-    def _fit(self, messages: list[ApiMessage], *rungs: str) -> Fit:
+    def measure(self, messages: list[ApiMessage], *rungs: str) -> Fit:
         """The messages measured, and with these rungs taken as far as needed. Raises ContextFull with the last one."""
         window, output = self.model.context_window, self.rules.max_tokens or self.model.max_output
         if proved := self.proved.limits.get(self.model.name):

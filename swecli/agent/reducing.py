@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from swecli.context.fit import Taken
-from swecli.context.keyed import KEY, SYSTEM_KEY, edited, interaction_of, key_of, lawful
-from swecli.models.context import Edits, Epoch, Reduction, folded
+from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, key_of, lawful
+from swecli.models.context import KEY, Edits, Epoch, Reduction, folded
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 
@@ -41,7 +41,7 @@ def truncated(session: Session, taken: Taken, edits: Edits, head: Head, interact
     """The row of a truncation: an epoch of its own, since messages went whose contents the head must keep."""
     was = present_epoch(session)
     epoch = Epoch(was.first, head.system, head.strategies, was.pins, was.floor, was.summary, was.spec)
-    whole = folded([*session.context.edits, edits], epoch.first, epoch.pins)
+    whole = folded([*session.context.edits, edits], epoch.first, session.context.pins)
     return Reduction(taken.how, interaction, step, taken.before, taken.after, taken.detail, epoch, whole)
 
 
@@ -84,6 +84,6 @@ def summed_up(
     pins = tuple(pin for pin in session.context.pins if pin < interaction)
     head = heads(summary, {*pins, interaction})
     epoch = Epoch(interaction, head.system, head.strategies, pins, interaction, summary, str(session.window))
-    edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, pins)
+    edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
     stay = [message for message in messages if interaction_of(message) in (*pins, interaction)]
     return epoch, edits, lawful(edited(with_head(stay, head), [Edits(cut.dropped)]))

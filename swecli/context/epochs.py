@@ -105,6 +105,6 @@ def _moved(epoch: Epoch, target: int, why: str, moment: Moment, *, asked: bool =
 def _pinned(state: ContextState, epoch: Epoch) -> Move | None:
     """A pinned interaction that is not sent comes back at once."""
     older = {pin for pin in state.pins if pin < epoch.first}
-    if older <= set(epoch.pins):
+    if older <= set(epoch.pins) and not any(state.edited(pin) for pin in state.pins):
         return None
     return Move(epoch.first, "window", "a pinned interaction comes back")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from swecli.context.epochs import Moment, Move, due, sized
 from swecli.context.head import compose, missing, render_summary
-from swecli.context.keyed import KEY, SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
+from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
 from swecli.context.notes import strategy_notes, told_since, with_notes
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, Epoch, Reduction, folded
+from swecli.models.context import BEGIN, KEY, Epoch, Reduction, folded
 from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
@@ -133,7 +133,7 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
     epoch = _begun(session, move, parts) if move is not None else state.epoch
     assert epoch is not None, "without an epoch a move is due"
     raw = _raw(session, epoch, completed)
-    edits = state.edits if move is None else [folded(state.edits, epoch.first, epoch.pins)]
+    edits = state.edits if move is None else [folded(state.edits, epoch.first, state.pins)]
     past = edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), edits)
     sent = (str(message["content"]) for message in past if message["role"] == "user")
     told = told_since(epoch.strategies, sent)

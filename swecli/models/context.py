@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.message import ApiMessage, ChatMessage
+from swecli.models.model_io import RequestRecord
 
 # How it began; what ends an epoch: see `context/epochs.py` and `context/fit.py`.
 BEGIN, UNDO = "begin", "undo"
+KEY = "_key"  # in a message: never sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,8 @@ class Edits:
     """Changes of single messages of a request. Messages are named by a key: `7.0` is the user message of
     interaction 7, `7.1` what follows it, a stub without a row has the key of the one before it and a `+`.
 
-    Applied in this order: what is in `drop` goes; what is in `replace` gets other fields; each `(key, message)` of
-    `insert` is put before that key.
+    What is in `drop` goes; what is in `replace` gets other fields; each `(key, message)` of `insert` is put before that
+    key, in their order: these messages carry keys of their own.
     """
 
     drop: tuple[str, ...] = ()
@@ -115,7 +117,8 @@ class ContextState:
     """What the next request of a session depends on besides its messages.
 
     `reductions` holds, oldest first, the row that began the present epoch and all after it that were not undone.
-    `pinned` holds the messages of pinned interactions that the session has not loaded.
+    `pinned` holds the messages of pinned interactions that the session has not loaded. `asked_*` are of the newest
+    request: when, to which model, its tokens as the provider and as we counted them (0: not both are known).
     """
 
     reductions: list[Reduction] = field(default_factory=list)
@@ -124,6 +127,8 @@ class ContextState:
     survivors: dict[tuple[str, str], Survivor] = field(default_factory=dict)
     asked_at: datetime | None = None
     asked_model: str = ""
+    asked_prompt: int = 0
+    asked_counted: int = 0
 
     @property
     def epoch(self) -> Epoch | None:
@@ -145,6 +150,18 @@ class ContextState:
         """Tokens below which a request is not reduced unless it must be."""
         return max((row.hold_tokens for row in self.reductions), default=0)
 
+    def edited(self, interaction: int) -> bool:
+        """Whether an interaction is not sent as it was said."""
+        return any(interaction_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
+
+    def take_request(self, record: RequestRecord, at: datetime) -> None:
+        """Note the newest request of a turn."""
+        counted = record.extra.get("counted") if isinstance(record.extra, dict) else None
+        known = isinstance(counted, int) and record.usage.prompt > 0
+        self.asked_at, self.asked_model = at, record.model
+        self.asked_counted = int(counted or 0) if known else 0
+        self.asked_prompt = record.usage.prompt if known else 0
+
     def add(self, row: Reduction) -> None:
         """Take a new row in; one that begins an epoch makes the older ones history."""
         self.reductions = [row] if row.epoch is not None else [*self.reductions, row]
@@ -159,19 +176,20 @@ class ContextState:
 
 
 def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:
-    """Edits one after another as one, as far as they concern interactions from `first` on and the pinned ones."""
+    """Edits one after another as one, as far as they concern interactions from `first` on that are not pinned: what
+    is pinned is sent as it was."""
     pinned = set(pins)
 
     def kept(key: str) -> bool:
         number = interaction_of(key)
-        return number >= first or number in pinned
+        return number >= first and number not in pinned
 
     merged = Edits()
     for one in edits:
         gone = set(one.drop)
         replaced = {key: value for key, value in merged.replace.items() if key not in gone}
         fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
-        before = tuple(pair for pair in merged.insert if note_key(pair[0]) not in gone)
+        before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
         added = tuple(pair for pair in one.insert if kept(pair[0]))
         dropped = tuple(key for key in one.drop if kept(key) and not is_note(key) and key not in merged.drop)
         merged = Edits(merged.drop + dropped, replaced | fresh, before + added)

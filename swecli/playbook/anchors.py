@@ -28,7 +28,7 @@ _CREATES = re.compile(
     r"\b(?:creates?|generates?|writes?|produces?|erzeugt|schreibt|new|neue[nrs]?)\s+(?:\w+\s+)?$", re.I
 )
 _RUNS = re.compile(
-    r"(?:\b(?:run|runs|running|rerun|execute|start|invoke|launch|call|use|using|via|with|through|by|prefer|need|needs|"
+    r"(?:\b(?:run|runs|running|rerun|execute|start|invoke|launch|call|use|using|via|with|prefer|need|needs|"
     r"require|requires|starte|nutze|verwende|benutze|mit|führe|per)\s+(?:(?:the|a|only|always|just|plain)\s+)?)$",
     re.IGNORECASE,
 )
@@ -50,14 +50,17 @@ _FOLDER = re.compile(rf"(?<![\w/.@~$-])(?:\./)?(?:(?:{_ROOTS})/(?:[\w.@*-]+/?)*|
 _NO_FILES = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "express.js", "three.js", "d3.js", "react.js"})
 _TOOL = re.compile(r"\b(?:tool\s+`?([a-z]\w*_\w+)|`?([a-z]\w*_\w+)`?[\s-]tool\b)|\b(mcp__\w+)", re.IGNORECASE)
 _KNOWN_PROGRAMS = """
-    ansible ant bash bazel black brew bun bundle cargo cmake composer conda coverage ctest curl deno django-admin docker
-    docker-compose dotnet eslint flake8 flutter gcc gh git go golangci-lint gradle helm hatch invoke isort jest just
-    kubectl make maven mocha mvn mypy nox npm npx node pdm pip pipenv pipx playwright pnpm poetry pre-commit prettier
-    psql pylint pyright pytest python python3 rake rails rspec ruff rustc sbt shellcheck sqlite3 swift task terraform
-    tox tsc uv uvx vite vitest yarn
+    ansible ant bash bazel black brew bun bundle cabal cargo cmake composer conda coverage ctest curl dart deno
+    django-admin docker docker-compose dotnet eslint flake8 flutter gcc gh git go golangci-lint gradle hatch helm
+    invoke isort jest just kubectl lein make maven mix mocha mvn mypy node nox npm npx pdm pip pipenv pipx
+    playwright pnpm poetry pre-commit prettier psql pylint pyright pytest python python3 rails rake rspec ruff
+    rustc sbt shellcheck sqlite3 stack swift task terraform tox tsc uv uvx vite vitest yarn zig
 """
 _PROGRAMS = frozenset(_KNOWN_PROGRAMS.split())
 _BARE_COMMAND = re.compile(r"(?<![\w`/.-])([a-z][\w-]*)((?:\s+-{1,2}[A-Za-z][\w=-]*)*)(?![\w`/])")
+
+LONGEST = 2_000  # characters of a text that are looked at
+_NEAR = 40
 
 
 def anchors_of(content: str, tools: Collection[str] = ()) -> tuple[str, ...]:
@@ -66,7 +69,8 @@ def anchors_of(content: str, tools: Collection[str] = ()) -> tuple[str, ...]:
     Left out is what the text itself warns of or calls gone: `not pytest`, `src/old.py was renamed`. `tools` are names
     that count as tools wherever they stand. Sorted, each once. Pure: whether they exist is `here`'s to say.
     """
-    found = {f"{kind}:{value}" for kind, value in _found(_URL.sub(lambda m: " " * len(m[0]), content), tools)}
+    text = _URL.sub(lambda m: " " * len(m[0]), content[:LONGEST])
+    found = {f"{kind}:{value}" for kind, value in _found(text, tools)}
     return tuple(sorted(found))
 
 
@@ -80,8 +84,7 @@ def _found(content: str, tools: Collection[str]) -> Iterator[tuple[AnchorKind, s
         if _stands(content, match.start(), match.end()) and _is_path(match[0]):
             yield "path", _plain(match[0])
     for match in _BARE_COMMAND.finditer(bare):
-        runs = _RUNS.search(bare[: match.start()]) and match[1] in _PROGRAMS
-        if runs and _stands(content, match.start(), match.end()):
+        if match[1] in _PROGRAMS and _is_run(bare, match.start()) and _stands(content, match.start(), match.end()):
             yield from _of_command(f"{match[1]}{match[2]}")
     for match in _TOOL.finditer(content):
         yield "tool", match[1] or match[2] or match[3]
@@ -95,7 +98,7 @@ def _of_span(content: str, start: int, span: str) -> Iterator[tuple[AnchorKind, 
     words = _ASSIGNED.sub("", span).split()
     if not words:
         return
-    runs = _RUNS.search(content[: start - 1]) is not None
+    runs = _is_run(content, start - 1)
     program = _PROGRAM.match(words[0]) is not None
     if program and (words[0] in _PROGRAMS or (len(words) > 1 and (runs or _FLAG.search(span)))):
         yield from _of_command(span)
@@ -107,10 +110,18 @@ def _of_span(content: str, start: int, span: str) -> Iterator[tuple[AnchorKind, 
 
 def _of_command(line: str) -> Iterator[tuple[AnchorKind, str]]:
     yield "command", " ".join(line.split())
-    program = _ASSIGNED.sub("", line).split()[0]
+    program, *operands = _ASSIGNED.sub("", line).split()
+    yield from (
+        ("path", _plain(word)) for word in operands if _FILE.fullmatch(word) and "/" in word and "cd " not in line
+    )
     for flag in _FLAG.findall(line):
         if flag.startswith("--"):
             yield "flag", f"{program} {flag}"
+
+
+def _is_run(content: str, start: int) -> bool:
+    """Whether the words right before a place say that what follows is run."""
+    return _RUNS.search(content[max(0, start - _NEAR) : start]) is not None
 
 
 def _looks_like_path(span: str) -> bool:

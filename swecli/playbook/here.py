@@ -164,7 +164,7 @@ def _of_make(root: Path, words: list[str]) -> str:
     if re.search(r"^-?include\b|^[^#\t\n]*%.*:", text, re.MULTILINE):
         return ""
     known = {name for match in _TARGET.finditer(text) for name in match[1].split()}
-    missing = [target for target in targets if target not in known and not (root / target).exists()]
+    missing = [target for target in targets if target not in known and not (root / target).is_file()]
     return f"the Makefile has no target {missing[0]}" if missing else ""
 
 

@@ -31,7 +31,9 @@ def _of_word(word: str) -> tuple[str, ...]:
 
 def _stem(word: str) -> str:
     """A word without one English ending: `test`, `tests` and `testing` are one term."""
-    for ending in _ENDINGS:
+    if word.endswith("ies") and len(word) > _SHORTEST + 1:
+        return word[:-3] + "y"
+    for ending in _ENDINGS if not word.endswith(("ss", "us", "is")) else ():
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST and word.isalpha():
             return _undoubled(word[: -len(ending)])
     return word

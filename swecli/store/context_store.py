@@ -14,6 +14,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.columns import clean_json, clean_text
 from swecli.store.database import Database
+from swecli.store.mapping import request_of
 from swecli.store.session_store import read_messages
 from swecli.store.tables import ReductionRow, RequestRow, SessionRow, SurvivorRow
 
@@ -43,7 +44,7 @@ class ContextStore:
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
         state.keep(Survivor(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
         if asked is not None:
-            state.asked_at, state.asked_model = asked.created_at, asked.model
+            state.take_request(request_of(asked), asked.created_at)
         self._load_pinned(session.id, state, {message.interaction for message in session.messages})
         return state
 

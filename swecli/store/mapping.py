@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.model_io import Purpose, RequestRecord, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.store.columns import clamp, clean_json, clean_text
@@ -166,6 +167,14 @@ def request_row(session_id: str, record: RequestRecord) -> RequestRow:
         output=usage.output,
         reasoning=usage.reasoning,
     )
+
+
+def request_of(row: RequestRow) -> RequestRecord:
+    """The request as it was recorded."""
+    purpose = cast("Purpose", row.purpose)
+    extra = row.extra if isinstance(row.extra, dict) else {}
+    usage = usage_of(row)
+    return RequestRecord(row.model, purpose, row.interaction, row.step, usage, row.cost, row.duration_ms, extra)
 
 
 def usage_of(row: UsageColumns) -> Usage:

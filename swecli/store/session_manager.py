@@ -19,7 +19,7 @@ from swecli.store.columns import clean_text
 from swecli.store.context_store import ContextStore
 from swecli.store.database import Database
 from swecli.store.playbook_store import PlaybookStore
-from swecli.store.records import InteractionInfo, SearchHit, SessionTotals
+from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals
 from swecli.store.session_store import SessionStore
 
 
@@ -121,7 +121,7 @@ class SessionManager:
         session = self._session()
         session.cost = self._store.put_request(session, record)
         if record.purpose == "turn":
-            session.context.asked_at, session.context.asked_model = datetime.now(UTC), record.model
+            session.context.take_request(record, datetime.now(UTC))
 
     def finish_interaction(self, outcome: str, *, shown: Sequence[str] = (), cited: Sequence[str] = ()) -> None:
         """Commit how the newest interaction ended, and which strategies it was shown and cited.
@@ -186,6 +186,10 @@ class SessionManager:
         `word*` finds what begins so. Raises BadInput without words.
         """
         return session_queries.search(self.database, words, limit)
+
+    def find(self, text: str, limit: int = 20) -> list[Place]:
+        """Where a text stands in this session, in messages and in results, newest first."""
+        return session_queries.find_in_session(self.database, self._session().id, clean_text(text), limit)
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result in this session; None for an unknown id, or without a result."""

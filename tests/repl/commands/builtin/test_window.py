@@ -78,9 +78,10 @@ async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, desk: Desk
 async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "before")
     printed = await desk.type("/context")
-    for part in ("tools", "system", "interaction 1", "query"):
+    for part in ("tools", "system", "window", "query"):
         assert part in printed
     assert "█" in printed
+    assert "interaction 1" in await desk.type("/context detail")
 
 
 async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
