@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from swecli.agent.agent import Agent
@@ -21,6 +22,8 @@ from swecli.models.errors import SwecliError
 from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
+from swecli.playbook.budget import Limits
+from swecli.playbook.here import Here
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
@@ -55,8 +58,16 @@ class Runtime:
         model = make_model(name, self.settings, self.start.environ)
         self.agent.use_model(model)
         self.choice = Choice(model.name, "chosen here")
-        self.learner.model = reflect_model(self.settings, model, self.start)
+        self.use_reflector(model)
         self.sessions.set_model(model.name)
+
+    def use_reflector(self, model: ChatModel) -> None:
+        """Let the model reflect that the settings name; without one, that which answers. One that is gone is said."""
+        try:
+            self.learner.model = reflect_model(self.settings, model, self.start)
+        except SwecliError as error:
+            self.learner.model = None
+            self.notices.append(f"no model reflects, only the rules do: {error}")
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -143,8 +154,11 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         agent.condense_model = own_model(settings.condense_model, settings, start)
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
-    learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
+    limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
+    look = partial(Here, root, start.environ.get("PATH", ""), frozenset(tools.names()))
+    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, look=look)
     runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
+    runtime.use_reflector(model)
     if start.resume is None:
         runtime.new_session()
     else:

@@ -2,57 +2,103 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
+from swecli.agent.reflecting import question_tokens, worst_cost
+from swecli.agent.setting_aside import set_aside
+from swecli.agent.telling import LearningEvent, price, still_possible, told_of
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
-from swecli.models.model_io import RequestRecord
+from swecli.models.model_io import RequestRecord, Usage
 from swecli.models.playbook import AppliedDelta, Delta
 from swecli.models.session import Session
+from swecli.playbook.budget import REFLECTING, Limits, refusal
 from swecli.playbook.counted import tags_of, taken_of
+from swecli.playbook.curator import Curator
+from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import Mark, TurnDigest, digest_turn
-from swecli.playbook.learn import Learned, learn, worth_asking
+from swecli.playbook.here import Here
+from swecli.playbook.learn import learn, worth_asking
+from swecli.playbook.model_reflector import ModelReflection
+from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
 from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
+from swecli.store.playbook_limits import FREE, room
+from swecli.store.records import Draft
 from swecli.store.session_manager import SessionManager
 
-LearningEvent = PlaybookUpdated | ReflectionFailed
+AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 LOOKED_BACK = 50  # deltas, to find what was counted for a turn before
 
 
-class Learner:
-    """Reflects on stored turns. `model` is asked only where the rules saw friction; None leaves it at the rules."""
+def _today() -> datetime:
+    """When the user's day began."""
+    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
 
-    def __init__(self, sessions: SessionManager, template: str, model: ChatModel | None, enabled: bool = True) -> None:
+
+class Learner:
+    """Reflects on stored turns. `model` is asked only where the rules saw friction; None leaves it at the rules.
+
+    `limits` bound what the model may take; `day` says when the day began that its daily part counts from. `look` gives
+    a new look at the workspace, by which strategies that name what is gone are found.
+    """
+
+    def __init__(
+        self,
+        sessions: SessionManager,
+        template: str,
+        model: ChatModel | None,
+        enabled: bool = True,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        day: Callable[[], datetime] = _today,
+        look: Callable[[], Here] | None = None,
+    ) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
+        self.limits, self._day, self._look = limits, day, look
+        self._told: set[str] = set()
 
     async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> list[LearningEvent]:
         """Reflect on one turn of the current session (None: the newest). Nothing when there was nothing to learn.
 
         The rules' part is applied whatever becomes of the model's. With `rules_only` a turn that a model should look
-        at stays in the queue for the next start.
+        at stays in the queue for the next start, as does one for which there is no budget now. A reflection that a
+        program made and did not live to apply is applied, and nobody is asked again. Cancellable: then the turn
+        stays in the queue, and what was spent is recorded.
         """
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
             return []
-        number = interaction or session.interactions
+        number, held = interaction or session.interactions, ""
         try:
-            digest = self._digest(session, number)
-            model = None if rules_only else self.model
-            learned = await learn(digest, session.playbook, model=model, template=self.template)
-            keep = rules_only and self._wants_model(digest, session)
-            return self._apply(session, number, learned, keep=keep)
+            draft = self.sessions.playbook.draft(session.id, number)
+            if draft is None:
+                digest = self._digest(session, number)
+                wanted = self._wanted(digest, session)
+                held = self._held(digest, session) if wanted and not rules_only else ""
+                self._note(digest, session)
+                draft = await self._reflect(
+                    digest, session, self.model if wanted and not (rules_only or held) else None
+                )
+                return self._conclude(session, draft, held, final=not (held or (wanted and rules_only)))
+            return self._conclude(session, draft)
         except SwecliError as error:
             return [ReflectionFailed(number, str(error), kept=True)]
 
     async def catch_up(self) -> list[LearningEvent]:
-        """Reflect on the turns of this session that earlier runs left in the queue."""
+        """When a session begins: see which strategies are stale, and reflect on what earlier runs left in the queue."""
         session = self.sessions.current_session
-        if session is None or not self.enabled:
+        if session is None:
             return []
+        stale = self._check(session, await asyncio.to_thread(self._look)) if self._look else []
+        if not self.enabled:
+            return stale
         waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
-        return [event for number in waiting for event in await self.learn(number)]
+        own = [event for number in waiting for event in await self.learn(number)]
+        return [*stale, *own, *await self._left_behind(session)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
@@ -62,14 +108,57 @@ class Learner:
         number = session.interactions
         self.sessions.mark(number, "good" if good else "bad", why)
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
-        learned = await learn(digest, session.playbook, model=None, template=self.template)
-        return self._told(number, learned, self._change(session, learned))
+        self._note(digest, session)
+        return self._conclude(session, await self._reflect(digest, session, None), final=False)
 
-    def _wants_model(self, digest: TurnDigest, session: Session) -> bool:
+    async def _left_behind(self, session: Session) -> list[LearningEvent]:
+        """Reflect on what waits in this project's other sessions, which no program has open; not on all at once."""
+        found = self.sessions.playbook.left_behind(session)[:AT_ONCE]
+        if not found:
+            return []
+        others = SessionManager(self.sessions.database)
+        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day)
+        learner._told = self._told
+        events: list[LearningEvent] = []
+        for waiting in found:
+            others.resume(waiting.session_id, "")
+            events += await learner.learn(waiting.interaction)
+        session.update_playbook(self.sessions.playbook.load(session))
+        return events
+
+    def _check(self, session: Session, here: Here) -> list[LearningEvent]:
+        """Look for what the strategies name; those of which something is gone now are said.
+
+        What applies to all projects is left alone: that it names something of another one says nothing.
+        """
+        bullets = session.playbook.bullets
+        looked = {
+            bullet.id: here.freshness(bullet) for bullet in bullets.values() if bullet.live and bullet.scope != "user"
+        }
+        stale = {name: found.missing for name, found in looked.items() if found.missing}
+        if not looked:
+            return []
+        lines = tuple(f"{name} is stale and stays out of prompts: {why}" for name, why in stale.items())
+        new = tuple(line for name, line in zip(stale, lines, strict=True) if not bullets[name].stale)
+        self.sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
+        return [PlaybookUpdated(session.interactions, "", new)] if new else []
+
+    # Before
+
+    def _wanted(self, digest: TurnDigest, session: Session) -> bool:
         if self.model is None:
             return False
         by_rules = ExecutionReflector().reflect(digest, session.playbook)
         return worth_asking(digest, by_rules, self.model, "friction")
+
+    def _held(self, digest: TurnDigest, session: Session) -> str:
+        """Why there is no budget for asking the model about this turn now; "" when there is."""
+        assert self.model is not None
+        tokens = question_tokens(digest, session.playbook, self.template)
+        store, worst = self.sessions.playbook, None
+        if self.limits.usd_per_day is not None:
+            worst = worst_cost(tokens, self.model.name)
+        return refusal(self.limits, self.sessions.totals(), store.spent(self._day()), tokens, worst)
 
     def _digest(self, session: Session, number: int, mark: Mark | None = None, why: str = "") -> TurnDigest:
         """The turn with what is known of the one before it; what was counted already is not counted again."""
@@ -92,48 +181,95 @@ class Learner:
             taken=taken_of(deltas, session.id, number),
         )
 
-    def _change(self, session: Session, learned: Learned) -> AppliedDelta | None:
-        if learned.delta is None:
-            return None
-        applied = self.sessions.playbook.apply(learned.delta, session)
-        return None if applied.undone else applied  # the user took this very change back before: so it stays
+    def _note(self, digest: TurnDigest, session: Session) -> None:
+        """Keep how the turn went, what it was about, and what it named; noted twice it is the same."""
+        turns, number = self.sessions.playbook.turns, digest.interaction
+        known = {"topic": topic(digest, session.playbook), "contradicted": digest.contradicted}
+        turns.note(session.id, number, unknown=digest.unknown, **known)
+        verdict = verdict_on_turn(digest)
+        turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
+        if digest.previous is not None and digest.mark is None:
+            verdict = verdict_on_previous(digest)
+            turns.judge(session.id, number - 1, verdict.good, verdict.weight, verdict.signal)
 
-    def _apply(self, session: Session, number: int, learned: Learned, *, keep: bool) -> list[LearningEvent]:
-        applied = self._change(session, learned)
+    # Reflecting
+
+    async def _reflect(self, digest: TurnDigest, session: Session, model: ChatModel | None) -> Draft:
+        """What the turn teaches; where a model was asked, it is kept before anything else is done with it."""
+        earlier = [
+            op
+            for row in self.sessions.playbook.log(session, LOOKED_BACK)
+            if (row.delta.session_id, row.delta.interaction) == (session.id, digest.interaction)
+            and not (row.undone or row.delta.author in FREE)
+            for op in row.delta.ops
+        ]
+        learned = await learn(
+            digest,
+            session.playbook,
+            model=model,
+            template=self.template,
+            reflect_model_when="friction",
+            curator=Curator(*room(earlier)),
+            spent=lambda took: self._cancelled(session, digest.interaction, took),
+        )
+        asked = model is not None and learned.requests > 0
+        draft = Draft(
+            session.id,
+            digest.interaction,
+            learned.delta,
+            learned.lines,
+            learned.refused,
+            model.name if model is not None and asked else "rules",
+            learned.failure,
+            learned.usage,
+            learned.cost,
+            learned.requests,
+            learned.errors,
+        )
+        if asked:
+            self._bill(draft.author, draft.interaction, learned.usage, learned.cost)
+            self.sessions.playbook.keep_draft(draft)
+        return draft
+
+    def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
+        self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))
+
+    def _cancelled(self, session: Session, number: int, took: ModelReflection) -> None:
+        """What was spent stays spent; the turn stays in the queue."""
         name = self.model.name if self.model else ""
-        if learned.requests:
-            self.sessions.record_request(RequestRecord(name, "reflect", number, 0, learned.usage, learned.cost, 0))
-        if not keep:
-            self.sessions.playbook.record_reflection(
-                session.id,
-                number,
-                status="failed" if learned.failure else "done",
-                author=name if learned.requests else "rules",
-                usage=learned.usage,
-                cost=learned.cost,
-                detail=learned.failure or "; ".join(learned.lines),
-            )
-        told = self._told(number, learned, applied)
-        if learned.failure:
-            kept = not self.sessions.playbook.reflected(session.id, number)
-            return [*told, ReflectionFailed(number, learned.failure, kept)]
+        if took.attempts:
+            self._bill(name, number, took.usage, took.cost)
+        self.sessions.playbook.record_reflection(
+            session.id, number, status="cancelled", author=name, usage=took.usage, cost=took.cost, detail="cancelled"
+        )
+
+    # After
+
+    def _conclude(self, session: Session, draft: Draft, held: str = "", *, final: bool = True) -> list[LearningEvent]:
+        """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+        draft = still_possible(draft, session)
+        try:
+            applied = self.sessions.playbook.conclude(session, draft, final=final)
+        except BadInput as error:
+            self.sessions.playbook.forget_draft(session.id, draft.interaction)
+            failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
+            applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
+        told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
+        if draft.requests and draft.failure and not told:
+            draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")
+        failure = draft.failure or (f"the model was not asked: {held}" if held and held not in self._told else "")
+        self._told.add(held)
+        if failure:
+            kept = not self.sessions.playbook.reflected(session.id, draft.interaction)
+            return [*told, ReflectionFailed(draft.interaction, failure, kept)]
         return told
 
-    @staticmethod
-    def _told(number: int, learned: Learned, applied: AppliedDelta | None) -> list[LearningEvent]:
-        lines = learned.lines if applied is not None or learned.delta is None else ()
-        if applied is None and not (lines or learned.refused or (learned.requests and not learned.failure)):
+    def _aside(self, session: Session, draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
+        """What is set aside now that a strategy was found harmful once more."""
+        if applied is None or not any(op.tag == "harmful" for op in applied.delta.ops):
             return []
-        ops = applied.delta.ops if applied else ()
-        event = PlaybookUpdated(
-            number,
-            applied.delta.id if applied else "",
-            lines,
-            added=applied.added if applied else (),
-            tagged=tuple(op.bullet_id for op in ops if op.op == "TAG"),
-            removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),
-            refused=learned.refused,
-            cost=learned.cost,
-            tokens=learned.usage.total,
-        )
-        return [event]
+        aside = set_aside(self.sessions, session, draft.interaction)
+        if aside is None:
+            return []
+        lines = (*lines_of(aside.delta), "/playbook review asks what is to become of it")
+        return [PlaybookUpdated(draft.interaction, aside.delta.id, lines)]

@@ -83,7 +83,7 @@ def _tightening_only(values: dict[str, Any], current: Settings) -> tuple[dict[st
     mode = values.get("mode")
     if isinstance(mode, str) and _STRICTNESS.get(mode, 0) > _STRICTNESS[current.mode]:
         refused.append("mode")
-    for name in ("max_budget_usd", "max_turns"):
+    for name in ("max_budget_usd", "max_turns", "reflect_percent", "reflect_usd_per_day"):
         cap, wanted = getattr(current, name), values.get(name)
         if cap is not None and isinstance(wanted, (int, float)) and wanted > cap:
             refused.append(name)
@@ -175,6 +175,12 @@ def _money(value: Any) -> float:
     return amount
 
 
+def _ablation(value: Any) -> str:
+    if not re.fullmatch(r"never|(?:off|one):(?:[2-9]|[1-9]\d{1,4})", str(value)):
+        raise ValueError(f"{value!r} is none of never, off:N and one:N (every Nth turn, N from 2)")
+    return str(value)
+
+
 def _rules(value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(rule, str) for rule in value):
         raise ValueError('takes a list of rules, for example ["run(git status*)"]')
@@ -211,6 +217,9 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "learn": _flag,
     "reflect_with_model": _flag,
     "reflect_model": _text,
+    "reflect_percent": _whole(0, 100),
+    "reflect_usd_per_day": _money,
+    "ablation": _ablation,
     "command_timeout": _whole(1, 86_400),
     "allow": _rules,
     "ask": _rules,

@@ -44,6 +44,11 @@ class Settings:
     learn: bool = _setting(True, "reflect after each turn", "SWECLI_LEARN")
     reflect_with_model: bool = _setting(True, "let a model reflect after friction", "SWECLI_REFLECT_WITH_MODEL")
     reflect_model: str = _setting("", "model for reflection; empty: the session's", "SWECLI_REFLECT_MODEL")
+    reflect_percent: int = _setting(15, "reflecting may take this % of a session's tokens", "SWECLI_REFLECT_PERCENT")
+    reflect_usd_per_day: float | None = _setting(
+        None, "reflecting may cost this much a day", "SWECLI_REFLECT_USD_PER_DAY"
+    )
+    ablation: str = _setting("never", "leave strategies out to measure them: off:N, one:N", "SWECLI_ABLATION")
     command_timeout: int = _setting(120, "seconds a command may run", "SWECLI_COMMAND_TIMEOUT")
     allow: tuple[str, ...] = _setting((), "permission rules that run unasked, e.g. run(git status*)")
     ask: tuple[str, ...] = _setting((), "permission rules that always ask")

@@ -35,7 +35,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words."""
+    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words.
+
+    `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
+    """
 
     id: str
     content: str
@@ -51,6 +54,8 @@ class Bullet:
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     updated_at: datetime | None = None
     last_used: datetime | None = None
+    verified_at: datetime | None = None
+    stale: str = ""
 
     @property
     def number(self) -> int:
@@ -70,14 +75,15 @@ class Bullet:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("created_at", "updated_at", "last_used"):
+        for name in ("created_at", "updated_at", "last_used", "verified_at"):
             row[name] = row[name].isoformat() if row[name] else None
         return row | {"anchors": list(self.anchors)}
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operation of a delta. An ADD names no bullet (the store mints the id); all others name one.
+    """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
+    then it may bring its id, counts and times (ISO 8601) along. All others name one.
 
     `tag` belongs to TAG, `into` to MERGE (the bullet that stays), `fields` to ADD and UPDATE: any of content,
     section, kind, scope, state, trust, anchors.
@@ -95,7 +101,7 @@ class Op:
 class Delta:
     """A change of the playbook, applied whole or not at all, once only by its `id`.
 
-    `author` is "user", "rules" or the name of the model that proposed it. `refused` holds the lines that say
+    `author` is "user", "import", "rules" or the name of the model that proposed it. `refused` holds the lines that say
     what was proposed and not taken, and why.
     """
 
@@ -130,14 +136,20 @@ class AppliedDelta:
 
 @dataclass(slots=True)
 class SessionPlaybook:
-    """The bullets that apply to a session, by id. `version` counts the deltas applied to it."""
+    """The bullets that apply to a session, by id. `version` counts the deltas applied to it.
+
+    `off` says that the user has switched the playbook off here: nothing of it is shown to a model.
+    """
 
     bullets: dict[str, Bullet] = field(default_factory=dict)
     version: int = 0
+    off: bool = False
 
     def live(self) -> list[Bullet]:
-        """Bullets that may stand in a prompt, in order of minting."""
-        return sorted((b for b in self.bullets.values() if b.live), key=lambda b: b.number)
+        """Bullets that may stand in a prompt, in order of minting: none while the playbook is off, and a stale one only
+        when it is pinned."""
+        hold = (b for b in self.bullets.values() if b.live and (not b.stale or b.state == "pinned"))
+        return [] if self.off else sorted(hold, key=lambda b: b.number)
 
     def add(self, content: str, *, section: str = "general", **fields: Any) -> Bullet:
         """Add a bullet under the next free number (for playbooks that live in memory only)."""
@@ -157,7 +169,7 @@ class SessionPlaybook:
         self.bullets[bullet_id] = replace(self.bullets[bullet_id], state="deleted")
 
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
-        """The best `max_strategies` live bullets: pinned ones first, then by helpful minus harmful, then the newer."""
+        """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
         ranked = sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))
         return ranked[: max(0, max_strategies)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op
+from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op, OpName, Scope
 from swecli.models.session import Session
 from swecli.playbook.redact import redact
 
@@ -39,6 +39,32 @@ def removing(session: Session, bullet: Bullet) -> Delta:
     """Take a strategy out."""
     op = Op("REMOVE", bullet.id, evidence=(_said(session, f"remove {bullet.id}"),))
     return _delta(session, op, "removed by the user")
+
+
+def setting(session: Session, bullet: Bullet, doing: OpName, words: str) -> Delta:
+    """Pin a strategy, bring it back among the active ones, or set it aside until it is reviewed."""
+    return _delta(session, Op(doing, bullet.id, evidence=(_said(session, words),)), words)
+
+
+def disabling(session: Session, bullet: Bullet) -> Delta:
+    """Keep a strategy, but out of every prompt."""
+    words = f"disable {bullet.id}"
+    return _delta(
+        session, Op("UPDATE", bullet.id, fields={"state": "disabled"}, evidence=(_said(session, words),)), words
+    )
+
+
+def promoting(session: Session, bullet: Bullet, scope: Scope) -> Delta:
+    """Let a strategy apply more widely, or more narrowly: here, and to whom the scope says.
+
+    Raises BadInput where it applies so already, or there is no session that it could belong to.
+    """
+    if bullet.scope == scope:
+        raise BadInput(f"{bullet.id} applies to the {scope} already.")
+    if scope == "session" and not session.id:
+        raise BadInput("There is no session here that a strategy could belong to.")
+    words = f"{bullet.id} is for the {scope} now, and was for the {bullet.scope}"
+    return _delta(session, Op("UPDATE", bullet.id, fields={"scope": scope}, evidence=(_said(session, words),)), words)
 
 
 def _said(session: Session, words: str) -> Evidence:

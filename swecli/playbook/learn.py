@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -31,7 +31,8 @@ class Learned:
 
     `delta` is None when nothing changes. `lines` say to the user what it changes; `refused` what was proposed and
     not taken. `usage` and `cost` are the model's part (no request: no tokens, 0.0; unknown price: None), `requests`
-    how many there were. `failure` is why the model's part is missing or not whole; the rules' part never is.
+    how many there were, `errors` how often it spoke of strategies that were not shown. `failure` is why the model's
+    part is missing or not whole; the rules' part never is.
     """
 
     delta: Delta | None = None
@@ -41,6 +42,7 @@ class Learned:
     failure: str | None = None
     refused: tuple[str, ...] = ()
     requests: int = 0
+    errors: int = 0
 
 
 async def learn(
@@ -53,6 +55,7 @@ async def learn(
     reflector: ExecutionReflector | None = None,
     curator: Curator | None = None,
     patience: float = PATIENCE,
+    spent: Callable[[ModelReflection], None] = lambda reflection: None,
 ) -> Learned:
     """Reflect on a turn and curate what comes of it. Reads its arguments, changes nothing, cancellable at any await.
 
@@ -66,6 +69,7 @@ async def learn(
         reflector: rules with other thresholds.
         curator: a curator with other limits or the prompt's instructions.
         patience: seconds before the model is given up.
+        spent: told what the model took when the reflection is cancelled, so that it can be billed.
     """
     curator = curator or Curator()
     by_rules = (reflector or ExecutionReflector()).reflect(digest, playbook)
@@ -78,13 +82,16 @@ async def learn(
             await asked.reflect(digest, playbook, by_rules.user_said)
     except TimeoutError:
         failure = f"the model did not answer within {patience:g} s"
+    except asyncio.CancelledError:
+        spent(asked.spent)
+        raise
     except SwecliError as error:
         failure = str(error)
     except Exception as error:  # noqa: BLE001  a model's fault becomes a visible reason: the rules' part must survive it
         failure = f"{type(error).__name__}: {error}"
-    spent = asked.spent
-    spent.failure = redact(shorten(failure, 300)) if failure else spent.failure
-    return _result(curator, [by_rules, _sober(spent, by_rules, digest)], playbook, digest, spent, model.name)
+    took = asked.spent
+    took.failure = redact(shorten(failure, 300)) if failure else took.failure
+    return _result(curator, [by_rules, _sober(took, by_rules, digest)], playbook, digest, took, model.name)
 
 
 def worth_asking(digest: TurnDigest, by_rules: Reflection, model: ChatModel, when: When) -> bool:
@@ -138,4 +145,5 @@ def _result(
         failure=spent.failure,
         refused=refused,
         requests=spent.attempts,
+        errors=spent.unknown,
     )

@@ -33,6 +33,15 @@ class Background:
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
+    async def cancel(self) -> int:
+        """Cancel what goes on, and wait until it has stopped; how much it was."""
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        return len(tasks)
+
     async def close(self) -> None:
         """Cancel what still goes on, and give it a moment to stop."""
         for task in self._tasks:

@@ -100,6 +100,10 @@ class CommandDesk:
         """Do it behind the prompt."""
         self._door.behind.start(work)
 
+    async def stop_learning(self) -> bool:
+        """Cancel what is being learned; whether there was anything."""
+        return await self._door.behind.cancel() > 0
+
     async def settle(self) -> None:
         """Wait until what was learned is stored."""
         if self._door.behind.busy:

@@ -9,6 +9,7 @@ from sqlalchemy.schema import CreateColumn
 
 from swecli.models.errors import NewerDatabase
 from swecli.store import sqlite
+from swecli.store.playbook_tables import PLAYBOOK_TABLES
 from swecli.store.tables import Row
 
 Step = Callable[[Connection], None]
@@ -41,8 +42,15 @@ def step_2(connection: Connection) -> None:
     add_column(connection, "tool_call", "tokens")
 
 
+def step_3(connection: Connection) -> None:
+    """What the playbook did in each turn, reflections not applied yet, and whether a strategy's anchors still stand."""
+    add_tables(connection, *(table.__tablename__ for table in PLAYBOOK_TABLES))
+    add_column(connection, "bullet", "verified_at")
+    add_column(connection, "bullet", "stale")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

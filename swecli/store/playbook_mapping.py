@@ -10,7 +10,7 @@ from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
 _BULLET = tuple(field.name for field in fields(Bullet) if field.name not in ("id", "anchors"))
-_TIMES = ("created_at", "updated_at", "last_used")
+_TIMES = ("created_at", "updated_at", "last_used", "verified_at")
 
 
 def number_of(bullet_id: str) -> int:
@@ -40,8 +40,8 @@ def bullet_json(row: BulletRow) -> dict[str, Any]:
 
 def bullet_from_json(value: dict[str, Any]) -> Bullet:
     """The bullet kept by `bullet_json`."""
-    values = {name: value[name] for name in _BULLET}
-    times = {name: datetime.fromisoformat(value[name]) if value[name] else None for name in _TIMES}
+    values = {name: value[name] for name in _BULLET if name in value}  # kept by an older swecli, it may have fewer
+    times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
     return Bullet(id=value["id"], anchors=tuple(value["anchors"]), **values | times)
 
 
@@ -76,6 +76,19 @@ def op_from_json(value: dict[str, Any]) -> Op:
     if "anchors" in told:
         told["anchors"] = tuple(told["anchors"])
     return Op(value["op"], value.get("bullet_id", ""), value.get("tag"), value.get("into", ""), told, tuple(dated))
+
+
+def delta_json(delta: Delta) -> dict[str, Any]:
+    """A delta as JSON."""
+    row = {field.name: getattr(delta, field.name) for field in fields(Delta)}
+    return row | {"ops": [op_json(op) for op in delta.ops], "created_at": delta.created_at.isoformat()}
+
+
+def delta_from_json(value: dict[str, Any]) -> Delta:
+    """The delta kept by `delta_json`."""
+    ops, refused = tuple(op_from_json(op) for op in value["ops"]), tuple(value["refused"])
+    when = datetime.fromisoformat(value["created_at"])
+    return Delta(**value | {"ops": ops, "refused": refused, "created_at": when})
 
 
 def applied_of(row: DeltaRow) -> AppliedDelta:

@@ -13,6 +13,7 @@ from swecli.store.columns import clean_text
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
 _COUNTS: tuple[Tag, ...] = get_args(Tag)
+_TIMES = ("created_at", "updated_at", "last_used")
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
     outcome = Outcome(dict(bullets))
     for op in delta.ops:
         if op.op == "ADD":
-            _add(outcome, op, delta.created_at)
+            _add(outcome, op, delta)
         elif op.op == "MERGE":
             _merge(outcome, op, delta.created_at)
         else:
@@ -51,14 +52,18 @@ def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
     return outcome
 
 
-def _add(outcome: Outcome, op: Op, when: datetime) -> None:
-    if op.bullet_id:
+def _add(outcome: Outcome, op: Op, delta: Delta) -> None:
+    brought = delta.author == "import"  # only what comes back from an export has a number and a past already
+    if op.bullet_id and not brought:
         raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
-    values = _checked(op)
+    past = {name: value for name, value in op.fields.items() if brought and name in (*_COUNTS, *_TIMES)}
+    values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
     if "content" not in values:
         raise BadInput("ADD has no content.")
     name = f"new-{len(outcome.added)}"
-    outcome.bullets[name] = Bullet(id=name, created_at=when, **values)
+    past |= {name: datetime.fromisoformat(past[name]) for name in _TIMES if past.get(name)}
+    made: dict[str, Any] = {"id": op.bullet_id or name, "created_at": delta.created_at}
+    outcome.bullets[name] = Bullet(**made | past | values)
     outcome.added.append(name)
     outcome.evidence += [(name, item) for item in op.evidence]
 

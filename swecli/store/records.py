@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from swecli.models.model_io import Usage
+from swecli.models.playbook import AppliedDelta, Bullet, Delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,60 @@ class PendingReflection:
 
     session_id: str
     interaction: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One strategy before and after one delta; None where it was not there."""
+
+    bullet_id: str
+    applied: AppliedDelta
+    before: Bullet | None
+    after: Bullet | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """What a turn says about the strategies in it.
+
+    `good` is how it went (None: nothing told), `weight` how much that counts (0 to 1) and `signal` what told it.
+    `shown` stood in its prompt, `cited` of them were named, `contradicted` of those called wrong; `unknown` were named
+    and never shown, and with what a reflector got wrong make up `errors`. `ablation` is "off" (no strategy was shown),
+    "withheld" (those in `withheld` were not, chosen by `seed`) or "".
+    """
+
+    session_id: str
+    interaction: int
+    shown: tuple[str, ...] = ()
+    cited: tuple[str, ...] = ()
+    good: bool | None = None
+    weight: float = 0.0
+    signal: str = ""
+    topic: str = ""
+    contradicted: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    errors: int = 0
+    ablation: str = ""
+    withheld: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a reflection came to, before it is applied. `failure` is why the model's part is missing or not whole.
+
+    `usage`, `cost` and `requests` are what the model's part took; `errors` counts what it said of strategies that
+    were not shown.
+    """
+
+    session_id: str
+    interaction: int
+    delta: Delta | None = None
+    lines: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    author: str = "rules"
+    failure: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+    requests: int = 0
+    errors: int = 0

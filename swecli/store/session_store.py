@@ -198,11 +198,11 @@ def _settle(db: sqlmodel.Session, session_id: str) -> None:
         col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING
     )
     for row in db.exec(which).all():
-        if not _runs_elsewhere(row.pid):
+        if not runs_elsewhere(row.pid):
             row.status, row.pending = INTERRUPTED, True
 
 
-def _runs_elsewhere(pid: int) -> bool:
+def runs_elsewhere(pid: int) -> bool:
     """Whether another process of that number is alive. (Nothing runs in this one: it is just resuming.)"""
     if pid <= 0 or pid == os.getpid():
         return False

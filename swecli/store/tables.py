@@ -177,6 +177,8 @@ class BulletRow(Row, table=True):
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
     updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
+    verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class EvidenceRow(Row, table=True):

@@ -23,7 +23,8 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
     assert run("playbook", "list").out.splitlines()[1].split()[:6] == ["P-1", "0", "0", "0", "active", "project"]
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
-    assert shown[2] == "  user: run the tests with pytest -q"
+    assert "evidence (user): run the tests with pytest -q" in shown
+    assert shown[-1] == "in no prompt yet"
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
@@ -41,7 +42,7 @@ def test_reworded_removed_and_undone(run: Run) -> None:
     assert run("playbook", "show", "P-1", "--json").json["content"] == "two words"
     assert run("playbook", "remove", "P-1").out == "P-1 removed; `swecli playbook undo` brings it back.\n"
     assert run("playbook", "list", "--json").json == []
-    assert run("playbook", "undo").out == "undone: remove P-1\n"
+    assert run("playbook", "undo").out == "taken back: remove P-1\n"
     assert [row["what"] for row in run("playbook", "undo", "2", "--json").json] == ["update P-1", "add P-1"]
     log = run("playbook", "log", "--json").json
     assert [(row["what"], row["author"], row["undone"]) for row in log] == [
@@ -49,7 +50,7 @@ def test_reworded_removed_and_undone(run: Run) -> None:
         ("update P-1", "user", True),
         ("add P-1", "user", True),
     ]
-    assert len(run("playbook", "log", "--limit", "1").out.splitlines()) == 1
+    assert len(run("playbook", "log", "--limit", "1").out.splitlines()) == 2
     assert run("playbook", "undo").code == 42
 
 
@@ -71,12 +72,77 @@ def test_a_named_session_is_meant(run: Run, tmp_path: Path) -> None:
         ["remove", "P-9"],
         ["add", " "],
         ["add", "word " * 61],
+        ["undo"],
+        ["blame", "P-9"],
+        ["review", "P-9", "accept"],
+        ["promote", "P-9", "user"],
+        ["import", "nowhere.md"],
+        ["import", "."],
+        ["effect", "P-9"],
     ],
 )
 def test_what_cannot_be_done_is_refused(run: Run, argv: list[str]) -> None:
     done = run("playbook", *argv)
     assert done.code == 42
     assert done.complaint
+
+
+@pytest.mark.parametrize("argv", [["add"], ["edit", "P-1"], ["promote", "P-1", "world"], ["review", "P-1"], ["import"]])
+def test_a_wrong_use_says_how_it_is_used(run: Run, argv: list[str]) -> None:
+    run("playbook", "add", "one")
+    done = run("playbook", *argv)
+    assert done.code == 2
+    assert "Use swecli playbook" in done.err
+
+
+def test_an_edit_into_ten_thousand_words_changes_nothing(run: Run) -> None:
+    run("playbook", "add", "one")
+    done = run("playbook", "edit", "P-1", "word " * 10_000)
+    assert done.code == 42
+    assert "at most 60 words, this has 10000" in done.err
+    assert run("playbook", "show", "P-1", "--json").json["content"] == "one"
+
+
+def test_another_project_can_neither_see_nor_change_it(run: Run, tmp_path: Path) -> None:
+    run("playbook", "add", "one")
+    here = ("-C", str(Path.cwd()))
+    (tmp_path / "there").mkdir()
+    for argv in (["show", "P-1"], ["edit", "P-1", "two"], ["remove", "P-1"], ["blame", "P-1"]):
+        assert run("playbook", *argv, "-C", str(tmp_path / "there")).code == 42
+    assert run("playbook", "promote", "P-1", "user", *here).out == "P-1 applies to all your projects now.\n"
+    assert [r["id"] for r in run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json] == ["P-1"]
+
+
+def test_every_action_answers_in_json(run: Run) -> None:
+    run("playbook", "add", "one")
+    run("playbook", "pin", "P-1")
+    for name in ("list", "show P-1", "log", "diff", "blame P-1", "review", "stats", "effect", "export", "off", "on"):
+        assert run("playbook", *name.split(), "--json").json is not None, name
+    assert run("playbook", "diff", "--json").json[0]["after"]["state"] == "pinned"
+    origin = {row["field"]: row["why"] for row in run("playbook", "blame", "P-1", "--json").json}
+    assert origin == {"content": "one"} | dict.fromkeys(["section", "kind", "scope", "trust"], "one") | {
+        "state": "pin P-1"
+    }
+
+
+def test_what_is_exported_is_imported_elsewhere(run: Run, tmp_path: Path) -> None:
+    run("playbook", "add", "run the tests with tox")
+    run("playbook", "export", "playbook.md")
+    text = run("playbook", "export").out
+    assert text == Path("playbook.md").read_text()
+    assert run("playbook", "import", "playbook.md").out.startswith("0 taken in under their ids, 0 under new ones, 0 ch")
+    elsewhere = ("--db", str(tmp_path / "other.db"))
+    assert run("playbook", "import", "playbook.md", *elsewhere).out.startswith("1 taken in under their ids")
+    assert run("playbook", "export", *elsewhere).out == text
+    assert "+- run the tests with tox" in run("playbook", "export", "agents").out
+    assert "- run the tests with tox" in run("playbook", "export", "skill").out
+
+
+@pytest.mark.parametrize("text", ["", "\0", "- [P-1] x", "<!-- swecli playbook 9 -->"])
+def test_a_broken_file_is_one_line_and_changes_nothing(run: Run, text: str) -> None:
+    Path("broken.md").write_text(text)
+    assert run("playbook", "import", "broken.md").code == 42
+    assert run("playbook", "list", "--json").json == []
 
 
 def test_a_removed_strategy_cannot_be_reworded(run: Run) -> None:

@@ -67,6 +67,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ('mode = "auto"', "mode"),
         ("max_turns = 51", "max_turns"),
         ("max_budget_usd = 9.0", "max_budget_usd"),
+        ("reflect_percent = 16", "reflect_percent"),
     ],
 )
 def test_a_project_file_cannot_loosen_what_the_user_set(text: str, name: str) -> None:

@@ -63,3 +63,22 @@ async def test_what_earlier_runs_left_is_told_one_by_one() -> None:
     after.learn(SlowLearner(), 0)  # type: ignore[arg-type]
     await behind.settle()
     assert [event.text for event in told] == ["caught up", "twice"]
+
+
+async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
+    told: list[Any] = []
+    after, behind = make(told, [False])
+    answered = asyncio.Event()
+
+    class Slow(SlowLearner):
+        async def learn(self, interaction: int) -> list[Event]:
+            await answered.wait()
+            return [Notice(f"learned {interaction}")]
+
+    after.learn(Slow(), 1)  # type: ignore[arg-type]
+    after.learn(Slow(), 2)  # type: ignore[arg-type]
+    assert behind.busy, "it was begun, and the prompt has gone on"
+    assert told == []
+    answered.set()
+    await behind.settle()
+    assert len(told) == 2

@@ -71,3 +71,13 @@ async def test_closing_does_not_wait_for_what_will_not_stop() -> None:
     assert behind.busy
     let_go.set()
     await behind.settle()
+
+
+async def test_what_goes_on_can_be_cancelled_and_the_rest_goes_on() -> None:
+    failed: list[Exception] = []
+    behind = Background(failed.append, lambda: None)
+    behind.start(asyncio.sleep(3600))
+    assert await behind.cancel() == 1
+    assert not behind.busy
+    assert await behind.cancel() == 0
+    assert failed == []

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.database import open_database
@@ -249,44 +248,6 @@ def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[li
         manager.playbook.undo(session, every=True)
     assert snapshot(manager.playbook, session) == states.pop()
     manager.database.close()
-
-
-def reflect(manager: SessionManager, interaction: int, status: str) -> None:
-    assert manager.current_session
-    manager.playbook.record_reflection(
-        manager.current_session.id, interaction, status=status, author="rules", usage=Usage(1), cost=None, detail="why"
-    )
-
-
-def test_a_finished_interaction_is_pending_until_its_reflection_is_stored(
-    manager: SessionManager, session: Session
-) -> None:
-    for outcome in ("done", "failed", "cancelled"):
-        manager.begin_interaction("q")
-        manager.finish_interaction(outcome)
-    manager.begin_interaction("still running")
-    store = manager.playbook
-    assert [p.interaction for p in store.pending()] == [1, 2, 3]
-    reflect(manager, 2, "done")
-    assert [p.interaction for p in store.pending(session.id)] == [1, 3]
-    assert (store.reflected(session.id, 1), store.reflected(session.id, 2)) == (False, True)
-    assert store.pending("another") == []
-
-
-def test_a_failing_reflection_is_tried_three_times(manager: SessionManager, session: Session) -> None:
-    manager.begin_interaction("q")
-    manager.finish_interaction("done")
-    for status in ("started", "failed", "cancelled", "failed"):
-        reflect(manager, 1, status)
-        assert manager.playbook.pending()
-    reflect(manager, 1, "failed")
-    assert manager.playbook.pending() == []
-    assert manager.playbook.reflected(session.id, 1)
-
-
-def test_a_reflection_of_nothing_is_bad_input(manager: SessionManager, session: Session) -> None:
-    with pytest.raises(BadInput, match="no interaction 1"):
-        reflect(manager, 1, "done")
 
 
 def test_undo_passes_over_deltas_that_only_count_what_was_shown(manager: SessionManager, session: Session) -> None:

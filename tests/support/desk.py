@@ -52,6 +52,9 @@ class Desk:
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         work.close()
 
+    async def stop_learning(self) -> bool:
+        return False
+
     async def settle(self) -> None:
         self.settled += 1
 

@@ -55,6 +55,10 @@ class CommandContext(Protocol):
         """Do something behind the prompt; it is cancelled when the program ends."""
         ...
 
+    async def stop_learning(self) -> bool:
+        """Cancel what is being learned; the turns stay in the queue. Whether there was anything."""
+        ...
+
     async def settle(self) -> None:
         """Wait until what was learned from earlier turns is stored: before the session changes."""
         ...

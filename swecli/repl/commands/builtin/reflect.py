@@ -7,9 +7,13 @@ from swecli.models.ids import short_id
 from swecli.repl.commands.base import CommandContext, command
 
 
-@command(usage="[T7]")
+@command(usage="[T7|stop]")
 async def reflect(ctx: CommandContext, args: str) -> None:
-    """Reflect on the last turn, or on turn T7, now"""
+    """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
+    if args.lower() == "stop":
+        stopped = await ctx.stop_learning()
+        ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
+        return
     session = ctx.runtime.sessions.current_session
     last = session.interactions if session else 0
     number = _turn(args) if args else last

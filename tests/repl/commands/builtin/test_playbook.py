@@ -6,6 +6,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.playbook import Delta, Op
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
@@ -39,7 +40,7 @@ async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, desk: D
     assert "[P-1] Run make check" in system(runtime)
     assert "removed" in await desk.type("/playbook remove 1")
     assert "Run make" not in system(runtime)
-    assert "nothing was learned" in await desk.type("/playbook list")
+    assert "Nothing learned yet" in await desk.type("/playbook list")
 
 
 async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk) -> None:
@@ -85,7 +86,43 @@ async def test_an_edit_needs_words(desk: Desk) -> None:
 
 
 async def test_an_empty_log_says_so(desk: Desk) -> None:
-    assert "nothing was changed" in await desk.type("/playbook log")
+    assert "Nothing was changed" in await desk.type("/playbook log")
+
+
+async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> None:
+    session = runtime.sessions.current_session
+    assert session is not None
+    for number, text in enumerate(("one", "two", "three", "four"), 1):
+        fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
+        runtime.sessions.playbook.apply(Delta(f"d{number}", (Op("ADD", fields=fields),), "rules"), session)
+    desk = Desk(runtime, "yes", "no", "later", None)
+    told = await desk.type("/playbook review")
+    assert "P-1 is active" in told
+    assert "P-2 is removed" in told
+    states = {name: bullet.state for name, bullet in session.playbook.bullets.items()}
+    assert states == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
+    assert runtime.sessions.playbook.evidence("P-1")[-1].trust == "user"
+    assert len(desk.offered) == 4
+
+
+async def test_a_playbook_that_is_off_is_in_no_request(runtime: Runtime, desk: Desk) -> None:
+    await desk.type("/playbook add Run make")
+    await desk.type("/playbook off")
+    assert "Run make" not in system(runtime)
+    assert "off" in await desk.type("/playbook")
+    await desk.type("/playbook on")
+    assert "Run make" in system(runtime)
+
+
+async def test_what_the_model_knows_already_is_taken_back_when_the_playbook_goes_off(
+    runtime: Runtime, desk: Desk
+) -> None:
+    await desk.type("/playbook add Run make")
+    await run_turn(runtime, "hello")
+    await desk.type("/playbook off")
+    turn = runtime.agent.prepare("x")
+    assert "Strategy [P-1] no longer applies." in str(turn.messages[-1]["content"])
+    assert turn.shown == []
 
 
 async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, desk: Desk) -> None:

@@ -1,0 +1,51 @@
+"""What a turn's prompt gets of the playbook: chosen for the query, less what an ablation turn leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.playbook.ablation import Ablation, AblationPlan, ablate
+from swecli.playbook.score import Standings
+from swecli.playbook.select import BUDGET, Count, Selection, select
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`bullets` stand in the prompt, the best first; `selection` is the thought behind them, before `ablation`."""
+
+    bullets: tuple[Bullet, ...]
+    selection: Selection
+    ablation: Ablation
+
+
+def choose(
+    playbook: SessionPlaybook,
+    query: str,
+    *,
+    standings: Standings,
+    count: Count,
+    interaction: int,
+    seed: int,
+    plan: AblationPlan = AblationPlan(),  # noqa: B008 - frozen
+    budget: int = BUDGET,
+    most: int | None = None,
+) -> Chosen:
+    """Choose for one turn; nothing while the playbook is off. The same arguments give the same choice.
+
+    Args:
+        playbook: what applies here.
+        query: the user's.
+        standings: what is believed of the strategies, from `standings_of`.
+        count: counts the tokens of a text.
+        interaction: the turn's number in its session, from 1.
+        seed: chooses what is withheld; it is to be recorded with the turn, as `ablation` says, by `TurnRecords.note`.
+        plan: the user's setting.
+        budget: tokens of the text, at most.
+        most: strategies, at most; None: as many as fit.
+    """
+    bullets = [] if playbook.off else list(playbook.bullets.values())
+    stale = {bullet.id: bullet.stale for bullet in bullets if bullet.stale}
+    selection = select(bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale)
+    ablation = ablate(plan, interaction, selection.chosen, seed)
+    return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation)

@@ -1,0 +1,77 @@
+"""What every action on the playbook works with, and what it answers: both faces show the same, each in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from swecli.models.errors import UsageError
+from swecli.models.playbook import Bullet
+from swecli.models.session import Session
+from swecli.playbook.score import Standings
+from swecli.playbook.select import BUDGET, Count
+from swecli.playbook.standing import standings_of
+
+if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.store.session_manager import SessionManager
+
+ALL = 100_000  # deltas: more than any playbook has
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people."""
+
+    value: Any
+    lines: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+
+@dataclass(slots=True)
+class PlaybookDesk:
+    """One session's playbook with the store behind it.
+
+    `command` is how the user writes an action: `/playbook`. `count` counts the tokens of a text; a prompt gets at most
+    `tokens` of strategies, and at most `most` of them.
+    """
+
+    sessions: SessionManager
+    session: Session
+    command: str = "/playbook"
+    count: Count = field(default=lambda text: len(text) // 4)
+    tokens: int = BUDGET
+    most: int | None = None
+
+    def find(self, ref: str, *, gone_too: bool = False) -> Bullet:
+        """The strategy that is meant. Raises BadInput."""
+        return self.sessions.playbook.find(ref, self.session, gone_too=gone_too)
+
+    def bullets(self) -> list[Bullet]:
+        """All that apply here and are not removed, in order of minting."""
+        return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
+
+    def standings(self) -> Standings:
+        """What each is worth by all the turns of this project."""
+        playbook = self.sessions.playbook
+        return standings_of(playbook.turns.here(self.session), reversed(playbook.log(self.session, ALL)))
+
+
+Run = Callable[[PlaybookDesk, Sequence[str]], Said]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something the user can do with the playbook. `usage` shows its arguments; `run` raises SwecliError."""
+
+    name: str
+    usage: str
+    help: str
+    run: Run
+
+
+def wrong(desk: PlaybookDesk, problem: str, usage: str) -> UsageError:
+    """The error for arguments that are missing or cannot be meant."""
+    return UsageError(problem, f"Use {desk.command} {usage}")

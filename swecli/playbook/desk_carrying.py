@@ -1,0 +1,81 @@
+"""The playbook out into a file and in from one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from swecli.models.errors import BadInput
+from swecli.playbook.carry import plan_import
+from swecli.playbook.desk import PlaybookDesk, Said, wrong
+from swecli.playbook.handover import agents_patch, skill
+from swecli.playbook.markdown import to_markdown
+from swecli.playbook.markdown_read import read_markdown
+
+LARGEST = 20_000_000  # bytes of a file that is read
+FORMS = ("markdown", "agents", "skill")
+
+
+def export(desk: PlaybookDesk, args: Sequence[str]) -> Said:
+    """Write all strategies as Markdown (or `agents`: a patch of AGENTS.md, `skill`: a SKILL.md), to a file or here."""
+    form = args[0] if args and args[0] in FORMS else "markdown"
+    file = " ".join(args[1:] if args and args[0] in FORMS else args)
+    text = _written(desk, form)
+    if not file:
+        return Said({"form": form, "text": text}, tuple(text.rstrip("\n").split("\n")))
+    path = Path(file).expanduser()
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
+    return Said({"form": form, "file": str(path)}, (f"Written to {path}.",))
+
+
+def _written(desk: PlaybookDesk, form: str) -> str:
+    bullets = desk.bullets()
+    if form == "skill":
+        return skill(bullets, Path(desk.session.project or desk.session.working_directory).name or "this project")
+    if form == "agents":
+        path = Path(desk.session.project or desk.session.working_directory) / "AGENTS.md"
+        return agents_patch(_read(path) if path.exists() else None, bullets)
+    return to_markdown(bullets, {b.id: desk.sessions.playbook.evidence(b.id) for b in bullets})
+
+
+def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
+    """Take in an exported playbook: ids are kept where they are free, and what is known is updated."""
+    if not args:
+        raise wrong(desk, "There is no file named.", "import FILE")
+    path = Path(" ".join(args)).expanduser()
+    carried = read_markdown(_read(path))
+    store, here = desk.sessions.playbook, dict(desk.session.playbook.bullets)
+    for item in carried:
+        if item.bullet.id not in here and (bullet := store.seen(item.bullet.id, desk.session)):
+            here[bullet.id] = bullet  # removed here: it can come back
+    plan = plan_import(carried, desk.session, here, store.last_number())
+    added: tuple[str, ...] = ()
+    if delta := plan.delta(desk.session, path.name):
+        added = store.apply(delta, desk.session).added
+    new = [name for name in added if name not in plan.kept]
+    renamed = dict(zip(plan.renamed, new, strict=True))
+    lines = [
+        f"{len(plan.kept)} taken in under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
+        f"{len(plan.same)} the same.",
+        *(f"{old} is {name} here: that id belongs to another one." for old, name in renamed.items()),
+        *(f"left out: {why}." for why in plan.left_out),
+    ]
+    value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same}
+    return Said(value | {"left_out": plan.left_out}, tuple(lines))
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    if len(data) > LARGEST:
+        raise BadInput(f"{path} is too large to be a playbook: over {LARGEST // 1_000_000} MB.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error

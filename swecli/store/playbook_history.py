@@ -1,0 +1,69 @@
+"""The past of strategies: which change made each what it is, and in which prompts it stood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Text, cast
+from sqlmodel import col, select
+
+from swecli.models.playbook import AppliedDelta, Bullet
+from swecli.models.session import Session
+from swecli.store import mapping as rows
+from swecli.store import playbook_mapping as mapping
+from swecli.store.database import Database
+from swecli.store.playbook_scope import concerns
+from swecli.store.records import Change, InteractionInfo
+from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
+
+
+class PlaybookHistory:
+    """Reads deltas and turns; changes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, bullet_id: str) -> list[Change]:
+        """The changes that stand of one strategy, the oldest first; its current form is the last one's `after`."""
+        names_it = _holds(col(DeltaRow.before), bullet_id)
+        standing = select(DeltaRow).where(names_it, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number))
+        with self._database.reading() as db:
+            found = [mapping.applied_of(row) for row in db.exec(standing).all()]
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            now = None if row is None else mapping.bullet_of(row)
+        found = [applied for applied in found if bullet_id in applied.before]
+        forms = [applied.before[bullet_id] for applied in found] + [now]
+        return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
+
+    def since(self, session: Session, n: int) -> list[tuple[str, Bullet | None, Bullet | None]]:
+        """What the newest `n` standing changes that concern a session came to: (id, before, now) of each strategy."""
+        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(False))
+        with self._database.reading() as db:
+            deltas = db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)).all()
+            applied: list[AppliedDelta] = [mapping.applied_of(row) for row in deltas]
+            before = {name: old for change in applied for name, old in change.before.items()}
+            numbers = [mapping.number_of(name) for name in before]
+            found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()
+            now = {f"P-{row.number}": mapping.bullet_of(row) for row in found}
+        names = sorted(before, key=mapping.number_of)
+        return [(name, before[name], now.get(name)) for name in names if not _same(before[name], now.get(name))]
+
+    def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
+        """The turns in whose prompt a strategy stood, newest first."""
+        which = select(InteractionRow).where(_holds(col(InteractionRow.shown), bullet_id))
+        with self._database.reading() as db:
+            found = db.exec(which.order_by(col(InteractionRow.id).desc()).limit(limit)).all()
+            return [rows.interaction_of(row) for row in found]
+
+
+def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
+    """Whether a JSON column holds the id as a string or a key."""
+    return cast(column, Text).contains(f'"{bullet_id}"', autoescape=True)
+
+
+def _same(one: Bullet | None, other: Bullet | None) -> bool:
+    """Whether two forms differ in nothing but the time of the last change."""
+    if one is None or other is None:
+        return one is other
+    return replace(one, updated_at=None) == replace(other, updated_at=None)

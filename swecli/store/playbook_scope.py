@@ -1,0 +1,51 @@
+"""Which bullets and which changes concern a session: by scope, so that no project sees another's."""
+
+from __future__ import annotations
+
+import sqlmodel
+from sqlalchemy import ColumnElement, and_, func, or_
+from sqlmodel import col, select
+
+from swecli.models.playbook import SessionPlaybook
+from swecli.models.session import Session
+from swecli.store import playbook_mapping as mapping
+from swecli.store.columns import clean_text
+from swecli.store.playbook_tables import SwitchRow
+from swecli.store.tables import BulletRow, DeltaRow
+
+
+def project_of(session: Session) -> str:
+    """What a session's project is known by; its directory where nothing else was said."""
+    return clean_text(session.project or session.working_directory)
+
+
+def applies(session: Session) -> ColumnElement[bool]:
+    """Whether a bullet may be seen and changed from the session."""
+    scope = col(BulletRow.scope)
+    return or_(
+        and_(scope == "session", col(BulletRow.session_id) == session.id),
+        and_(scope == "project", col(BulletRow.project) == project_of(session)),
+        scope == "user",
+    )
+
+
+def concerns(session: Session) -> ColumnElement[bool]:
+    """Whether a change touched what the session sees."""
+    reach = col(DeltaRow.reach)
+    return or_(
+        col(DeltaRow.session_id) == session.id,
+        and_(reach == "project", col(DeltaRow.project) == project_of(session)),
+        reach == "user",
+    )
+
+
+def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
+    """What applies to the session, within a transaction."""
+    alive = select(BulletRow).where(applies(session), col(BulletRow.state) != "deleted")
+    rows = db.exec(alive.order_by(col(BulletRow.number))).all()
+    # taking back is a change too: a version never comes twice with different bullets
+    counted = sqlmodel.select(func.count(), func.count().filter(col(DeltaRow.undone))).where(concerns(session))
+    applied, undone = db.exec(counted.select_from(DeltaRow)).one()
+    bullets = [mapping.bullet_of(row) for row in rows]
+    off = db.get(SwitchRow, project_of(session)) is not None
+    return SessionPlaybook({bullet.id: bullet for bullet in bullets}, applied + undone, off)

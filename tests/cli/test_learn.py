@@ -1,0 +1,67 @@
+"""`swecli learn`: the same loop over stored sessions, once however often it is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.shell import Run, script
+
+ADD = {"tags": [], "add": [{"content": "Build with `sh build.sh`", "section": "build", "evidence": "user: build"}]}
+
+
+def talk(run: Run, *queries: str) -> None:
+    """A session that nothing was learned from when it was led."""
+    Path("no.toml").write_text("learn = false\n")
+    for at, query in enumerate(queries):
+        more = ["-c"] if at else []
+        assert run("-p", query, "-m", script("s.json", "Done."), "--config", "no.toml", *more).code == 0
+
+
+def bullets(run: Run) -> Any:
+    return run("playbook", "export").out
+
+
+def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
+    talk(run, "remember that answers are short", "hello", "from now on, write in English")
+    assert run("playbook", "list", "--json").json == []
+    done = run("learn", "--from", "here", "--rules-only")
+    assert "2 strategies added" in done.out
+    learned = bullets(run)
+    for again in (["--from", "all"], ["--from", "here", "--epochs", "3"]):
+        run("learn", *again, "--rules-only")
+        assert bullets(run) == learned
+    assert run("learn", "--from", "here", "--rules-only", "--json").json["turns"] == 0
+
+
+def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
+    talk(run, "no, that was wrong", "that is wrong again")
+    model = script("reflector.json", *[json.dumps(ADD)] * 9)
+    first = run("learn", "--from", "here", "-m", model, "--json").json
+    assert (first["turns"], first["failed"]) == (2, 0)
+    assert first["tokens"] > 0
+    learned = bullets(run)
+    assert "Build with `sh build.sh`" in learned
+    assert run("learn", "--from", "here", "-m", model, "--json").json["turns"] == 0
+    assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 2
+    assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        ([], 2),
+        (["--from"], 2),
+        (["--from", "nowhere"], 42),
+        (["--from", "here"], 42),
+        (["--from", "here", "--epochs", "0"], 2),
+        (["--from", "here", "-m", "nobody/nothing"], 42),
+    ],
+)
+def test_what_cannot_be_learned_from_is_one_line(run: Run, argv: list[str], code: int) -> None:
+    done = run("learn", *argv)
+    assert done.code == code
+    assert done.complaint

@@ -1,0 +1,100 @@
+"""A whole turn with its learning in a process of its own, which kills itself where it is told to; and what it left.
+
+Run as `python dying.py DATABASE begin STAGE` or `python dying.py DATABASE resume`; the latter goes on and prints what
+the playbook is and what the next request says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from typing import Any
+
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.model_io import ModelRequest
+from swecli.models.playbook import Delta, Op
+from swecli.store.playbook_store import PlaybookStore
+from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+
+STAGES = ("reflect", "curate", "apply", "applied", "prompt", "never")
+ANSWER = {
+    "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
+    "add": [{"content": "Build in the `release` profile here", "section": "build", "evidence": "user: build"}],
+}
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Dying(PlaybookStore):
+    """A store in a process that ends between two steps."""
+
+    stage = "never"
+
+    def keep_draft(self, draft: Any) -> None:
+        """Reflected and curated, and not kept yet; or kept."""
+        if self.stage == "curate":
+            die()
+        super().keep_draft(draft)
+        if self.stage == "apply":
+            die()
+
+    def conclude(self, *args: Any, **more: Any) -> Any:
+        """Applied, and nobody told."""
+        applied = super().conclude(*args, **more)
+        if self.stage == "applied":
+            die()
+        return applied
+
+
+def model(stage: str) -> ScriptedModel:
+    steps = iter([calls(("run_command", {"command": "make"})), "As you wish, see [P-1].", "Hello."])
+
+    def answer(request: ModelRequest) -> Any:
+        if request.purpose != "reflect":
+            return next(steps)
+        if stage == "reflect":
+            die()
+        return Reply(json.dumps(ANSWER), cost=0.01)
+
+    return ScriptedModel(answer)
+
+
+async def begin(db: str, stage: str) -> None:
+    runtime = make_runtime(model(stage), User([NO]), db=db)
+    Dying.stage = stage
+    runtime.sessions.playbook = Dying(runtime.sessions.database)
+    session = runtime.sessions.current_session
+    assert session is not None
+    taught = Op("ADD", fields={"content": "run make", "scope": "project", "trust": "user"})
+    runtime.sessions.playbook.apply(Delta("taught", (taught,), "user"), session)
+    await run_turn(runtime, "build it; no, not with make", learn=False)
+    await runtime.learner.learn()
+    if stage == "prompt":
+        runtime.agent.prepare("hello")
+        die()
+
+
+async def resume(db: str) -> None:
+    runtime = make_runtime(model("never"), User([NO]), resume="", db=db)
+    await runtime.learner.catch_up()
+    session = runtime.sessions.current_session
+    assert session is not None
+    store = runtime.sessions.playbook
+    bullets = [replace(b, created_at=b.created_at.min, updated_at=None, last_used=None, verified_at=None)
+               for b in session.playbook.bullets.values()]  # fmt: skip
+    evidence = {b.id: [(e.source, e.quote, e.interaction) for e in store.evidence(b.id)] for b in bullets}
+    sent = "\n".join(str(message.get("content")) for message in runtime.agent.prepare("hello").messages)
+    pending = len(store.pending(session.id))
+    log = [row.delta.id for row in store.log(session) if row.delta.id != "taught"]
+    state = {"bullets": [repr(b) for b in bullets], "evidence": evidence, "pending": pending, "changes": len(log)}
+    print(json.dumps(state | {"prompt": [line for line in sent.splitlines() if "P-" in line]}))
+
+
+if __name__ == "__main__":
+    asyncio.run(begin(sys.argv[1], sys.argv[3]) if sys.argv[2] == "begin" else resume(sys.argv[1]))

@@ -1,0 +1,41 @@
+"""Scores worked out from what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op, Tag
+from swecli.playbook.score import PRIOR
+from swecli.playbook.standing import standings_of
+from swecli.store.records import TurnRecord
+
+
+def record(number: int, good: bool | None = True, *cited: str) -> TurnRecord:
+    return TurnRecord("s", number, shown=cited, cited=cited, good=good, weight=1.0, topic="tests")
+
+
+def tagged(number: int, name: str, tag: Tag, source: str = "command") -> AppliedDelta:
+    op = Op("TAG", name, tag, evidence=(Evidence(source, "why"),))
+    return AppliedDelta(Delta(f"d{number}{name}{tag}", (op,), "rules", "s", number), {})
+
+
+def test_what_goes_well_is_worth_more_than_what_does_not() -> None:
+    records = [r for n in range(0, 40, 2) for r in (record(n, True, "P-1"), record(n + 1, False, "P-2"))]
+    deltas = [d for n in range(0, 40, 2) for d in (tagged(n, "P-1", "helpful"), tagged(n + 1, "P-2", "harmful"))]
+    standings = standings_of(records, deltas)
+    assert standings.of("P-1").score > PRIOR.score > standings.of("P-2").score
+    assert standings.of("P-2").standing != "good"
+    assert standings.of("P-1").tags == 20
+
+
+def test_a_verdict_on_the_turn_before_counts_there() -> None:
+    records = [record(1, False, "P-1"), record(2, True)]
+    found = standings_of(records, [tagged(2, "P-1", "harmful", "correction")])
+    assert found.of("P-1").tags == 1
+    assert found.of("P-1").expected < PRIOR.expected
+
+
+def test_what_was_taken_back_and_what_nobody_knows_does_not_count() -> None:
+    undone = replace(tagged(1, "P-1", "harmful"), undone=True)
+    assert standings_of([record(1, True, "P-1")], [undone]).of("P-1").tags == 0
+    assert standings_of([record(1, None, "P-1")], [tagged(1, "P-1", "harmful")]).beliefs == {}
