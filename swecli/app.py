@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
+from swecli.agent.composing import Composer
 from swecli.agent.learning import Learner
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
+from swecli.context.budget import INHERIT, MAX_CONDENSE_THRESHOLD, MIN_CONDENSE_THRESHOLD
 from swecli.context.instructions import load_instructions
 from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
+from swecli.models.errors import SwecliError
 from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
@@ -60,9 +63,8 @@ class Runtime:
         session = self.sessions.current_session
         if session is None:
             return
-        start = spec.first_kept(session.interactions, session.window_start)
-        self.sessions.set_window(spec, start)
-        self.sessions.load_back_to(start)
+        self.sessions.set_window(spec)
+        self.sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
 
     def new_session(self, title: str = "") -> None:
         """Begin another session; the present one stays as it is."""
@@ -80,13 +82,15 @@ class Runtime:
         """Go on with a stored session: an id, a prefix of one, a title; None for this directory's last."""
         session = self.sessions.resume(ref, str(self.cwd))
         self.settings = replace(self.settings, window=session.window)
-        self.sessions.load_back_to(session.window.first_kept(session.interactions, session.window_start))
+        if session.context.epoch is None:  # from before there were epochs, or imported
+            self.sessions.load_back_to(session.window.first_kept(session.interactions, session.window_start))
 
     def trust_folder(self) -> None:
         """Use this folder's project files from now on."""
         trust(self.start.paths, project_root(self.cwd))
         instructions = load_instructions(self.cwd, trusted=True)
-        self.agent.instructions = instructions.text
+        self.agent.composer.instructions = instructions.text
+        self.agent.composer.anew = "the project's instructions are trusted now"
         self.notices += instructions.notices
 
     def close(self) -> None:
@@ -109,6 +113,11 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     instructions = load_instructions(
         root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="/trust says yes to it."
     )
+
+    def reread() -> str:
+        trusted = is_trusted(start.paths, project_root(root))
+        return load_instructions(root, trusted=trusted).text
+
     tools = ToolRegistry.discover()
     permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny)
     idle = [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools.names())]
@@ -120,13 +129,16 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         sessions,
         settings,
         ask,
-        system_prompt=load_prompt("system"),
-        instructions=instructions.text,
+        composer=Composer(sessions, settings, root, load_prompt("system"), instructions.text, reread),
+        condense_prompt=settings.custom_condensing_prompt or load_prompt("condense"),
     )
+    notices = [*database.notices, *instructions.notices, *idle, *settings_notices(settings)]
+    try:
+        agent.condense_model = own_model(settings.condense_model, settings, start)
+    except SwecliError as error:  # the session can do without: its own model sums up
+        notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     learner = Learner(sessions, load_prompt("reflect"), reflect_model(settings, model, start), settings.learn)
-    runtime = Runtime(
-        start, settings, sessions, agent, learner, start.choice, [*database.notices, *instructions.notices, *idle]
-    )
+    runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
     if start.resume is None:
         runtime.new_session()
     else:
@@ -140,4 +152,20 @@ def reflect_model(settings: Settings, model: ChatModel, start: Start) -> ChatMod
     """The model that reflects: none, one of its own, or the one that answers."""
     if not settings.reflect_with_model:
         return None
-    return make_model(settings.reflect_model, settings, start.environ) if settings.reflect_model else model
+    return own_model(settings.reflect_model, settings, start) or model
+
+
+def own_model(name: str, settings: Settings, start: Start) -> ChatModel | None:
+    """The model of that name; None for no name. Raises ModelNotFound or AuthFailed."""
+    return make_model(name, settings, start.environ) if name else None
+
+
+def settings_notices(settings: Settings) -> list[str]:
+    """What of the settings is not used as it stands."""
+    lowest, highest = MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD
+    return [
+        f"the threshold {percent} of profile {name} is not used: it takes {lowest} to {highest}, or -1; "
+        f"{settings.auto_condense_context_percent} counts"
+        for name, percent in settings.thresholds.items()
+        if percent != INHERIT and not lowest <= percent <= highest
+    ]

@@ -48,8 +48,8 @@ async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
 def test_instructions_are_used_once_the_folder_is_trusted() -> None:
     Path("AGENTS.md").write_text("Answer in verse.\n")
     runtime = make_runtime()
-    assert runtime.agent.instructions == ""
+    assert runtime.agent.composer.instructions == ""
     assert any("not trusted" in line for line in runtime.notices)
     runtime.trust_folder()
-    assert "Answer in verse." in runtime.agent.instructions
-    assert "Answer in verse." in make_runtime().agent.instructions
+    assert "Answer in verse." in runtime.agent.composer.instructions
+    assert "Answer in verse." in make_runtime().agent.composer.instructions

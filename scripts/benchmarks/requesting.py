@@ -8,7 +8,7 @@ from functools import partial
 
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
-from swecli.context.prepare import prepare, prepare_messages
+from swecli.context.prepare import Parts, prepare, prepare_messages
 from swecli.context.tokens import TokenCounter
 from swecli.llm.environment import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
@@ -41,15 +41,8 @@ def _session(interactions: int) -> Session:
 
 def _measured(counter: TokenCounter) -> Callable[[Session], object]:
     """As each turn does it: with every part weighed."""
-    return lambda session: prepare(
-        session,
-        system_prompt="Be brief.",
-        instructions="",
-        query=QUERY,
-        notes=["the day is fine"],
-        max_strategies=30,
-        counter=counter,
-    )
+    parts = Parts("Be brief.", notes=["the day is fine"])
+    return lambda session: prepare(session, QUERY, parts, counter)
 
 
 def _plain(session: Session) -> object:

@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from datetime import date
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.fitting import Fitting
+from swecli.agent.composing import Composer
+from swecli.agent.condensing import Condenser
+from swecli.agent.fitting import Fitting, Rules
+from swecli.agent.keeper import Keeper
 from swecli.agent.loop import Loop
+from swecli.agent.outlook import Outlook
+from swecli.agent.proved import Proved
 from swecli.agent.step import Sleep
 from swecli.agent.stops import Stops
+from swecli.agent.summing_up import SummingUp
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
+from swecli.context.budget import effective_threshold
 from swecli.context.mentions import expand_mentions
-from swecli.context.notes import environment_notes
-from swecli.context.prepare import prepare
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
@@ -35,7 +39,11 @@ RESULT_LIMIT = 30_000
 
 
 class Agent:
-    """One model, one workspace, one set of tools. `instructions` is the text of the project's own files."""
+    """One model, one workspace, one set of tools.
+
+    `composer` puts requests together; `condense_prompt` asks for a summary, of `condense_model` where the session's
+    own model is not to be asked.
+    """
 
     def __init__(
         self,
@@ -47,17 +55,23 @@ class Agent:
         settings: Settings,
         ask: Ask,
         *,
-        system_prompt: str,
-        instructions: str = "",
+        composer: Composer,
+        condense_prompt: str,
+        condense_model: ChatModel | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.model, self.tools, self.permissions, self.ctx = model, tools, permissions, ctx
         self.sessions, self.settings = sessions, settings
-        self.system_prompt, self.instructions = system_prompt, instructions
+        self.composer, self.condense_prompt, self.condense_model = composer, condense_prompt, condense_model
         self.counter = TokenCounter(model.encoding)
+        self.proved = Proved()
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
-        self._proved_limits: dict[str, int] = {}
+
+    @property
+    def system_prompt(self) -> str:
+        """The static part of the system message."""
+        return self.composer.system_prompt
 
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
@@ -78,18 +92,9 @@ class Agent:
         if window is not None:
             session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)
-        prepared = prepare(
-            session,
-            system_prompt=self.system_prompt,
-            instructions=self.instructions,
-            query="\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])]),
-            notes=environment_notes(self.ctx.root, date.today()),
-            max_strategies=self.settings.max_strategies,
-            counter=self.counter,
-        )
-        return Turn(
-            query, prepared.enhanced, prepared.messages, prepared.shown, prepared, expansion.notes, expansion.files
-        )
+        text = "\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])])
+        prepared = self.composer.prepare(session, text, self.model, self.counter)
+        return Turn(query, prepared.enhanced, prepared.shown, prepared, expansion.notes, expansion.files)
 
     async def shell(self, command: str) -> tuple[str, int]:
         """Run the user's own command line with the tool's limits, unasked; its output and exit code.
@@ -109,12 +114,10 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
+        self.composer.anew = ""
         for path in turn.files:
             with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
-        session = self.sessions.current_session
-        if session is not None and turn.prepared.window[0] != session.window_start:
-            self.sessions.set_window(session.window, turn.prepared.window[0])
         async with aclosing(self._loop().run(turn)) as events:
             async for event in events:
                 yield event
@@ -123,11 +126,33 @@ class Agent:
         """Made anew each turn: model, limits and counter may have changed since the last one."""
         limit = self._result_limit()
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
-        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit)
+        keeper = Keeper(self.sessions, self.counter)
+        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
         stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
-        specs = self.tools.specs()
-        fitting = Fitting(self.model, specs, self.counter, self.settings.max_tokens, self._proved_limits)
-        return Loop(self.model, runner, self.sessions, stops, fitting, sleep=self._sleep)
+        return Loop(self.model, runner, self.sessions, stops, self.fitting(), keeper, sleep=self._sleep)
+
+    def fitting(self) -> Fitting:
+        """The ladder for the next turn."""
+        settings, specs = self.settings, self.tools.specs()
+        threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        session = self.sessions.current_session
+        if session is not None and not self.model.offline:
+            self.proved.resumed(
+                session.context.asked_model, session.context.asked_prompt, session.context.asked_counted
+            )
+        rules = Rules(threshold, settings.auto_condense_context, settings.max_tokens)
+        return Fitting(self.model, specs, self.counter, self.sessions, self.summing_up(), self.proved, rules)
+
+    def summing_up(self) -> SummingUp:
+        """What condenses, with the model that is asked for it."""
+        model = self.condense_model or self.model
+        condenser = Condenser(model, self.condense_prompt, self.counter, self._sleep)
+        return SummingUp(condenser, self.composer.head, self.tools.specs(), self.settings.max_tokens)
+
+    @property
+    def outlook(self) -> Outlook:
+        """What the user may see and change of what is sent."""
+        return Outlook(self)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 from swecli.agent.loop_guard import LoopGuard
+from swecli.context.tokens import TokenCounter
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import ToolCall
 from swecli.models.tool import Ask, AskRequest, Decision, ToolResult
@@ -34,9 +35,10 @@ class CallRunner:
         ask: Ask,
         sessions: SessionManager,
         limit: int,
+        counter: TokenCounter,
     ) -> None:
         self._tools, self._ctx, self._permissions, self._sessions = tools, ctx, permissions, sessions
-        self.limit = limit
+        self.limit, self._counter = limit, counter
         self.guard = LoopGuard()
         self._asking = asyncio.Lock()
         self._ask_user = ask
@@ -104,6 +106,7 @@ class CallRunner:
         text, was_cut = cap(result.for_model, self.limit, call.id)
         note = self.guard.take(call, result.for_model)
         call.result = f"{text}\n\n{note}" if note else text
+        call.tokens = self._counter.count(call.result) if self._counter.label else None
         self._sessions.record_call(call, result.for_model if was_cut else None)
         return call, summary, result
 

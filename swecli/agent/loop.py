@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.fitting import Fitting
+from swecli.agent.keeper import Keeper
 from swecli.agent.step import Sleep, Step
 from swecli.agent.stops import Stops
 from swecli.agent.turn import Turn, TurnState
@@ -17,17 +18,18 @@ from swecli.models.events import (
     Event,
     FinishReason,
     Notice,
+    StepRetried,
     StepStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
     UsageReported,
-    WindowApplied,
 )
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role
 from swecli.models.model_io import ModelReply, RequestRecord, Usage
 from swecli.store.session_manager import SessionManager
 
+TOO_LONG = "the provider says the request is too long"
 OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
 
 
@@ -41,12 +43,13 @@ class Loop:
         sessions: SessionManager,
         stops: Stops,
         fitting: Fitting,
+        keeper: Keeper,
         *,
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.model, self.calls, self.sessions = model, calls, sessions
-        self.stops, self.fitting, self.counter = stops, fitting, fitting.counter
+        self.stops, self.fitting, self.keeper, self.counter = stops, fitting, keeper, fitting.counter
         self._sleep, self._clock = sleep, clock
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
@@ -54,17 +57,17 @@ class Loop:
 
         A cancelled turn keeps its partial answer, answers its open calls, and leaves a valid history.
         """
-        message = self.sessions.begin_interaction(turn.query, turn.sent)
-        state = TurnState(list(turn.messages), self._clock(), message.interaction)
+        message = self.keeper.open(turn)
+        messages, told = self.fitting.open(turn, message)
+        state = TurnState(messages, self._clock(), message.interaction, taken=self.keeper.begin(message))
         session = self.sessions.current_session
         yield TurnStarted(session.id if session else "", message.interaction, turn.query)
         for line in turn.notices:
             yield Notice(line, "warning")
-        if turn.prepared.removed:
-            first, last = turn.prepared.window
-            yield WindowApplied(turn.prepared.removed, last - first + 1)
         outcome = "cancelled"
         try:
+            for event in told:
+                yield event
             async for event in self._work(state):
                 yield event
             outcome = "done"
@@ -93,6 +96,7 @@ class Loop:
             async for event in self.calls.run(state.open_calls, step.reply.malformed):
                 yield event
             reason = self._answered(state, step.reply)
+            self.keeper.take(state.said)
             if reason is None and not await self.calls.going_on():
                 reason = "loop"
         yield TurnFinished(
@@ -108,19 +112,23 @@ class Loop:
     async def _ask(self, state: TurnState) -> AsyncGenerator[Event | Step, None]:
         """One request; the finished `Step` comes last. One that the provider calls too long is sent again, smaller."""
         for left in reversed(range(OVERFLOWS + 1)):
-            request, told = self.fitting.fit(state.messages)
-            state.messages = request.messages
-            for event in told:
+            async for event in self.fitting.fit(state):
                 yield event
-            step = Step(self.model, request, self._sleep)
+            step = Step(self.model, self.fitting.request, self._sleep)
             try:
                 async for event in step.run(state):
                     yield event
+                if not self.fitting.counted(step.reply.usage):
+                    self._bill(state, step)
+                    raise cut_short(step.reply.usage, self.fitting.own_count())
             except ContextOverflow as error:
                 if not left:
                     raise
                 self.fitting.refused(error)
-                yield Notice("the provider says the request is too long: it is made smaller and sent again", "warning")
+                if state.partial:
+                    state.partial = ""
+                    yield StepRetried(OVERFLOWS - left + 1, 0.0, "the answer was made without all of the request", True)
+                yield Notice(f"{error.said or TOO_LONG}: it is made smaller and sent again", "warning")
                 continue
             yield step
             return
@@ -128,30 +136,33 @@ class Loop:
     def _save(self, state: TurnState, step: Step) -> Event:
         """The reply is whole: it is stored, with its bill, before anything else happens."""
         reply = step.reply
-        usage = reply.usage or self._guess(state, reply)
+        usage = self._bill(state, step)
         message = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, reasoning=reply.reasoning)
-        message.tokens = usage.output or None
+        self.keeper.weigh(message)
         message = self.sessions.append(message)
-        state.partial = ""
+        state.partial, state.said = "", message
         state.text = reply.text or state.text
         state.open_calls = message.tool_calls
-        record = RequestRecord(
-            self.model.name, "turn", state.interaction, state.steps, usage, reply.cost, step.duration_ms
-        )
-        self.sessions.record_request(record)
-        state.spend(usage, reply.cost)
         return UsageReported(
             usage, reply.cost, estimated=reply.usage is None or bool(getattr(self.model, "estimates_usage", False))
         )
 
-    def _guess(self, state: TurnState, reply: ModelReply) -> Usage:
-        """Usage by our own count, where the provider did not say."""
-        return Usage(input=self.counter.count_messages(state.messages), output=self.counter.count(reply.text))
+    def _bill(self, state: TurnState, step: Step) -> Usage:
+        """Store what a request took, with our own count of it where it can be compared."""
+        reply, ours = step.reply, self.fitting.own_count()
+        usage = reply.usage or Usage(input=ours, output=self.counter.count(reply.text))
+        extra = {"counted": ours, "encoding": self.counter.encoding} if reply.usage else {}
+        record = RequestRecord(
+            self.model.name, "turn", state.interaction, state.steps, usage, reply.cost, step.duration_ms, extra
+        )
+        self.sessions.record_request(record)
+        state.spend(usage, reply.cost)
+        return usage
 
     def _answered(self, state: TurnState, reply: ModelReply) -> FinishReason | None:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
         calls, state.open_calls = state.open_calls, []
-        state.messages = [*state.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
+        state.go_on()
         state.denied += [call for call in calls if call.approved is False]
         if calls:
             return None
@@ -165,6 +176,14 @@ class Loop:
             if call.result is None:
                 call.result, call.error = INTERRUPTED_RESULT, "interrupted"
                 self.sessions.record_call(call)
+
+
+def cut_short(usage: Usage | None, ours: int) -> ContextOverflow:
+    """The provider took in much less than was sent, and did not say so."""
+    read = usage.prompt if usage else 0
+    error = ContextOverflow(f"The provider read {read:,} of about {ours:,} tokens and said nothing.")
+    error.limit, error.said = read, f"the provider read only {read:,} of about {ours:,} tokens of the request"
+    return error
 
 
 def cited(text: str, shown: list[str]) -> list[str]:

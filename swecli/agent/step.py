@@ -31,7 +31,7 @@ class Step:
             ProviderError: when it failed for good.
         """
         started = time.monotonic()
-        builder = ReplyBuilder(taken=call_ids(self._request))
+        builder = ReplyBuilder(taken=call_ids(self._request) | state.taken)
         happened: asyncio.Queue[ModelChunk | Retry | None] = asyncio.Queue()
         task = asyncio.create_task(self._pump(happened))
         task.add_done_callback(lambda _: happened.put_nowait(None))

@@ -5,30 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swecli.context.keyed import keyed
 from swecli.context.prepare import Prepared
-from swecli.models.message import ApiMessage, ToolCall
+from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
 from swecli.models.model_io import Usage
 
 
 @dataclass(slots=True)
 class Turn:
-    """A query made ready to be sent. `sent` is the user message as the model gets it; `messages` the whole request.
+    """A query made ready to be sent. `sent` is the user message as the model gets it.
 
     `files` were read into it: the model has seen them.
     """
 
     query: str
     sent: str
-    messages: list[ApiMessage]
     shown: list[str]
     prepared: Prepared
     notices: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
+    @property
+    def messages(self) -> list[ApiMessage]:
+        """The whole request, as it is sent."""
+        return self.prepared.messages
+
 
 @dataclass(slots=True)
 class TurnState:
-    """Counters of the running turn. `cost` in US dollars, None once a part of it is unknown."""
+    """The running turn: its request, and its counters.
+
+    `messages` are keyed, `place` is the next one's place in its interaction; `taken` are call ids that no new call
+    may have; `said` is the newest reply as it was stored. `cost` in US dollars, None once a part of it is unknown.
+    """
 
     messages: list[ApiMessage]
     started: float
@@ -40,6 +49,16 @@ class TurnState:
     partial: str = ""
     open_calls: list[ToolCall] = field(default_factory=list)
     denied: list[ToolCall] = field(default_factory=list)
+    place: int = 1
+    taken: set[str] = field(default_factory=set)
+    said: ChatMessage = field(default_factory=lambda: ChatMessage(Role.ASSISTANT))
+
+    def go_on(self) -> None:
+        """Put the newest reply, with the results of its calls, behind the request."""
+        fresh = keyed([self.said], self.interaction, self.place)
+        self.messages = [*self.messages, *fresh]
+        self.place += len(fresh)
+        self.taken.update(call.id for call in self.said.tool_calls)
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add one request's bill; unknown stays unknown."""

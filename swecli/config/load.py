@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from swecli.models.tool import MODES
 from swecli.models.window import WindowSpec
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
+_NUMBER = re.compile(r"-?\d{1,6}")
 _STRICTNESS = {"plan": 0, "ask": 1, "edits": 2, "auto": 3}
 
 
@@ -76,7 +78,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _tightening_only(values: dict[str, Any], current: Settings) -> tuple[dict[str, Any], list[str]]:
     """Drop what would loosen permissions, send data elsewhere than the user chose, or spend more."""
-    loosening = ("allow", "model", "reflect_model", "db")
+    loosening = ("allow", "model", "reflect_model", "condense_model", "custom_condensing_prompt", "db")
     refused: list[str] = [name for name in loosening if name in values]
     mode = values.get("mode")
     if isinstance(mode, str) and _STRICTNESS.get(mode, 0) > _STRICTNESS[current.mode]:
@@ -179,9 +181,28 @@ def _rules(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _thresholds(value: Any) -> tuple[str, ...]:
+    """Pairs of a profile and a percentage. One out of range is no error: it is told, and the global one counts."""
+    pairs = value if isinstance(value, (list, tuple)) else [value]
+    for pair in pairs:
+        name, sign, percent = str(pair).partition("=")
+        if not (name.strip() and sign and _NUMBER.fullmatch(percent.strip())):
+            raise ValueError(f"{pair!r} is not a profile with its percentage, for example review=60")
+    return tuple(str(pair) for pair in pairs)
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "model": _text,
     "window": _window,
+    "window_min": _whole(1, 1000),
+    "window_max": _whole(1, 1000),
+    "auto_condense_context": _flag,
+    "auto_condense_context_percent": _whole(50, 100),
+    "profile": _text,
+    "profile_thresholds": _thresholds,
+    "custom_condensing_prompt": _text,
+    "condense_model": _text,
+    "cache_minutes": _whole(0, 10_000),
     "mode": _mode,
     "max_turns": _whole(1, 10_000),
     "max_budget_usd": _money,

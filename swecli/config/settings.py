@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from swecli.models.tool import Mode
-from swecli.models.window import WindowSpec
+from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 
 def _setting(default: Any, doc: str, env: str = "") -> Any:
@@ -18,7 +18,24 @@ class Settings:
     """One frozen value for a run. `origins` names, for each setting, the layer that won."""
 
     model: str = _setting("", "model as provider/name; empty: chosen at start", "SWECLI_MODEL")
-    window: WindowSpec = _setting(WindowSpec(), "reflection window: N, N+S, full or auto", "SWECLI_WINDOW")
+    window: WindowSpec = _setting(
+        WindowSpec(slack=DEFAULT_SLACK), "reflection window: N, N+S, full or auto", "SWECLI_WINDOW"
+    )
+    window_min: int = _setting(3, "smallest window that `auto` picks", "SWECLI_WINDOW_MIN")
+    window_max: int = _setting(10, "largest window that `auto` picks", "SWECLI_WINDOW_MAX")
+    auto_condense_context: bool = _setting(
+        True, "let a model sum up a conversation that is too long", "SWECLI_AUTO_CONDENSE_CONTEXT"
+    )
+    auto_condense_context_percent: int = _setting(
+        75,
+        "percent of the model's window at which the context is made smaller, 50 to 100",
+        "SWECLI_AUTO_CONDENSE_CONTEXT_PERCENT",
+    )
+    profile: str = _setting("default", "profile whose threshold counts", "SWECLI_PROFILE")
+    profile_thresholds: tuple[str, ...] = _setting((), "thresholds of profiles, e.g. review=60; -1 inherits")
+    custom_condensing_prompt: str = _setting("", "what a model is asked when it sums up; empty: the built-in text")
+    condense_model: str = _setting("", "model for summing up; empty: the session's", "SWECLI_CONDENSE_MODEL")
+    cache_minutes: int = _setting(5, "minutes a provider keeps what it was sent", "SWECLI_CACHE_MINUTES")
     mode: Mode = _setting("ask", "ask, edits, plan or auto", "SWECLI_MODE")
     max_turns: int = _setting(50, "requests to the model in one turn, at most", "SWECLI_MAX_TURNS")
     max_budget_usd: float | None = _setting(None, "stop the turn when it has cost this much", "SWECLI_MAX_BUDGET_USD")
@@ -34,6 +51,12 @@ class Settings:
     db: str = _setting("", "database file or sqlite:/// URL", "SWECLI_DB")
     color: bool = _setting(True, "colour on the screen")
     origins: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        """`profile_thresholds` by profile."""
+        pairs = (pair.partition("=") for pair in self.profile_thresholds)
+        return {name.strip(): int(percent) for name, _, percent in pairs}
 
 
 def described() -> list[tuple[str, str, str, Any]]:

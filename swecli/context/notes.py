@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
+from swecli.models.playbook import quoted
+
 _OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
+_STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)")
+_GONE = re.compile(r"- Strategy \[(P-\d+)\] no longer applies")
 
 
 def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
@@ -20,3 +25,43 @@ def with_notes(query: str, notes: Sequence[str]) -> str:
     lines = [" ".join(note.split()).replace(_CLOSE, "") for note in notes]
     listed = "\n".join(f"- {line}" for line in lines if line)
     return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
+
+
+def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
+    """What has changed in the playbook since the model was told, one line each.
+
+    Args:
+        told: bullet → content, as the model knows them: from the head of the epoch and from notes since.
+        chosen: bullet → content, of those that should be known now.
+        live: the bullets that still hold. One that is told and holds but is not chosen any more stays unmentioned.
+    """
+    holds = set(live)
+    lines = []
+    for bullet, content in sorted(chosen.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
+        said = _said(content)
+        if bullet not in told:
+            lines.append(f"Strategy [{bullet}] is new: {said}")
+        elif _said(told[bullet]) != said:
+            lines.append(f"Strategy [{bullet}] now reads: {said}")
+    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in told if bullet not in holds]
+
+
+def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
+    """What the model knows of the playbook after these user messages, given what the head told it.
+
+    The notes are read back from the messages themselves, so that what is not sent any more is not taken for known.
+    """
+    known = dict(told)
+    for text in sent:
+        if not text.endswith(_CLOSE):
+            continue
+        for line in text[text.rfind(_OPEN) :].splitlines():
+            if found := _STRATEGY.match(line):
+                known[found[1]] = found[2]
+            elif found := _GONE.match(line):
+                known.pop(found[1], None)
+    return known
+
+
+def _said(content: str) -> str:
+    return quoted(content).replace(_CLOSE, "")

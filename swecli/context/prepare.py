@@ -1,23 +1,28 @@
-"""Builds a turn's first request: system message, window of completed interactions, query."""
+"""Builds a turn's first request: system message with the epoch's head, window of completed interactions, query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from swecli.context.adaptive import adaptive_window_size
-from swecli.context.notes import with_notes
+from swecli.context.epochs import Moment, Move, due, sized
+from swecli.context.head import compose, missing, render_summary
+from swecli.context.keyed import KEY, SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
+from swecli.context.notes import strategy_notes, told_since, with_notes
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.message import ApiMessage, ChatMessage, Role
+from swecli.models.context import BEGIN, Epoch, Reduction, folded
+from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
+Groups = list[tuple[int, list[ChatMessage]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a request: system, instructions, playbook, `interaction 7`, query. `text` is for the eye."""
+    """One part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for the eye."""
 
     name: str
     tokens: int
@@ -28,19 +33,28 @@ class Segment:
 class Prepared:
     """A request before its first step, and what it is made of.
 
-    `shown` are the ids of the strategies in it; `enhanced` is the query as it is sent, to be stored with it;
-    `window` names the first and the last completed interaction in it (the first is larger than the last when
-    there is none); `removed` counts the interactions that left the window since the session's `window_start`.
-    `tokens` is the whole without tools: the segments and a small rest for the messages' frames.
+    `keyed` are its messages with their keys (see `context/keyed.py`); `shown` are the ids of the strategies that the
+    model knows then; `enhanced` is the query as it is sent, to be stored with it; `window` names the first and the
+    last completed interaction in it (the first is larger than the last when there is none); `removed` counts the
+    interactions that leave the window now; `opens` is the row of the epoch that begins with it, None where it only
+    adds to the request before; `move` says why. `tokens` is the whole without tools: the segments and a small rest
+    for the messages' frames.
     """
 
-    messages: list[ApiMessage]
+    keyed: list[ApiMessage]
     segments: list[Segment]
     shown: list[str]
     enhanced: str
     window: tuple[int, int]
     removed: int
     tokens: int = 0
+    opens: Reduction | None = None
+    move: Move | None = None
+
+    @property
+    def messages(self) -> list[ApiMessage]:
+        """The request as it is sent."""
+        return plain(self.keyed)
 
     @property
     def kept(self) -> int:
@@ -49,18 +63,21 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """The completed interactions that are sent, oldest first, with their numbers."""
+class Parts:
+    """What a request is built from besides the session.
 
-    groups: list[tuple[int, list[ChatMessage]]]
-    completed: int
+    `system_prompt` is static text, the same in every turn; `instructions` the project's, "" for none; `bullets` the
+    strategies chosen for it; `notes` one line each, put behind the query: what changes from turn to turn;
+    `smallest` and `largest` bound the size of an `auto` window.
+    """
 
-    @property
-    def first(self) -> int:
-        return self.groups[0][0] if self.groups else self.completed + 1
-
-    def messages(self) -> list[ApiMessage]:
-        return [api for _, group in self.groups for message in group for api in message.to_api()]
+    system_prompt: str
+    instructions: str = ""
+    bullets: Sequence[Bullet] = ()
+    notes: Sequence[str] = ()
+    moment: Moment = field(default_factory=Moment)
+    smallest: int = 3
+    largest: int = 10
 
 
 def prepare_messages(
@@ -72,6 +89,8 @@ def prepare_messages(
     max_strategies: int = 30,
 ) -> list[ApiMessage]:
     """The request for a query as plain messages: system with playbook, window, then the query as it is sent.
+
+    Knows nothing of epochs: what it holds follows from the session's messages and its playbook alone.
 
     Args:
         session: None for a conversation that has not begun. When its last message is this very query without an
@@ -90,51 +109,148 @@ def prepare_messages(
     playbook = session.get_playbook().as_context(max_strategies=max_strategies)
     running = _is_running(session, query, enhanced_query)
     spec = session.window if window_size is None else WindowSpec(size=window_size)
-    window = _window(session, _sized(spec, query), running)
-    return legal([_system(system_prompt + playbook), *window.messages(), _user(enhanced_query)])
+    completed = _total(session) - running
+    first = sized(spec, query).first_kept(completed, session.window_start)
+    window = [api for _, group in _groups(session, first, completed) for message in group for api in message.to_api()]
+    return legal([_system(system_prompt + playbook), *window, _user(enhanced_query)])
 
 
-def prepare(
-    session: Session,
-    *,
-    system_prompt: str,
-    instructions: str,
-    query: str,
-    notes: Sequence[str],
-    max_strategies: int,
-    counter: TokenCounter,
-) -> Prepared:
+def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -> Prepared:
     """The request for a query, with what it is made of and what each part weighs.
 
+    The request before it and more, as long as its epoch lasts; `Prepared.opens` is the row to store when it does
+    not. The session is not changed.
+
     Args:
-        session: without the query's own message; it is not changed.
-        system_prompt: static text, the same in every turn.
-        instructions: the project's, as a prompt gets them; "" for none.
+        session: without the query's own message, and with every interaction of its window loaded.
         query: as it is sent, with the contents of its @files.
-        notes: one line each, put behind the query: what changes from turn to turn.
-        max_strategies: of the playbook, at most.
         counter: weighs the segments.
     """
-    bullets = session.get_playbook().chosen(max_strategies)
-    window = _window(session, _sized(session.window, query), running=False)
-    enhanced = with_notes(query, notes)
-    rules = f"\n\n{instructions.strip()}" if instructions.strip() else ""
-    head = [("system", system_prompt), ("instructions", rules), ("playbook", render_bullets(bullets))]
-    system = "".join(text for _, text in head)
-    messages = legal([_system(system), *window.messages(), _user(enhanced)])
+    state, completed = session.context, _total(session)
+    spec = sized(session.window, query, parts.smallest, parts.largest)
+    held = _Held(session, state.epoch, completed, counter)
+    move = due(state, session.window, spec, completed, parts.moment, held.tokens)
+    epoch = _begun(session, move, parts) if move is not None else state.epoch
+    assert epoch is not None, "without an epoch a move is due"
+    raw = _raw(session, epoch, completed)
+    edits = state.edits if move is None else [folded(state.edits, epoch.first, state.pins)]
+    past = edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), edits)
+    sent = (str(message["content"]) for message in past if message["role"] == "user")
+    told = told_since(epoch.strategies, sent)
+    chosen = {bullet.id: bullet.content for bullet in parts.bullets}
+    live = [bullet.id for bullet in session.get_playbook().live()]
+    enhanced = with_notes(query, [*strategy_notes(told, chosen, live), *parts.notes])
+    asked = _user(enhanced) | {KEY: f"{completed + 1}.0"}
+    messages = lawful([*past, asked])
+    opens = None
+    if move is not None:
+        how = move.how
+        opens = Reduction(how, completed + 1, detail=move.why, epoch=epoch, edits=edits[0], after=_past(past, counter))
+        opens = replace(opens, before=held.request() if how != BEGIN else 0)
     return Prepared(
-        messages=messages,
-        segments=[
-            *(Segment(name, counter.count(text), text) for name, text in head if text),
-            *(_interaction(number, group, counter) for number, group in window.groups),
-            Segment("query", counter.count_message(_user(enhanced)), enhanced),
-        ],
-        shown=_ids(bullets),
+        keyed=messages,
+        segments=[*_segments(epoch, parts.system_prompt, messages[:-1], counter), _weighed("query", [asked], counter)],
+        shown=sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-"))),
         enhanced=enhanced,
-        window=(window.first, window.completed),
-        removed=max(0, window.first - max(1, session.window_start)),
+        window=(epoch.first, completed),
+        removed=max(0, epoch.first - state.epoch.first) if state.epoch else max(0, epoch.first - session.window_start),
         tokens=counter.count_messages(messages),
+        opens=opens,
+        move=move,
     )
+
+
+def past_request(session: Session, epoch: Epoch | None = None) -> list[ApiMessage]:
+    """All that the next request is sure to begin with, keyed: what is stored, as the present epoch sends it."""
+    state = session.context
+    epoch = epoch or state.epoch
+    if epoch is None:
+        return []
+    raw = _raw(session, epoch, _total(session))
+    return edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), state.edits)
+
+
+def head_for(
+    session: Session, system_prompt: str, instructions: str, bullets: Sequence[Bullet], summary: str, sent: set[int]
+) -> str:
+    """The system message of an epoch that sends the interactions in `sent` word for word."""
+    kept = missing(session.context.survivors.values(), sent.__contains__, summary)
+    return compose(system_prompt, instructions, bullets, summary, kept)
+
+
+def _begun(session: Session, move: Move, parts: Parts) -> Epoch:
+    completed, before = _total(session), session.context.epoch
+    loaded = _groups(session, move.first, completed)
+    first = loaded[0][0] if loaded else completed + 1
+    pins = tuple(pin for pin in session.context.pins if pin < first)
+    sent = {*pins, *range(first, completed + 2)}
+    summary = before.summary if before else ""
+    return Epoch(
+        first=first,
+        system=head_for(session, parts.system_prompt, parts.instructions, parts.bullets, summary, sent),
+        strategies={bullet.id: bullet.content for bullet in parts.bullets},
+        pins=pins,
+        floor=min(before.floor, first) if before else 1,
+        summary=summary,
+        spec=str(session.window),
+    )
+
+
+def _raw(session: Session, epoch: Epoch, completed: int) -> list[ApiMessage]:
+    """The messages of an epoch's interactions, pinned ones first, with keys and before any edit."""
+    pinned = [(pin, session.context.pinned.get(pin) or _group(session, pin)) for pin in epoch.pins]
+    groups = [*pinned, *_groups(session, epoch.first, completed)]
+    return [api for number, group in groups for api in keyed(group, number)]
+
+
+@dataclass(slots=True)
+class _Held:
+    """The present request, weighed where somebody asks."""
+
+    session: Session
+    epoch: Epoch | None
+    completed: int
+    counter: TokenCounter
+    _past: list[ApiMessage] | None = None
+
+    def past(self) -> list[ApiMessage]:
+        if self._past is None:
+            self._past = past_request(self.session)
+        return self._past
+
+    def tokens(self) -> int:
+        """Of the window alone."""
+        return sum(self.counter.count_message(message) for message in self.past()[1:])
+
+    def request(self) -> int:
+        """Of all of it, without tools."""
+        return _past(self.past(), self.counter)
+
+
+def _past(messages: list[ApiMessage], counter: TokenCounter) -> int:
+    return counter.count_messages(messages)
+
+
+def _segments(epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter) -> list[Segment]:
+    """The system message by its parts, and the window by its interactions."""
+    static, opens, head = epoch.system.partition(HEAD_OPENS)
+    rest = static.removeprefix(system_prompt)
+    playbook = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
+    summary = render_summary(epoch.summary)
+    kept = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
+    named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
+    named += [("summary", summary), ("kept from earlier", kept if kept != HEAD_OPENS else "")]
+    found = [Segment(name, counter.count(text), text) for name, text in named if text]
+    for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
+        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
+        found.append(_weighed(name, [m for m in messages[1:] if interaction_of(m) == number], counter))
+    return found
+
+
+def _weighed(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
+    lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
+    text = str(messages[0]["content"]) if name == "query" else lines
+    return Segment(name, sum(counter.count_message(message) for message in messages), text)
 
 
 def _system(text: str) -> ApiMessage:
@@ -145,14 +261,6 @@ def _user(text: str) -> ApiMessage:
     return {"role": Role.USER.value, "content": text}
 
 
-def _ids(bullets: list[Bullet]) -> list[str]:
-    return [bullet.id for bullet in sorted(bullets, key=lambda b: b.number)]
-
-
-def _sized(spec: WindowSpec, query: str) -> WindowSpec:
-    return replace(spec, size=adaptive_window_size(query)) if spec.mode == "auto" else spec
-
-
 def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
     if not session.messages or session.messages[-1].role is not Role.USER:
         return False
@@ -160,28 +268,27 @@ def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
     return last.content in (query, enhanced_query) or last.sent == enhanced_query
 
 
-def _window(session: Session, spec: WindowSpec, running: bool) -> _Window:
-    """The interactions to send, read from the newest back: a long session costs no more than a short one."""
+def _total(session: Session) -> int:
     # Messages put into the list by hand have no numbers: they count by their place.
-    total = session.interactions or sum(message.role is Role.USER for message in session.messages)
-    completed = total - running
-    first = spec.first_kept(completed, session.window_start)
-    found: list[tuple[int, list[ChatMessage]]] = []
+    return session.interactions or sum(message.role is Role.USER for message in session.messages)
+
+
+def _group(session: Session, number: int) -> list[ChatMessage]:
+    return next((group for at, group in _groups(session, number, _total(session)) if at == number), [])
+
+
+def _groups(session: Session, first: int, last: int) -> Groups:
+    """The interactions to send, read from the newest back: a long session costs no more than a short one."""
+    found: Groups = []
     group: list[ChatMessage] = []
-    number = total
+    number = _total(session)
     for message in reversed(session.messages):
         if number < first:
             break
         group.append(message)
         if message.role is Role.USER:
-            found.append((number, group[::-1]))
+            if number <= last:
+                found.append((number, group[::-1]))
             group = []
             number -= 1
-    found.reverse()
-    return _Window(found[:-1] if running else found, completed)
-
-
-def _interaction(number: int, group: list[ChatMessage], counter: TokenCounter) -> Segment:
-    messages = [api for message in group for api in message.to_api()]
-    lines = [f"{api['role']}: {api['content'] or ''}" for api in messages]
-    return Segment(f"interaction {number}", sum(counter.count_message(api) for api in messages), "\n".join(lines))
+    return found[::-1]

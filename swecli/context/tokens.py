@@ -25,6 +25,7 @@ PER_MESSAGE = 4
 PER_CALL = 8
 PER_REQUEST = 3
 REMEMBERED = 20_000
+_FRAME = ("role", "content", "tool_call_id", "_key")  # counted apart, part of the frame, or never sent
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → (file the table is published as, SHA-256 of its bytes).
@@ -79,13 +80,26 @@ class TokenCounter:
             known = self._seen[key] = self._measure(text)
         return known
 
+    @property
+    def label(self) -> str:
+        """The encoding of exact counts; "" while they are estimated, and not worth keeping."""
+        return "" if self.estimated else self.encoding
+
+    def knows(self, text: str) -> bool:
+        """Whether the text was counted before."""
+        return (len(text), hash(text)) in self._seen
+
+    def remember(self, text: str, tokens: int) -> None:
+        """Take in a count that was made, exactly, when the text was stored."""
+        self._seen[(len(text), hash(text))] = tokens
+
     def count_message(self, message: ApiMessage) -> int:
         """Tokens of one message in the chat shape: content, calls, whatever else it carries, and its frame."""
         total = PER_MESSAGE + estimate_token_count(message.get("content"), self.count)
         for key, value in message.items():
             if key == "tool_calls":
                 total += sum(self._call(call) for call in value or ())
-            elif key not in ("role", "content", "tool_call_id") and value:
+            elif key not in _FRAME and value:
                 total += self.count(value if isinstance(value, str) else _as_json(value))
         return total
 

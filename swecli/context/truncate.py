@@ -41,7 +41,7 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = TRUNCATE_FRACT
     first, last = users[0], users[-1]
     head, middle = messages[: first + 1], messages[first + 1 : last]
     turn, steps = ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
-    if middle and middle[0] == _note():
+    if middle and middle[0].get("content") == LEFT_OUT:
         middle = middle[1:]
     share = _even_share(len(middle) + len(turn) + len(steps), fraction)
     from_middle = _safe_boundary(middle, min(share, len(middle)))

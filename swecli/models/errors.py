@@ -95,9 +95,11 @@ class AuthFailed(ProviderError):
 
 
 class ContextOverflow(ProviderError):
-    """The provider says the request is longer than the model's window. `limit` in tokens, where it said so."""
+    """The request is longer than the model's window. `limit` in tokens, where the provider said so; `said` is how it
+    came to be known, where the provider did not say it."""
 
     limit: int | None = None
+    said: str = ""
 
 
 class Unavailable(ProviderError):

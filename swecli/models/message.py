@@ -11,6 +11,9 @@ from typing import Any
 # One message as every provider boundary takes it: the OpenAI chat shape, a plain dict.
 ApiMessage = dict[str, Any]
 
+# Ends the part of the system message that is the same in all epochs: a provider's cache may end there.
+HEAD_OPENS = "\n\n# What is known in this session"
+
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
 
@@ -29,7 +32,8 @@ class ToolCall:
 
     `result` is the text the model was told (None: none recorded yet); `error` is set when the call failed;
     `approved` is None where nobody had to be asked; `decision` says who decided ("mode", "rule", "user",
-    "session", "headless") and `reason` what the user said with a no. `duration_ms` is wall time.
+    "session", "headless") and `reason` what the user said with a no. `duration_ms` is wall time,
+    `tokens` the size of `result`, counted by the table of its message's `encoding`.
     """
 
     id: str
@@ -42,6 +46,7 @@ class ToolCall:
     reason: str = ""
     exit_code: int | None = None
     duration_ms: int | None = None
+    tokens: int | None = None
 
     def to_api(self) -> ApiMessage:
         """The call as it stands inside an assistant message; arguments are canonical JSON text."""
@@ -60,7 +65,8 @@ class ChatMessage:
 
     `content` is what was typed or answered; `sent` is what the model was sent in its place, where that differs
     (the query with its @files and turn notes). `interaction` counts from 1 within the session. `status` is
-    "partial" for an answer that was cut off. `tokens` is None until counted.
+    "partial" for an answer that was cut off. `tokens` is the size of the text as it is sent, None until counted, by
+    the table that `encoding` names.
     """
 
     role: Role
@@ -74,6 +80,7 @@ class ChatMessage:
     is_summary: bool = False
     status: str = "complete"
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    encoding: str = ""
 
     def to_api(self) -> list[ApiMessage]:
         """The messages a provider is sent for this one: itself, then one result per call, in order."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from swecli.models.context import ContextState
 from swecli.models.finding import Finding
 from swecli.models.message import ApiMessage, ChatMessage, Role
 from swecli.models.playbook import SessionPlaybook
@@ -22,7 +23,8 @@ class Session:
     """One conversation in one directory.
 
     `messages` holds what is loaded: a resumed session starts with its newest interactions only, and
-    `interactions` counts all of them, loaded or not. `playbook` holds the bullets that apply here.
+    `interactions` counts all of them, loaded or not. `playbook` holds the bullets that apply here, `context` what
+    the next request depends on besides the messages.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Session:
     window_start: int = 1
     interactions: int = 0
     cost: float | None = 0.0
+    context: ContextState = field(default_factory=ContextState)
 
     def get_playbook(self) -> SessionPlaybook:
         """The bullets that apply to this session."""

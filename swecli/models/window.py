@@ -7,6 +7,7 @@ from typing import Literal
 
 WindowMode = Literal["fixed", "full", "auto"]
 DEFAULT_SIZE = 5
+DEFAULT_SLACK = 3
 MAX_SIZE = 1000
 
 

@@ -93,4 +93,6 @@ def held(session: Session | None) -> int:
     """How many completed interactions the next request holds verbatim."""
     if session is None:
         return 0
-    return session.interactions - session.window.first_kept(session.interactions, session.window_start) + 1
+    epoch = session.context.epoch
+    first = epoch.first if epoch else session.window.first_kept(session.interactions, session.window_start)
+    return session.interactions - first + 1

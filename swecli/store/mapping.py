@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.model_io import Purpose, RequestRecord, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.store.columns import clamp, clean_json, clean_text
@@ -48,6 +49,7 @@ def message_row(session_id: str, message: ChatMessage) -> MessageRow:
         sent=message.sent,
         reasoning=message.reasoning,
         tokens=message.tokens,
+        encoding=message.encoding,
         is_summary=message.is_summary,
         status=message.status,
         created_at=message.created_at,
@@ -65,6 +67,7 @@ def message_of(row: MessageRow, calls: Sequence[CallRow]) -> ChatMessage:
         sent=row.sent,
         reasoning=row.reasoning,
         tokens=row.tokens,
+        encoding=row.encoding,
         is_summary=row.is_summary,
         status=row.status,
         created_at=row.created_at,
@@ -83,7 +86,7 @@ def fill_call(row: CallRow, call: ToolCall) -> None:
     """Write what became of the call into its row."""
     row.result, row.error, row.approved = call.result, call.error, call.approved
     row.decision, row.reason = call.decision, call.reason
-    row.exit_code, row.duration_ms = call.exit_code, call.duration_ms
+    row.exit_code, row.duration_ms, row.tokens = call.exit_code, call.duration_ms, call.tokens
 
 
 def call_of(row: CallRow) -> ToolCall:
@@ -99,6 +102,7 @@ def call_of(row: CallRow) -> ToolCall:
         reason=row.reason,
         exit_code=row.exit_code,
         duration_ms=row.duration_ms,
+        tokens=row.tokens,
     )
 
 
@@ -163,6 +167,14 @@ def request_row(session_id: str, record: RequestRecord) -> RequestRow:
         output=usage.output,
         reasoning=usage.reasoning,
     )
+
+
+def request_of(row: RequestRow) -> RequestRecord:
+    """The request as it was recorded."""
+    purpose = cast("Purpose", row.purpose)
+    extra = row.extra if isinstance(row.extra, dict) else {}
+    usage = usage_of(row)
+    return RequestRecord(row.model, purpose, row.interaction, row.step, usage, row.cost, row.duration_ms, extra)
 
 
 def usage_of(row: UsageColumns) -> Usage:

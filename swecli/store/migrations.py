@@ -25,17 +25,24 @@ def add_tables(connection: Connection, *names: str) -> None:
     Row.metadata.create_all(connection, tables=[Row.metadata.tables[name] for name in names], checkfirst=True)
 
 
-def add_column(connection: Connection, table: str, column: str, default: str = "") -> None:
-    """Add a column where it is not there yet; `default` is the SQL of the value that older rows get."""
+def add_column(connection: Connection, table: str, column: str) -> None:
+    """Add a column where it is not there yet; one that must not be empty needs a `server_default`."""
     if column in {found["name"] for found in inspect(connection).get_columns(table)}:
         return
     wanted: Column[object] = Row.metadata.tables[table].columns[column]
     said = str(CreateColumn(wanted).compile(dialect=connection.dialect))
-    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}" + (f" DEFAULT {default}" if default else ""))
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}")
+
+
+def step_2(connection: Connection) -> None:
+    """What a session sends is stored; tokens are counted once."""
+    add_tables(connection, "reduction", "survivor")
+    add_column(connection, "message", "encoding")
+    add_column(connection, "tool_call", "tokens")
 
 
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1,)
+STEPS: tuple[Step, ...] = (step_1, step_2)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

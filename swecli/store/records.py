@@ -21,6 +21,15 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text stands in one session: `where` is query, answer or `result of call_7`."""
+
+    interaction: int
+    where: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What some requests took. `cost` in US dollars, None as soon as one of them is unknown."""
 

@@ -26,9 +26,11 @@ from swecli.store.tables import (
     FullResultRow,
     InteractionRow,
     MessageRow,
+    ReductionRow,
     ReflectionRow,
     RequestRow,
     SessionRow,
+    SurvivorRow,
 )
 
 
@@ -62,6 +64,7 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
         for turn in db.exec(turns.order_by(col(InteractionRow.number))).all():
             db.add(InteractionRow(**turn.model_dump(exclude={"id"}) | {"session_id": new.id, "pending": False}))
         _copy_bullets(db, old.id, new.id)
+        _copy_context(db, old.id, new.id, last)
         return new.id
 
 
@@ -97,6 +100,15 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
 
 
+def _copy_context(db: sqlmodel.Session, old: str, new: str, last: int) -> None:
+    """Reductions, pins and survivors up to that interaction: the copy sends what the first one sent then."""
+    for table in (ReductionRow, SurvivorRow):
+        key = "number" if table is ReductionRow else "id"
+        theirs = select(table).where(col(table.session_id) == old, col(table.interaction) <= last)
+        for row in db.exec(theirs.order_by(col(getattr(table, key)))).all():
+            db.add(table(**row.model_dump(exclude={key}) | {"session_id": new}))
+
+
 def delete(database: Database, ref: str, keep: str = "") -> str:
     """Delete a session with all that belongs to it alone; returns its id.
 
@@ -119,6 +131,8 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
             sqlmodel.delete(RequestRow).where(col(RequestRow.session_id) == session),
             sqlmodel.delete(ReflectionRow).where(col(ReflectionRow.session_id) == session),
             sqlmodel.delete(InteractionRow).where(col(InteractionRow.session_id) == session),
+            sqlmodel.delete(ReductionRow).where(col(ReductionRow.session_id) == session),
+            sqlmodel.delete(SurvivorRow).where(col(SurvivorRow.session_id) == session),
             sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)),
             sqlmodel.delete(BulletRow).where(own),
             sqlmodel.delete(DeltaRow).where(col(DeltaRow.session_id) == session, col(DeltaRow.reach) == "session"),

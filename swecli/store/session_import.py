@@ -55,6 +55,7 @@ class _Call(BaseModel):
     reason: Text = ""
     exit_code: int | None = None
     duration_ms: int | None = None
+    tokens: Count | None = None
 
 
 class _Message(BaseModel):
@@ -68,6 +69,7 @@ class _Message(BaseModel):
     is_summary: bool = False
     status: Text = "complete"
     created_at: Moment
+    encoding: Text = ""
 
     def message(self) -> ChatMessage:
         calls = [ToolCall(**call.model_dump()) for call in self.tool_calls]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role, ToolCall
@@ -14,9 +16,10 @@ from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.store import session_copies, session_queries
 from swecli.store.columns import clean_text
+from swecli.store.context_store import ContextStore
 from swecli.store.database import Database
 from swecli.store.playbook_store import PlaybookStore
-from swecli.store.records import InteractionInfo, SearchHit, SessionTotals
+from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals
 from swecli.store.session_store import SessionStore
 
 
@@ -30,6 +33,7 @@ class SessionManager:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.playbook = PlaybookStore(database)
+        self.context = ContextStore(database)
         self.current_session: Session | None = None
         self._store = SessionStore(database)
         self._open_calls: dict[str, int] = {}
@@ -70,15 +74,22 @@ class SessionManager:
         """
         session = self._store.load(ref, clean_text(directory), window_hint)
         session.update_playbook(self.playbook.load(session))
-        return self._use(session)
+        session.context = self.context.load(session)
+        self._use(session)
+        if (epoch := session.context.epoch) is not None:
+            self.load_back_to(epoch.first)
+        return session
 
     def _use(self, session: Session) -> Session:
         self.current_session, self._open_calls = session, {}
         return session
 
-    def begin_interaction(self, query: str, sent: str | None = None) -> ChatMessage:
-        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place."""
-        return self._put(ChatMessage(Role.USER, query, sent=sent), opens=True)
+    def begin_interaction(
+        self, query: str, sent: str | None = None, *, tokens: int | None = None, encoding: str = ""
+    ) -> ChatMessage:
+        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place,
+        `tokens` its size, where it was counted."""
+        return self._put(ChatMessage(Role.USER, query, sent=sent, tokens=tokens, encoding=encoding), opens=True)
 
     def append(self, message: ChatMessage) -> ChatMessage:
         """Commit a message of the running interaction, with its calls; gives it its `id` and `interaction`."""
@@ -109,6 +120,8 @@ class SessionManager:
         """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
         session = self._session()
         session.cost = self._store.put_request(session, record)
+        if record.purpose == "turn":
+            session.context.take_request(record, datetime.now(UTC))
 
     def finish_interaction(self, outcome: str, *, shown: Sequence[str] = (), cited: Sequence[str] = ()) -> None:
         """Commit how the newest interaction ended, and which strategies it was shown and cited.
@@ -135,6 +148,14 @@ class SessionManager:
         first = session.messages[0].interaction if session.messages else session.interactions + 1
         if interaction < first:
             session.messages[:0] = self._store.messages(session.id, interaction, first - 1)
+
+    def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
+        """Take the newest reduction of this session's requests back; see `ContextStore.undo`. Raises BadInput."""
+        session = self._session()
+        taken = self.context.undo(session, hold_turns, hold_tokens)
+        if (epoch := session.context.epoch) is not None:
+            self.load_back_to(epoch.first)
+        return taken
 
     def rename(self, title: str) -> None:
         """Give the session another title."""
@@ -165,6 +186,10 @@ class SessionManager:
         `word*` finds what begins so. Raises BadInput without words.
         """
         return session_queries.search(self.database, words, limit)
+
+    def find(self, text: str, limit: int = 20) -> list[Place]:
+        """Where a text stands in this session, in messages and in results, newest first."""
+        return session_queries.find_in_session(self.database, self._session().id, clean_text(text), limit)
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result in this session; None for an unknown id, or without a result."""

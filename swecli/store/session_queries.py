@@ -17,7 +17,7 @@ from swecli.models.session import SessionInfo
 from swecli.store import mapping, sqlite
 from swecli.store.columns import clean_text
 from swecli.store.database import Database
-from swecli.store.records import SearchHit, SessionTotals, Spent
+from swecli.store.records import Place, SearchHit, SessionTotals, Spent
 from swecli.store.tables import CallRow, FullResultRow, MessageRow, RequestRow, SessionRow
 
 SNIPPET = 60  # characters shown on either side of a word that was found without the index
@@ -98,6 +98,40 @@ def _around(content: str, word: str) -> str:
     at = max(0, content.lower().find(word.lower()))
     start, end = max(0, at - SNIPPET), at + len(word) + SNIPPET
     return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
+
+
+def find_in_session(database: Database, session_id: str, text: str, limit: int) -> list[Place]:
+    """Where a text stands in one session, in messages and in results, newest first. A scan: for a user's question."""
+    messages = sqlalchemy.select(
+        col(MessageRow.interaction), col(MessageRow.role), col(MessageRow.content), col(MessageRow.sent)
+    ).where(
+        col(MessageRow.session_id) == session_id,
+        col(MessageRow.content).icontains(text, autoescape=True)
+        | col(MessageRow.sent).icontains(text, autoescape=True),
+    )
+    results = (
+        sqlalchemy.select(
+            col(MessageRow.interaction), col(CallRow.call_id), col(CallRow.result), col(FullResultRow.text)
+        )
+        .join_from(CallRow, MessageRow, col(MessageRow.id) == col(CallRow.message_id))
+        .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+        .where(
+            col(CallRow.session_id) == session_id,
+            col(CallRow.result).icontains(text, autoescape=True)
+            | col(FullResultRow.text).icontains(text, autoescape=True),
+        )
+    )
+    with database.reading() as db:
+        said = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
+        came = db.connection().execute(results.order_by(col(CallRow.id).desc()).limit(limit)).all()
+    found = [Place(row[0], "query" if row[1] == "user" else "answer", _excerpt(row[2], row[3], text)) for row in said]
+    found += [Place(row[0], f"result of {row[1]}", _excerpt(row[2], row[3], text)) for row in came]
+    return sorted(found, key=lambda place: -place.interaction)[:limit]
+
+
+def _excerpt(first: str | None, second: str | None, text: str) -> str:
+    inside = first if first and text.lower() in first.lower() else second or first or ""
+    return " ".join(_around(inside, text).split())
 
 
 def read_result(database: Database, session_id: str, call_id: str) -> str | None:

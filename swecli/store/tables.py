@@ -66,6 +66,7 @@ class MessageRow(Row, table=True):
     is_summary: bool = False
     status: str = Field(default="complete", sa_type=CleanText)
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class CallRow(Row, table=True):
@@ -87,6 +88,7 @@ class CallRow(Row, table=True):
     reason: str = Field(default="", sa_type=CleanText)
     exit_code: int | None = Field(default=None, sa_type=Number)
     duration_ms: int | None = Field(default=None, sa_type=Number)
+    tokens: int | None = Field(default=None, sa_type=Number)
 
 
 class FullResultRow(Row, table=True):
@@ -237,7 +239,46 @@ class ReflectionRow(UsageColumns, Row, table=True):
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
+class ReductionRow(Row, table=True):
+    """What changed bytes already sent, or began an epoch (`opens`). What is sent is a function of these rows and the
+    messages."""
+
+    __tablename__ = "reduction"
+    __table_args__ = (Index("ix_reduction_session", "session_id", "undone", "opens", "number"), COUNTING)
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    how: str = Field(sa_type=CleanText)
+    opens: bool = False
+    undone: bool = False
+    interaction: int = Field(default=0, sa_type=Number)
+    step: int = Field(default=0, sa_type=Number)
+    before: int = Field(default=0, sa_type=Number)
+    after: int = Field(default=0, sa_type=Number)
+    detail: str = Field(default="", sa_type=CleanText)
+    epoch: Any = Field(default=None, sa_type=CleanJson)
+    edits: Any = Field(default=None, sa_type=CleanJson)
+    hold_turns: int = Field(default=0, sa_type=Number)
+    hold_tokens: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+
+
+class SurvivorRow(Row, table=True):
+    """What outlives every reduction, one of each kind and key; `kind` pin is a pinned interaction."""
+
+    __tablename__ = "survivor"
+    __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    kind: str = Field(sa_type=CleanText)
+    key: str = Field(sa_type=CleanText)
+    text: str = Field(default="", sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+
+
 TABLES = (
     SessionRow, MessageRow, CallRow, FullResultRow, RequestRow, InteractionRow, ReflectionRow, BulletRow, EvidenceRow,
-    DeltaRow,
+    DeltaRow, ReductionRow, SurvivorRow,
 )  # fmt: skip  # parents before children

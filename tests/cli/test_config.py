@@ -46,7 +46,7 @@ def test_one_setting_is_shown_bare(run: Run, file: Path) -> None:
     file.write_text('mode = "plan"\nallow = ["run(ls)"]')
     assert run("config", "get", "mode").out == "plan\n"
     assert run("config", "get", "allow").out == '["run(ls)"]\n'
-    assert run("config", "get", "window").out == "5\n"
+    assert run("config", "get", "window").out == '"5+3"\n'
     assert run("config", "get", "max_budget_usd").out == "\n"
     assert run("config", "get", "mode", "--origin").out.split() == [
         "setting",
@@ -56,7 +56,7 @@ def test_one_setting_is_shown_bare(run: Run, file: Path) -> None:
         str(file),
         '"plan"',
     ]
-    assert run("config", "get", "window", "--json").json == {"window": {"value": "5", "origin": "default"}}
+    assert run("config", "get", "window", "--json").json == {"window": {"value": "5+3", "origin": "default"}}
 
 
 def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, file: Path) -> None:

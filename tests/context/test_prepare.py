@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.prepare import Prepared, prepare, prepare_messages
+from swecli.context.epochs import Moment
+from swecli.context.prepare import Parts, Prepared, prepare, prepare_messages
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import INTERRUPTED_REPLY
-from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.context import Survivor
+from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
@@ -34,9 +36,19 @@ def session_of(count: int, **fields: object) -> Session:
     return session
 
 
-def prepared(session: Session, query: str = "Now", **changes: object) -> Prepared:
-    given = {"system_prompt": "You help.", "instructions": "", "notes": [], "max_strategies": 30, "counter": COUNTER}
-    return prepare(session, query=query, **(given | changes))  # type: ignore[arg-type]  # keywords of prepare
+def prepared(session: Session, query: str = "Now", **parts: object) -> Prepared:
+    bullets = session.playbook.chosen()
+    return prepare(session, query, Parts("You help.", bullets=bullets, **parts), COUNTER)  # type: ignore[arg-type]
+
+
+def go_on(session: Session, ready: Prepared, *answers: ChatMessage) -> None:
+    """The turn takes place: what it opens and says is kept."""
+    if ready.opens is not None:
+        session.context.add(ready.opens)
+        session.window_start = ready.window[0]
+    session.add_message(user(f"Query {session.interactions + 1}", sent=ready.enhanced))
+    for one in answers or (answer(f"Answer {session.interactions}", f"c{session.interactions}"),):
+        session.add_message(one)
 
 
 def queries(messages: list[dict[str, object]]) -> list[object]:
@@ -116,7 +128,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
     assert ready.shown == ["P-1", "P-2"]
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
-    assert ready.messages[0]["content"].startswith("You help.\n\nBe kind.\n\n## Playbook")
+    assert ready.messages[0]["content"].startswith(f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook")
     assert (ready.window, ready.removed, ready.kept) == ((3, 7), 2, 5)
     assert ready.tokens == COUNTER.count_messages(ready.messages)
     assert 0 <= ready.tokens - sum(s.tokens for s in ready.segments) < 20
@@ -138,19 +150,92 @@ def test_old_queries_are_sent_as_they_were_sent_then() -> None:
 
 
 def test_within_the_slack_the_next_request_only_adds() -> None:
-    session = session_of(5, window=WindowSpec(5, 3))
-    before = prepared(session, "Query 6").messages
-    for n in range(6, 9):
-        session.add_message(user(f"Query {n}"))
-        session.add_message(answer(f"Answer {n}", f"c{n}"))
+    session = Session("s", window=WindowSpec(5, 3))
+    before: list[object] = []
+    for n in range(9):
         ready = prepared(session, f"Query {n + 1}")
         assert ready.messages[: len(before)] == before
         assert (ready.window, ready.removed) == ((1, n), 0)
-        before = ready.messages
-    session.add_message(user("Query 9"))
-    session.add_message(answer("Answer 9"))
+        before = list(ready.messages)
+        go_on(session, ready)
     ready = prepared(session)
-    assert (ready.window, ready.removed) == ((5, 9), 4)
+    assert (ready.window, ready.removed, ready.opens and ready.opens.how) == ((5, 9), 4, "window")
+
+
+def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
+    session = Session("s", window=WindowSpec(5))
+    for n in range(12):
+        ready = prepared(session, f"Query {n + 1}")
+        assert ready.kept == min(n, 5)
+        go_on(session, ready)
+
+
+def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with_the_next() -> None:
+    session = Session("s", window=WindowSpec(2, 2))
+    session.playbook.add("Use tabs.")
+    first = prepared(session)
+    go_on(session, first)
+    session.playbook.add("Run make check.")
+    second = prepared(session)
+    assert second.messages[0] == first.messages[0]
+    assert "Strategy [P-2] is new: Run make check." in second.enhanced
+    assert second.shown == ["P-1", "P-2"]
+    go_on(session, second)
+    session.playbook.tag("P-2", "helpful")
+    third = prepared(session)
+    assert third.enhanced == "Now", "counts are never told"
+    go_on(session, third)
+    session.playbook.remove("P-1")
+    fourth = prepared(session)
+    assert "Strategy [P-1] no longer applies." in fourth.enhanced
+    assert fourth.shown == ["P-2"]
+    go_on(session, fourth)
+    go_on(session, prepared(session))
+    fifth = prepared(session)
+    assert fifth.opens is not None
+    assert "[P-2] Run make check." in fifth.messages[0]["content"]
+    assert "[P-1]" not in fifth.messages[0]["content"].split("<playbook>")[1]
+
+
+def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
+    session = Session("s", window=WindowSpec(2, 9))
+    for _ in range(4):
+        go_on(session, prepared(session))
+    assert prepared(session).opens is None
+    assert prepared(session, moment=Moment(cold=True)).window == (3, 4)
+    assert prepared(session, moment=Moment(allowed=60)).window == (3, 4)
+    assert prepared(session, moment=Moment(cold=True, waiting={1, 2})).opens is None, "not learned from yet"
+    assert prepared(session, moment=Moment(cold=True, waiting={2})).window == (2, 4)
+
+
+def test_what_waits_too_long_for_its_reflection_leaves_and_it_is_said() -> None:
+    session = Session("s", window=WindowSpec(1))
+    for _ in range(10):
+        go_on(session, prepared(session, moment=Moment(waiting={1})))
+    ready = prepared(session, moment=Moment(waiting={1}))
+    assert ready.move is not None
+    assert (ready.move.left_unlearned, ready.window) == ((1,), (10, 10))
+
+
+def test_a_pinned_turn_stays_before_the_window() -> None:
+    session = Session("s", window=WindowSpec(2))
+    for n in range(6):
+        session.context.pins = (2,) if n >= 2 else ()
+        go_on(session, prepared(session))
+    ready = prepared(session)
+    assert [str(q).split("\n", maxsplit=1)[0] for q in queries(ready.messages)] == ["Now"] * 4
+    assert [s.name for s in ready.segments] == ["system", "pinned 2", "interaction 5", "interaction 6", "query"]
+    session.context.pins = (1, 2)
+    assert [s.name for s in prepared(session).segments][1:3] == ["pinned 1", "pinned 2"]
+
+
+def test_what_left_the_window_is_kept_in_the_head() -> None:
+    session = Session("s", window=WindowSpec(1))
+    session.context.keep([Survivor("constraint", "x", "Never touch setup.py", 1)])
+    go_on(session, prepared(session))
+    assert "Never touch" not in prepared(session).messages[0]["content"], "turn 1 is still there word for word"
+    go_on(session, prepared(session))
+    assert '"Never touch setup.py" (T1)' in prepared(session).messages[0]["content"]
 
 
 def test_a_resumed_session_knows_the_numbers_of_what_it_loaded() -> None:
@@ -210,7 +295,7 @@ def test_a_long_session_costs_what_a_short_one_costs() -> None:
         session.messages = reading = Reading(session.messages)
         prepared(session)
         taken.append(reading.taken)
-    assert taken[0] == taken[1] == 11
+    assert taken[0] == taken[1] <= 22
 
 
 @given(st.integers(0, 15), st.integers(1, 12), st.integers(0, 6), st.integers(0, 20))

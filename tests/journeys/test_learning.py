@@ -17,8 +17,9 @@ async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> 
     model = runtime.agent.model
     assert isinstance(model, ScriptedModel)
     assert "pytest -q" not in model.requests[0].messages[0]["content"]
-    assert f"[{learned.added[0]}]" in model.requests[1].messages[0]["content"]
-    assert "pytest -q" in model.requests[1].messages[0]["content"]
+    assert model.requests[1].messages[0] == model.requests[0].messages[0], "the head stays as it was sent"
+    assert f"Strategy [{learned.added[0]}] is new" in model.requests[1].messages[-1]["content"]
+    assert "pytest -q" in model.requests[1].messages[-1]["content"]
     evidence = runtime.sessions.playbook.evidence(learned.added[0])
     assert "pytest -q" in evidence[0].quote
 

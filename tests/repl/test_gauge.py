@@ -20,7 +20,7 @@ def gauge() -> Gauge:
 
 def test_before_anything_is_loaded_the_settings_speak(gauge: Gauge) -> None:
     facts = gauge.facts()
-    assert (facts.model, facts.mode, facts.window, facts.held) == ("scripted/test", "ask", "5", None)
+    assert (facts.model, facts.mode, facts.window, facts.held) == ("scripted/test", "ask", "5+3", None)
     assert facts.busy == "starting"
 
 
@@ -52,7 +52,7 @@ async def test_turns_fill_the_window_and_the_bill(gauge: Gauge) -> None:
     gauge.refresh()
     facts = gauge.facts()
     assert (facts.held, facts.cost, facts.busy) == (2, 0.0, "")
-    assert facts.window == "5"
+    assert facts.window == "5+3"
     runtime.close()
 
 

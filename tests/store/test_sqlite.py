@@ -10,6 +10,7 @@ import pytest
 
 from swecli.store import sqlite
 from swecli.store.database import Database
+from swecli.store.migrations import STEPS
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ PRAGMAS = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal", "busy_tim
 def test_the_file_says_what_it_is(database: Database, path: Path) -> None:
     other = sqlite3.connect(path)
     assert other.execute("PRAGMA application_id").fetchone() == (sqlite.APPLICATION_ID,)
-    assert other.execute("PRAGMA user_version").fetchone() == (1,)
+    assert other.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
     other.close()
 
 

@@ -1,27 +1,133 @@
-"""`/context`: what the next request is made of, and how full it is."""
+"""`/context`: what the next request is made of, what will be taken out of it next, and what was."""
 
 from __future__ import annotations
 
-from swecli.context.budget import request_limit
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.figures import bar, percent, tokens
 
+if TYPE_CHECKING:
+    from swecli.agent.metering import Meter
 
-@command(aliases=("tokens",))
+VIEWS = (
+    ("detail", "each part, and the provider's count against ours"),
+    ("plan", "what the next reduction takes out"),
+    ("undo", "take the newest reduction back"),
+    ("why", "why a text is not sent any more"),
+    ("log", "all reductions of this session"),
+)
+
+
+@command(aliases=("tokens",), usage="[detail | plan | undo | why TEXT | log]", complete=lambda runtime: VIEWS)
 async def context(ctx: CommandContext, args: str) -> None:
-    """Show the parts of the next request with their tokens"""
-    agent = ctx.runtime.agent
-    prepared = agent.prepare("").prepared
-    parts = [("tools", agent.counter.count_tools(agent.tools.specs()))]
-    parts += [(segment.name, segment.tokens) for segment in prepared.segments]
-    total = sum(count for _, count in parts)
-    rows = [(name, tokens(count), bar(count, total)) for name, count in parts]
-    ctx.screen.table(("part", "tokens", "share"), rows)
-    limit = request_limit(agent.model.context_window, agent.settings.max_tokens or agent.model.max_output)
-    about = "about " if agent.counter.estimated else ""
-    if limit is None:
-        ctx.screen.line(f"{about}{tokens(total)} tokens; the model's window is unknown")
-    else:
-        ctx.screen.line(
-            f"{bar(total, limit)} {about}{tokens(total)} of {tokens(limit)} tokens ({percent(total, limit)}%)"
+    """Show what the next request is made of, and what left it"""
+    word, _, rest = args.strip().partition(" ")
+    if word not in ("", "why", *SHOWN) or (rest.strip() and word != "why"):
+        raise UsageError(
+            f"/context does not know {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]"
         )
+    if word == "why":
+        say_why(ctx, rest)
+    elif word in SHOWN:
+        SHOWN[word](ctx)
+    else:
+        say_meter(ctx, detail=False)
+
+
+def say_meter(ctx: CommandContext, *, detail: bool) -> None:
+    """The parts with their tokens, the bar, and the rung that comes next."""
+    # late: commands are declared before the agent is loaded
+    from swecli.agent.metering import meter  # noqa: PLC0415
+
+    agent = ctx.runtime.agent
+    found = meter(agent)
+    parts = list(found.parts) if detail else found.grouped()
+    if found.residual:
+        parts.append(("provider counts", found.residual))
+    whole = found.limit or found.total
+    ctx.screen.table(("part", "tokens", "share"), [(name, f"{count:,}", bar(count, whole)) for name, count in parts])
+    about = "about " if found.estimated else ""
+    if found.limit is None:
+        ctx.screen.line(f"{about}{tokens(found.total)} tokens; the model's window is unknown, 500,000 characters fit")
+    else:
+        share = percent(found.total, found.limit)
+        ctx.screen.line(
+            f"{bar(found.total, found.limit)} {about}{tokens(found.total)} of {tokens(found.limit)} tokens ({share}%)"
+        )
+    if detail:
+        say_detail(ctx, found)
+
+
+def say_detail(ctx: CommandContext, found: Meter) -> None:
+    """What stands behind the figures."""
+    ctx.screen.note(
+        f"{tokens(found.cached)} of them were sent before, {tokens(found.reserve)} are reserved for the answer"
+    )
+    if found.counted:
+        ctx.screen.note(
+            f"the last request: we counted {found.counted:,}, the provider {found.provider:,}, "
+            f"a difference of {found.provider - found.counted:+,}"
+        )
+    if found.threshold is not None:
+        ctx.screen.note(f"from {tokens(found.threshold)} on it is made smaller: results, summary, truncation")
+    say_plan(ctx)
+
+
+def say_plan(ctx: CommandContext) -> None:
+    """What the next reduction takes out, and when."""
+    plan = ctx.runtime.agent.outlook.plan()
+    after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
+    ctx.screen.line(f"next: {plan.how} {plan.when}{after}")
+    if plan.removes:
+        ctx.screen.note(f"takes out {', '.join(plan.removes)}; /pin keeps a turn")
+
+
+def say_undo(ctx: CommandContext) -> None:
+    """Take the newest reduction back."""
+    taken = ctx.runtime.agent.outlook.undo()
+    ctx.screen.line(f"{taken.id} ({taken.how}) is taken back: the next request begins as before it")
+
+
+def say_why(ctx: CommandContext, text: str) -> None:
+    """Where a text is, and the command that brings it back."""
+    found = ctx.runtime.agent.outlook.why(text)
+    if not found:
+        ctx.screen.line("nobody said that in this session")
+    for one in found:
+        ctx.screen.line(f"T{one.place.interaction} · {one.place.where}: {one.place.excerpt}")
+        if one.sent:
+            ctx.screen.note("is in the next request, word for word")
+        elif one.by is not None:
+            ctx.screen.note(
+                f"left with {one.by.id} ({one.by.how}, in T{one.by.interaction}) · {one.back} brings it back"
+            )
+        else:
+            ctx.screen.note("was never sent in these words")
+
+
+def say_log(ctx: CommandContext) -> None:
+    """All reductions, newest first."""
+    session = ctx.runtime.agent.outlook.session
+    rows = ctx.runtime.sessions.context.log(session)
+    table = [
+        (
+            row.id,
+            f"T{row.interaction}" + (f".{row.step}" if row.step else ""),
+            f"{row.how} (undone)" if row.undone else row.how,
+            f"{tokens(row.before)} → {tokens(row.after)}",
+            row.detail,
+        )
+        for row in rows
+    ]
+    ctx.screen.table(("id", "turn", "how", "tokens", "why"), table)
+
+
+SHOWN: dict[str, Callable[[CommandContext], None]] = {
+    "detail": lambda ctx: say_meter(ctx, detail=True),
+    "plan": say_plan,
+    "undo": say_undo,
+    "log": say_log,
+}

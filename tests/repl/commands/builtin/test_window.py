@@ -13,15 +13,15 @@ from tests.support.runtime import run_turn
 
 
 async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: Desk) -> None:
-    for n in range(1, 8):
+    for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
-    assert "interactions 3 to 7" in await desk.type("/window")
+    assert "interactions 5 to 9" in await desk.type("/window")
     printed = await desk.type("/window 2")
     assert "window 2" in printed
-    assert "interactions 6 to 7" in printed
-    assert "5 earlier stay stored" in printed
+    assert "interactions 8 to 9" in printed
+    assert "7 earlier stay stored" in printed
     sent = [m["content"].split("\n")[0] for m in runtime.agent.prepare("now").messages if m["role"] == "user"]
-    assert sent == ["query 6", "query 7", "now"]
+    assert sent == ["query 8", "query 9", "now"]
 
 
 async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
@@ -46,7 +46,7 @@ async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(runtime: Run
         await desk.type(f"/window {text}")
     assert "window" in caught.value.message.lower()
     assert runtime.sessions.current_session is not None
-    assert str(runtime.sessions.current_session.window) == "5"
+    assert str(runtime.sessions.current_session.window) == "5+3"
 
 
 async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, desk: Desk) -> None:
@@ -78,9 +78,10 @@ async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, desk: Desk
 async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "before")
     printed = await desk.type("/context")
-    for part in ("tools", "system", "interaction 1", "query"):
+    for part in ("tools", "system", "window", "query"):
         assert part in printed
     assert "█" in printed
+    assert "interaction 1" in await desk.type("/context detail")
 
 
 async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
@@ -88,11 +89,11 @@ async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runt
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
     printed = await desk.type("/window preview 2")
-    assert "window 5 → 2: 3 interactions would leave" in printed
+    assert "window 5+3 → 2: 5 interactions would leave" in printed
     assert "tokens" in printed
     assert "7 interactions" not in printed
     assert runtime.agent.prepare("now").messages == before
-    assert "2 interactions would come back" in await desk.type("/window preview full")
+    assert "nothing moves" in await desk.type("/window preview full")
     assert runtime.agent.prepare("now").messages == before
 
 

@@ -1,0 +1,86 @@
+"""Puts requests together: what goes into the head, which strategies, and what is known of the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from swecli.agent.reducing import Head
+from swecli.config.settings import Settings
+from swecli.context.budget import request_limit
+from swecli.context.epochs import Moment
+from swecli.context.notes import environment_notes
+from swecli.context.prepare import Parts, Prepared, head_for, prepare
+from swecli.context.tokens import TokenCounter
+from swecli.llm.base import ChatModel
+from swecli.models.playbook import Bullet
+from swecli.models.session import Session
+from swecli.store.session_manager import SessionManager
+
+
+@dataclass(slots=True)
+class Composer:
+    """Composes for one workspace. `instructions` is the text of the project's own files; `reread` reads them anew,
+    which is done only when an epoch begins. `anew` says why the next turn must begin one, "" when it need not."""
+
+    sessions: SessionManager
+    settings: Settings
+    root: Path
+    system_prompt: str
+    instructions: str = ""
+    reread: Callable[[], str] | None = None
+    anew: str = ""
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def prepare(self, session: Session, query: str, model: ChatModel, counter: TokenCounter) -> Prepared:
+        """The request for a query as it is sent. Nothing is stored."""
+        self._remember_counts(session, counter)
+        prepared = prepare(session, query, self._parts(session, model), counter)
+        if prepared.opens is not None and self.reread is not None and (text := self.reread()) != self.instructions:
+            self.instructions = text
+            prepared = prepare(session, query, self._parts(session, model), counter)
+        return prepared
+
+    def head(self, summary: str, sent: set[int]) -> Head:
+        """The system message of an epoch that begins now and sends the interactions in `sent` word for word."""
+        session = self.sessions.current_session
+        assert session is not None, "a head belongs to a session"
+        bullets = self._bullets(session)
+        text = head_for(session, self.system_prompt, self.instructions, bullets, summary, sent)
+        return Head(text, {bullet.id: bullet.content for bullet in bullets})
+
+    def _parts(self, session: Session, model: ChatModel) -> Parts:
+        return Parts(
+            self.system_prompt,
+            self.instructions,
+            self._bullets(session),
+            environment_notes(self.root, date.today()),
+            self._moment(session, model),
+            self.settings.window_min,
+            self.settings.window_max,
+        )
+
+    def _bullets(self, session: Session) -> Sequence[Bullet]:
+        return session.get_playbook().chosen(self.settings.max_strategies)
+
+    def _moment(self, session: Session, model: ChatModel) -> Moment:
+        asked_at, state = session.context.asked_at, session.context
+        keeps = timedelta(minutes=self.settings.cache_minutes)
+        cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
+        waiting = self.sessions.playbook.pending(session.id) if self.settings.learn and session.interactions else []
+        allowed = request_limit(model.context_window, self.settings.max_tokens or model.max_output)
+        return Moment(cold, allowed, {pending.interaction for pending in waiting}, self.anew)
+
+    @staticmethod
+    def _remember_counts(session: Session, counter: TokenCounter) -> None:
+        """What was counted when it was said is not counted again."""
+        for message in reversed(session.messages):
+            text = message.content if message.sent is None else message.sent
+            if message.encoding != counter.encoding or message.tokens is None or counter.knows(text):
+                break
+            counter.remember(text, message.tokens)
+            for call in message.tool_calls:
+                if call.result is not None and call.tokens is not None:
+                    counter.remember(call.result, call.tokens)

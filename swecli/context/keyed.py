@@ -1,0 +1,87 @@
+"""Messages with keys: how a request is put together from what is stored, and how a change of it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from swecli.context.validate import legal
+from swecli.models.context import Edits, note_key
+from swecli.models.context import interaction_of as number_of
+from swecli.models.message import ApiMessage, ChatMessage
+
+KEY = "_key"  # never leaves: `plain` takes it off
+SYSTEM_KEY = "s"
+
+
+def keyed(messages: Iterable[ChatMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
+    """One interaction as a provider is sent it, each message with its key; `start` where its count goes on."""
+    sent = (api for message in messages for api in message.to_api())
+    return [api | {KEY: f"{interaction}.{place}"} for place, api in enumerate(sent, start)]
+
+
+def key_of(message: ApiMessage) -> str:
+    """The message's key, "" where it has none."""
+    return str(message.get(KEY, ""))
+
+
+def interaction_of(message: ApiMessage) -> int:
+    """The interaction that a message belongs to; 0 for the system message."""
+    return number_of(key_of(message))
+
+
+def plain(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
+    """The messages as they are sent."""
+    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
+
+
+def lawful(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """`legal`, with a key for each message that it had to put in."""
+    out, before = [], ""
+    for message in legal(list(messages)):
+        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
+        out.append(message if KEY in message else message | {KEY: before})
+    return out
+
+
+def edited(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMessage]:
+    """The messages after these changes, one set after another."""
+    current = list(messages)
+    for one in edits:
+        current = _edited(current, one)
+    return current
+
+
+def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
+    gone, out = set(edits.drop), []
+    inserted = dict(edits.insert)
+    for message in messages:
+        key = key_of(message)
+        if (note := inserted.get(key)) is not None:
+            out.append(note | {KEY: note_key(key)})
+        if key not in gone:
+            out.append(message | edits.replace[key] if key in edits.replace else message)
+    return out
+
+
+def changes(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
+    """What leads from one list of keyed messages to another: the system message is not part of it.
+
+    Messages of `after` without a key are new; they stand before one that has a key.
+    """
+    old = {key_of(message): message for message in before}
+    kept = {key_of(message) for message in after}
+    replaced: dict[str, ApiMessage] = {}
+    inserted: list[tuple[str, ApiMessage]] = []
+    waiting: ApiMessage | None = None
+    for message in after:
+        key = key_of(message)
+        if not key:
+            waiting = message
+            continue
+        if waiting is not None:
+            inserted.append((key, waiting))
+            waiting = None
+        if key != SYSTEM_KEY and (was := old.get(key)) is not None and was != message:
+            replaced[key] = {name: value for name, value in message.items() if was.get(name) != value}
+    dropped = tuple(key for key in old if key not in kept)
+    return Edits(dropped, replaced, tuple(inserted))

@@ -1,0 +1,137 @@
+"""Two clocks over many turns: sent bytes change only with a reduction row, and a restart sends the same ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.context import Reduction
+from swecli.models.model_io import ModelRequest
+from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from tests.support.histories import complaint
+from tests.support.runtime import calls, make_runtime, run_turn
+
+
+class Work:
+    """A model that reads files and talks; it sums up when asked to. `summary` is its answer then, `talk` how much it
+    says besides."""
+
+    def __init__(self, steps: int = 3, summary: Any = "## Request\nThe user goes on.", talk: int = 20) -> None:
+        self.steps, self.summary, self.talk, self.count = steps, summary, talk, 0
+
+    def __call__(self, request: ModelRequest) -> Any:
+        if request.purpose == "condense":
+            return self.summary
+        self.count += 1
+        if self.count % (self.steps + 1):
+            return calls(("read_file", {"path": f"f{self.count % 7}.txt"}), text="I look.")
+        return f"Answer {self.count}. " + "It is so. " * self.talk
+
+
+@pytest.fixture(autouse=True)
+def files(cwd_of_test: Path | None = None) -> None:
+    for number in range(7):
+        Path(f"f{number}.txt").write_text("".join(f"line {n} of {number} {'x' * 40}\n" for n in range(40)))
+
+
+def work(context_window: int = 16_000, model: Any = None, **settings: Any) -> Runtime:
+    scripted = ScriptedModel(model or Work(), context_window=context_window, max_output=1_000)
+    return make_runtime(scripted, **settings)
+
+
+def session_of(runtime: Runtime) -> Session:
+    assert runtime.sessions.current_session is not None
+    return runtime.sessions.current_session
+
+
+def turns_sent(runtime: Runtime) -> list[str]:
+    """The messages of each request of a turn, as text that shows every byte."""
+    requests = runtime.agent.model.requests  # type: ignore[attr-defined]
+    return [json.dumps(r.messages, ensure_ascii=False)[:-1] for r in requests if r.purpose == "turn"]
+
+
+def rows(runtime: Runtime) -> list[Reduction]:
+    return runtime.sessions.context.log(session_of(runtime))[::-1]
+
+
+@pytest.mark.parametrize("window", [WindowSpec(2, 2), WindowSpec(5), WindowSpec(mode="full"), WindowSpec(mode="auto")])
+@pytest.mark.parametrize("context_window", [9_000, 16_000, 200_000])
+async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
+    runtime = work(context_window, window=window)
+    before, known = "", 0
+    for number in range(12):
+        await run_turn(runtime, f"question {number}")
+        seen = turns_sent(runtime)
+        found = [row for row in rows(runtime) if row.how != "begin"]
+        changed = sum(not later.startswith(earlier) for earlier, later in zip([before, *seen], seen, strict=False))
+        assert changed <= len(found) - known
+        assert changed or len(found) == known, "a row without a change"
+        assert all(complaint(request.messages) == "" for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
+        before, known = seen[-1], len(found)
+        runtime.agent.model.requests.clear()  # type: ignore[attr-defined]
+        other = make_runtime(runtime.agent.model, resume=session_of(runtime).id, window=window)
+        assert other.agent.prepare("and now").messages == runtime.agent.prepare("and now").messages
+        other.close()
+
+
+async def test_the_ladder_is_climbed_in_its_order_and_each_rung_makes_it_smaller() -> None:
+    runtime = work(9_000, Work(steps=9, summary=""), window=WindowSpec(mode="full"))
+    for number in range(6):
+        await run_turn(runtime, f"question {number}")
+    found = [row for row in rows(runtime) if row.how != "begin"]
+    assert found[0].how == "clear"
+    assert "truncate" in {row.how for row in found}
+    assert all(row.after < row.before for row in found)
+
+
+async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
+    runtime = work(200_000, window=WindowSpec(2))
+    await run_turn(runtime, "one")
+    await run_turn(runtime, "two")
+    await run_turn(runtime, "three")
+    older = turns_sent(runtime)[-1]
+    await run_turn(runtime, "four")
+    assert not turns_sent(runtime)[-1].startswith(older)
+    taken = runtime.agent.outlook.undo()
+    assert taken.how == "window"
+    for again in (runtime, make_runtime(runtime.agent.model, resume=session_of(runtime).id)):
+        assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)
+    await run_turn(runtime, "five")
+    assert turns_sent(runtime)[-1].startswith(older), "it is not taken out again at once"
+
+
+async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the_live_prefix() -> None:
+    runtime = work(24_000, Work(steps=1, summary="SUMMARY of all", talk=600), window=WindowSpec(mode="full"))
+    for number in range(9):
+        await run_turn(runtime, f"question {number}; never touch setup.py, number {number}")
+    requests = runtime.agent.model.requests  # type: ignore[attr-defined]
+    [row, *_] = [row for row in rows(runtime) if row.how == "condense"]
+    place = next(n for n, request in enumerate(requests) if request.purpose == "condense")
+    asked, following = requests[place], requests[place + 1]
+    before = requests[place - 1].messages
+    assert asked.messages[: len(before)] == before
+    assert "SUMMARY of all" in following.messages[0]["content"]
+    assert "never touch setup.py, number 0" in following.messages[0]["content"], "what the user asked is kept"
+    assert row.after < row.before
+    assert asked.tools == requests[place - 1].tools
+    spent = runtime.sessions.totals().by_purpose
+    assert spent["condense"].requests >= 1
+
+
+@pytest.mark.parametrize("summary", ["", Reply("", calls=calls(("todo", {"items": []})).calls), "word " * 9_000])
+async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any) -> None:
+    runtime = work(9_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
+    told = []
+    for number in range(5):
+        told += await run_turn(runtime, f"question {number}", learn=False)
+    said = [event.text for event in told if event.type == "notice"]
+    assert any("was not condensed" in line for line in said)
+    assert len([line for line in said if "condensing is off" in line]) <= 1
+    assert "condense" not in {row.how for row in rows(runtime)}
+    assert "truncate" in {row.how for row in rows(runtime)}

@@ -1,0 +1,115 @@
+"""`/context`, `/pin`, `/unpin`, `/compact`: the user sees and changes what is sent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import BadInput, UsageError
+from swecli.models.model_io import ModelRequest
+from tests.support.desk import Desk
+from tests.support.runtime import calls, make_runtime, run_turn
+
+
+def answer(request: ModelRequest) -> object:
+    if request.purpose == "condense":
+        return "SUMMARY: they counted."
+    last = request.messages[-1]
+    if last["role"] == "user" and "read" in str(last["content"]).split("\n", maxsplit=1)[0]:
+        return calls(("read_file", {"path": "a.txt"}))
+    return "As you say."
+
+
+@pytest.fixture
+def runtime() -> Runtime:
+    Path("a.txt").write_text("the marker is KIWI\n")
+    return make_runtime(ScriptedModel(answer))
+
+
+@pytest.fixture
+def desk(runtime: Runtime) -> Desk:
+    return Desk(runtime)
+
+
+async def chat(runtime: Runtime, *queries: str) -> None:
+    for query in queries:
+        await run_turn(runtime, query)
+
+
+def first_message(runtime: Runtime) -> str:
+    return str(runtime.agent.model.requests[-1].messages[0]["content"])  # type: ignore[attr-defined]
+
+
+async def test_the_plan_is_what_then_happens(runtime: Runtime, desk: Desk) -> None:
+    await chat(runtime, *(f"question {n}" for n in range(1, 8)))
+    assert "after 2 more turns" in (planned := await desk.type("/context plan"))
+    leaving = re.findall(r"T\d+", planned.split("takes out")[1].split(";")[0])
+    await chat(runtime, "question 8", "question 9", "question 10")
+    sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
+    held = [str(m["content"]).split("\n", maxsplit=1)[0] for m in sent if m["role"] == "user"]
+    assert held == [f"question {n}" for n in range(1, 11) if f"T{n}" not in leaving]
+
+
+async def test_why_says_what_took_a_text_out_and_the_command_brings_it_back(runtime: Runtime, desk: Desk) -> None:
+    await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
+    printed = await desk.type("/context why KIWI")
+    assert "result of call_" in printed
+    assert "left with R-2 (window, in T10) · /pin T1 brings it back" in printed
+    assert "stays" in await desk.type("/pin T1")
+    await chat(runtime, "and now")
+    assert "KIWI" in str(runtime.agent.model.requests[-1].messages)  # type: ignore[attr-defined]
+    assert "word for word" in await desk.type("/context why KIWI")
+    assert "nobody said" in await desk.type("/context why PAPAYA")
+
+
+async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, desk: Desk) -> None:
+    await chat(runtime, *(f"question {n}" for n in range(1, 10)))
+    before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
+    await chat(runtime, "question 10")
+    assert "R-2 (window) is taken back" in await desk.type("/context undo")
+    assert runtime.agent.prepare("now").messages[: len(before)] == before
+    assert "(undone)" in await desk.type("/context log")
+    with pytest.raises(BadInput, match="Nothing has been taken out"):
+        await desk.type("/context undo")
+
+
+async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(runtime: Runtime, desk: Desk) -> None:
+    await chat(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
+    before = runtime.agent.prepare("now").messages
+    printed = await desk.type("/compact the numbers")
+    assert "condense" in printed
+    asked = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
+    assert "above all: the numbers" in asked.messages[-1]["content"]
+    await chat(runtime, "go on")
+    sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
+    assert [m["role"] for m in sent] == ["system", "user"]
+    assert "SUMMARY: they counted." in first_message(runtime)
+    assert '"never use tabs" (T1)' in first_message(runtime)
+    await desk.type("/context undo")
+    assert runtime.agent.prepare("now").messages[: len(before) - 1] == before[:-1]
+
+
+async def test_a_pin_costs_what_it_says_and_unpin_lets_it_go(runtime: Runtime, desk: Desk) -> None:
+    await chat(runtime, *(f"question {n}" for n in range(1, 3)))
+    assert re.search(r"T2 stays, at \d+ tokens", await desk.type("/pin"))
+    await chat(runtime, *(f"question {n}" for n in range(3, 12)))
+    assert "pins" in await desk.type("/context")
+    assert "T2 leaves" in await desk.type("/unpin")
+    with pytest.raises(BadInput, match="Nothing is pinned"):
+        await desk.type("/unpin")
+
+
+@pytest.mark.parametrize("line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact", "/context plan"])
+async def test_what_cannot_be_done_is_one_clear_line(desk: Desk, line: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        await desk.type(line)
+    assert "\n" not in str(caught.value)
+
+
+async def test_an_unknown_view_is_named(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="does not know 'plant'"):
+        await desk.type("/context plant")
