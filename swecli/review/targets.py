@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +14,12 @@ from swecli.review.sources import LARGEST
 from swecli.tools.ignore import IgnoreRules, walk
 from swecli.tools.paths import sensitive
 
-BINARY = frozenset(
-    "png jpg jpeg gif ico webp pdf zip gz xz bz2 tar whl so dll exe bin db sqlite woff woff2 ttf otf mp3 mp4 class jar "
-    "pyc o a lock svg".split()
+BINARY = re.compile(
+    r".*\.(?:png|jpe?g|gif|ico|webp|svg|pdf|zip|gz|xz|bz2|tar|whl|jar|class|so|dll|exe|bin|db|sqlite|woff2?|ttf|otf|mp[34]|"
+    r"pyc|o|a|lock)",
+    re.IGNORECASE | re.DOTALL,
 )
+ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def find_target(root: Path, spec: Sequence[str], environ: Mapping[str, str] | No
         return _changes(root, words, ("HEAD",), "the uncommitted changes", environ, untracked=True)
     if words[0] == "--staged":
         _alone(words, 1)
-        return _changes(root, words, ("--cached",), "what is staged", environ)
+        return _changes(root, words, ("--cached",), "the staged changes", environ)
     if words[0] == "--base":
         _alone(words, 2)
         return _base(root, words, environ)
@@ -109,8 +112,7 @@ def _changes(
         listed = run_git(root, "ls-files", "--others", "--exclude-standard", "-z", environ=environ)
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review: {label} are empty.".replace("what is staged are", "what is staged is"),
-                       "Name files (/review src/), a commit, or --base BRANCH.")  # fmt: skip
+        raise BadInput(f"There is nothing to review: {label} are empty.", ELSE)
     return _of_diffs(root, words, label, diffs)
 
 
@@ -128,8 +130,7 @@ def _of_diffs(root: Path, words: tuple[str, ...], label: str, diffs: list[FileDi
             kept[diff.path] = diff
     if not kept:
         reason = notes[0] if len(notes) == 1 else f"none of its {len(notes)} files can be reviewed"
-        raise BadInput(f"There is nothing to review in {label}: {reason or 'it changes nothing'}.",
-                       "Name files (/review src/), a commit, or --base BRANCH.")  # fmt: skip
+        raise BadInput(f"There is nothing to review in {label}: {reason or 'it changes nothing'}.", ELSE)
     return Target(words, label, tuple(kept), {path: diff for path, diff in kept.items() if diff.text}, tuple(notes))
 
 
@@ -156,7 +157,7 @@ def _paths(root: Path, words: tuple[str, ...]) -> Target:
         start = path.relative_to(top).as_posix()
         names = [start] if path.is_file() else [e.path for e in walk(top, start, None, rules) if e.kind == "file"]
         for name in names:
-            if name.rsplit(".", 1)[-1].lower() in BINARY:
+            if BINARY.fullmatch(name):
                 notes += [f"{name} is binary and is not reviewed"] if path.is_file() else []
             elif problem := _unfit(top, name):
                 notes.append(problem)
