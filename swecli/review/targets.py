@@ -89,7 +89,7 @@ def _commits(root: Path, words: tuple[str, ...], environ: Mapping[str, str] | No
         text = run_git(root, "show", "--format=", *DIFF[1:], "--relative", commit.strip(), environ=environ)
     except GitFailed as error:
         raise BadInput(f"{name!r} is no file, commit or range here.", "See: git log --oneline") from error
-    return _of_diffs(root, words, f"the commit {name}", parse_diff(text))
+    return of_diffs(root, words, f"the commit {name}", parse_diff(text))
 
 
 def _changes(
@@ -113,10 +113,11 @@ def _changes(
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
         raise BadInput(f"There is nothing to review: {label} are empty.", ELSE)
-    return _of_diffs(root, words, label, diffs)
+    return of_diffs(root, words, label, diffs)
 
 
-def _of_diffs(root: Path, words: tuple[str, ...], label: str, diffs: list[FileDiff]) -> Target:
+def of_diffs(root: Path, words: tuple[str, ...], label: str, diffs: list[FileDiff]) -> Target:
+    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left."""
     kept: dict[str, FileDiff] = {}
     notes = []
     for diff in diffs:

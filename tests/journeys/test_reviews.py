@@ -28,7 +28,7 @@ def source(number: int) -> str:
 
 @pytest.fixture(autouse=True)
 def project(monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = make_project(Path("shop"))
+    root = make_project(Path("shop").resolve())
     for number in range(1, FILES + 1):
         (root / f"part_{number:02}.py").write_text(source(number))
     monkeypatch.chdir(root)
