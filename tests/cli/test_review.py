@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.github import FakeGitHub
 from tests.support.project import make_project
 from tests.support.reviews import reported
 from tests.support.shell import Run, script
@@ -83,3 +84,23 @@ def test_uncommitted_changes_are_shown_to_the_model(run: Run) -> None:
     done = run("review", "-m", script("../s.json", reported(("shop/prices.py", 1, "MAGIC_NUMBERS")), "Done."))
     assert "1 of 1 files" in done.err
     subprocess.run(["git", "checkout", "-q", "."], check=True)
+
+
+def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = script("../s.json", CALL, "Done.")
+    with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
+        for name, value in hub.environ().items():
+            monkeypatch.setenv(name, value)
+        dry = run("review", "--pr", "7", "--post", "-m", model)
+        assert "1 inline, 0 in the summary, 0 there already" in dry.err
+        assert "nothing was posted: add --yes" in dry.err
+        assert hub.posted == []
+        assert "1 posted, 0 failed" in run("review", "--pr", "7", "--post", "--yes", "-m", model).err
+        assert "0 posted, 0 failed, 1 there already" in run("review", "--pr", "7", "--post", "--yes", "-m", model).err
+        assert "no pull request 9" in run("review", "--pr", "9", "-m", model).complaint
+        hub.refuse["POST reviews"] = [(403, {})]
+        hub.comments.clear()
+        hub.reviews.clear()
+        done = run("review", "--pr", "7", "--post", "--yes", "-m", model)
+        assert "forbids it" in done.complaint
+        assert run("findings", "list", "--json").json[0]["id"] == "F-1"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
-from swecli.review.github import GitHub, connect
+from swecli.review.github import GitHub
 from swecli.review.posting import MOST_INLINE, dry_run, plan, send
-from swecli.review.pull_request import pull_diffs, pull_target
+from swecli.review.pull_request import pull_diffs
 from tests.support.github import HEAD, FakeGitHub
-from tests.support.project import make_project
 
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
@@ -105,36 +102,3 @@ def test_without_a_token_or_a_server_it_is_said(hub: FakeGitHub) -> None:
         send(plan([INSIDE], github, 7, HEAD, diffs), github, diffs)
     with pytest.raises(SwecliError, match="cannot be reached"):
         GitHub("acme/shop", "", "http://127.0.0.1:9").get("pulls/7")
-
-
-def test_a_pull_request_is_a_target(hub: FakeGitHub) -> None:
-    root = make_project(Path("shop").resolve())
-    for name in ("a.py", "b.py"):
-        (root / name).write_text("one\ntwo\nthree\nfour\n")
-    target = pull_target(root, "7", hub.environ())
-    assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
-    assert "not the newest commit" in target.notes[0]
-    for number, said in (("8", "no pull request 8"), ("x", "no number"), ("0", "no number")):
-        with pytest.raises(SwecliError, match=said):
-            pull_target(root, number, hub.environ())
-
-
-@pytest.mark.parametrize(
-    ("remote", "name"),
-    [
-        ("git@github.com:acme/shop.git", "acme/shop"),
-        ("https://github.com/acme/shop", "acme/shop"),
-        ("ssh://git@github.com/acme/shop.x.git", "acme/shop.x"),
-    ],
-)
-def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
-    root = make_project(Path("shop").resolve())
-    with pytest.raises(BadInput, match="which repository"):
-        connect(root, {"PATH": "/usr/bin:/bin"})
-    subprocess.run(["git", "remote", "add", "origin", remote], cwd=root, check=True)
-    assert connect(root, {"PATH": "/usr/bin:/bin"}).repository == name
-
-
-def test_a_token_goes_over_https_only() -> None:
-    with pytest.raises(BadInput, match="https"):
-        connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
