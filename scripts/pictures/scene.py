@@ -30,14 +30,14 @@ def play() -> Shot:
 
 
 def _session(terminal: Terminal) -> Shot:
-    terminal.wait("window 5: 0")
+    terminal.wait(r"window 5\+3: 0")
     _settle(terminal)
-    _say(terminal, "list shop", "window 5: 1")
+    _say(terminal, "list shop", r"window 5\+3: 1")
     _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Make this change")
     asked = replay(terminal.raw, COLUMNS, ROWS)
-    _press(terminal, "1", "window 5: 2")
+    _press(terminal, "1", r"window 5\+3: 2")
     _say(terminal, "run the tests", "Run this")
-    _press(terminal, "1", "window 5: 3")
+    _press(terminal, "1", r"window 5\+3: 3")
     _say(terminal, "remember that prices are rounded only when shown", "learned: ")
     _say(terminal, "/playbook", "for the evidence")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))

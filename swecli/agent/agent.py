@@ -15,6 +15,7 @@ from swecli.agent.keeper import Keeper
 from swecli.agent.loop import Loop
 from swecli.agent.outlook import Outlook
 from swecli.agent.proved import Proved
+from swecli.agent.repeats import Repeats
 from swecli.agent.step import Sleep
 from swecli.agent.stops import Stops
 from swecli.agent.summing_up import SummingUp
@@ -35,6 +36,7 @@ from swecli.tools.files import digest, read_bytes
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
+LOOP_PROFILE = "review"
 RESULT_LIMIT = 30_000
 
 
@@ -127,9 +129,13 @@ class Agent:
         limit = self._result_limit()
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
         keeper = Keeper(self.sessions, self.counter)
-        runner = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
+        fitting = self.fitting()
+        repeats = Repeats(lambda: fitting.request.messages)
+        runner = CallRunner(
+            self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter, repeats
+        )
         stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
-        return Loop(self.model, runner, self.sessions, stops, self.fitting(), keeper, sleep=self._sleep)
+        return Loop(self.model, runner, self.sessions, stops, fitting, keeper, sleep=self._sleep)
 
     def fitting(self) -> Fitting:
         """The ladder for the next turn."""
@@ -140,7 +146,8 @@ class Agent:
             self.proved.resumed(
                 session.context.asked_model, session.context.asked_prompt, session.context.asked_counted
             )
-        rules = Rules(threshold, settings.auto_condense_context, settings.max_tokens)
+        loop = settings.profile == LOOP_PROFILE
+        rules = Rules(threshold, settings.auto_condense_context, settings.max_tokens, loop)
         return Fitting(self.model, specs, self.counter, self.sessions, self.summing_up(), self.proved, rules)
 
     def summing_up(self) -> SummingUp:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 from swecli.agent.loop_guard import LoopGuard
+from swecli.agent.repeats import Repeats
 from swecli.context.tokens import TokenCounter
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import ToolCall
@@ -36,9 +37,10 @@ class CallRunner:
         sessions: SessionManager,
         limit: int,
         counter: TokenCounter,
+        repeats: Repeats,
     ) -> None:
         self._tools, self._ctx, self._permissions, self._sessions = tools, ctx, permissions, sessions
-        self.limit, self._counter = limit, counter
+        self.limit, self._counter, self._repeats = limit, counter, repeats
         self.guard = LoopGuard()
         self._asking = asyncio.Lock()
         self._ask_user = ask
@@ -104,6 +106,8 @@ class CallRunner:
             self._sessions.record_call(call)  # it says by now how far it came
             raise
         text, was_cut = cap(result.for_model, self.limit, call.id)
+        if line := self._repeats.shortened(call, text):
+            text, was_cut = line, True
         note = self.guard.take(call, result.for_model)
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result) if self._counter.label else None

@@ -11,10 +11,11 @@ from swecli.agent.summing_up import SummingUp
 from swecli.agent.turn import Turn, TurnState
 from swecli.context.budget import MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Fit, Taken, fit
-from swecli.context.keyed import KEY, changes, edited, interaction_of, lawful, plain
+from swecli.context.keyed import changes, edited, interaction_of, lawful, plain
 from swecli.context.tokens import TokenCounter
+from swecli.context.truncate import loop_window
 from swecli.llm.base import ChatModel
-from swecli.models.context import BEGIN, Reduction
+from swecli.models.context import BEGIN, KEY, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event, Notice, WindowApplied
 from swecli.models.message import ApiMessage, ChatMessage
@@ -23,15 +24,19 @@ from swecli.models.session import Session
 from swecli.models.tool import ToolSpec
 from swecli.store.session_manager import SessionManager
 
+LOOP = "loop"
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """When the ladder is climbed: `threshold` in percent of the model's window; `condense`: whether a model may be
-    asked for a summary; `max_tokens` of one answer."""
+    asked for a summary; `max_tokens` of one answer; `loop`: the profile of a loop, which goes on with the system
+    message and the newest messages only (seed 000: after loop 5, of more than 15 messages, the last 10)."""
 
     threshold: int = MAX_CONDENSE_THRESHOLD
     condense: bool = True
     max_tokens: int | None = None
+    loop: bool = False
 
 
 class Fitting:
@@ -74,6 +79,8 @@ class Fitting:
         """Make `request` of the turn's messages, which become what is sent. Each reduction is stored before it is
         told. Raises ContextFull."""
         state.messages = lawful(state.messages)
+        for event in self._loop_window(state) if self.rules.loop else ():
+            yield event
         before = fitted = self.measure(state.messages)
         if before.over:
             for event in self._take(state, self.measure(state.messages, CLEAR).reduced):
@@ -132,6 +139,14 @@ class Fitting:
         yield Notice(f"the conversation was not condensed: {outcome.error}", "warning")
         if self.proved.gave_up:
             yield Notice("condensing is off for the rest of this session: it failed three times", "warning")
+
+    def _loop_window(self, state: TurnState) -> Iterator[Event]:
+        """The window of a loop, where the step is past its beginning."""
+        kept = loop_window(state.messages, state.steps)
+        if len(kept) < len(state.messages):
+            before, after = self.measure(state.messages).tokens, self.measure(lawful(kept)).tokens
+            detail = f"loop {state.steps}: {len(state.messages) - len(kept)} messages left out, {len(kept)} kept"
+            yield from self._take(state, [Taken(LOOP, before, after, detail, kept)])
 
     def _force(self, state: TurnState) -> Iterator[Event]:
         """Truncate and shrink until it fits; what a truncation takes out stays known by the head."""

@@ -11,9 +11,9 @@ FAILURES = 3  # condensing steps that fail in a row before no other is tried
 GROWN = 1.1  # how much larger the context must be before condensing is tried again after a failure
 POOR = 0.95  # a reduction that leaves more than this gained too little
 POORLY = 3  # such reductions in a row before the turn ends
-# A provider that counts less than this part of what was sent has cut it without a word. Tokenisers differ by less.
-CUT = 0.5
-WORTH_A_DOUBT = 2_000  # tokens; below this, counts say little
+# A provider that counts less than this part of what was sent has cut it without a word: tokenisers differ by less.
+# No model has so small a window as SMALLEST: a count below it is no count.
+CUT, SMALLEST = 0.5, 1_024
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Proved:
         """Take the provider's count of a request that we count as `ours`; False when it must have been cut."""
         if usage.prompt <= 0 or ours <= 0:
             return True
-        if ours >= WORTH_A_DOUBT and usage.prompt < ours * CUT:
-            return False
+        if usage.prompt < ours * CUT:
+            return usage.prompt < SMALLEST
         self.scales[model] = usage.prompt / ours
         return True

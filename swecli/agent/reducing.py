@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from swecli.context.fit import Taken
-from swecli.context.keyed import KEY, SYSTEM_KEY, edited, interaction_of, key_of, lawful
-from swecli.models.context import Edits, Epoch, Reduction, folded
+from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, key_of, lawful
+from swecli.models.context import KEY, Edits, Epoch, Reduction, folded
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 

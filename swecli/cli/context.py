@@ -1,4 +1,4 @@
-"""Replay a stored session offline, to see what each way of keeping the context would have sent and cost."""
+"""What a session's next request holds and what left it; a replay of what other ways of keeping it would have cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.cli import context_now
 from swecli.cli.admin import common, ground_of, positive, say, say_json, stored, table
 from swecli.cli.begin import working_directory
 from swecli.cli.replayed import HEAD, TURN_HEAD, conditions, row, savings, turn_rows
@@ -34,7 +35,8 @@ ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="replay")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="|".join([*context_now.ACTIONS, "replay"]))
+    context_now.add_actions(actions)
     again = actions.add_parser("replay", help="what each policy would have sent and cost; nothing is sent to anybody")
     add = again.add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default this directory's last)")
@@ -68,6 +70,8 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput for a session that is not there or is empty."""
+    if args.action in context_now.ACTIONS:
+        return context_now.run(args)
     # late: --help and a wrong argument need no database
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 

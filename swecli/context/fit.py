@@ -8,11 +8,12 @@ from functools import partial
 from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
-from swecli.context.keyed import KEY
+from swecli.context.keyed import lawful, with_note_keys
 from swecli.context.shrink import CAPS, characters, clear_old_results, shrink_answers, shrink_results
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
+from swecli.models.context import KEY
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
@@ -156,7 +157,7 @@ def _climb(
         current, size, said = smaller, after, detail
         if enough(size):
             break
-    return Taken(how, before.tokens, size.tokens, said, current) if said else None
+    return Taken(how, before.tokens, size.tokens, said, with_note_keys(current)) if said else None
 
 
 def _around(
@@ -168,7 +169,7 @@ def _around(
         return
     free = [message for message in messages if not fixed(message)]
     for smaller, detail in rung(free):
-        yield _woven(messages, smaller, fixed), detail
+        yield lawful(with_note_keys(_woven(messages, smaller, fixed))), detail
 
 
 def _woven(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from swecli.context.validate import legal
-from swecli.models.context import Edits, note_key
+from swecli.models.context import KEY, Edits, note_key
 from swecli.models.context import interaction_of as number_of
 from swecli.models.message import ApiMessage, ChatMessage
 
-KEY = "_key"  # never leaves: `plain` takes it off
 SYSTEM_KEY = "s"
 
 
@@ -43,6 +42,18 @@ def lawful(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     return out
 
 
+def with_note_keys(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """Keys for the lines that a rung has put in: each has that of the message behind it, as a note."""
+    out: list[ApiMessage] = []
+    behind = ""
+    for message in reversed(messages):
+        if KEY not in message and behind:
+            message = message | {KEY: note_key(behind)}
+        behind = key_of(message)
+        out.append(message)
+    return out[::-1]
+
+
 def edited(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMessage]:
     """The messages after these changes, one set after another."""
     current = list(messages)
@@ -53,11 +64,12 @@ def edited(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMe
 
 def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
     gone, out = set(edits.drop), []
-    inserted = dict(edits.insert)
+    inserted: dict[str, list[ApiMessage]] = {}
+    for key, message in edits.insert:
+        inserted.setdefault(key, []).append(message)
     for message in messages:
         key = key_of(message)
-        if (note := inserted.get(key)) is not None:
-            out.append(note | {KEY: note_key(key)})
+        out += inserted.get(key, ())
         if key not in gone:
             out.append(message | edits.replace[key] if key in edits.replace else message)
     return out
@@ -66,22 +78,21 @@ def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
 def changes(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
     """What leads from one list of keyed messages to another: the system message is not part of it.
 
-    Messages of `after` without a key are new; they stand before one that has a key.
+    All of them carry keys; what is new in `after` stands before something old.
     """
     old = {key_of(message): message for message in before}
     kept = {key_of(message) for message in after}
     replaced: dict[str, ApiMessage] = {}
     inserted: list[tuple[str, ApiMessage]] = []
-    waiting: ApiMessage | None = None
+    waiting: list[ApiMessage] = []
     for message in after:
         key = key_of(message)
-        if not key:
-            waiting = message
+        if key not in old:
+            waiting.append(message)
             continue
-        if waiting is not None:
-            inserted.append((key, waiting))
-            waiting = None
-        if key != SYSTEM_KEY and (was := old.get(key)) is not None and was != message:
-            replaced[key] = {name: value for name, value in message.items() if was.get(name) != value}
+        inserted += [(key, new) for new in waiting]
+        waiting = []
+        if key != SYSTEM_KEY and old[key] != message:
+            replaced[key] = {name: value for name, value in message.items() if old[key].get(name) != value}
     dropped = tuple(key for key in old if key not in kept)
     return Edits(dropped, replaced, tuple(inserted))

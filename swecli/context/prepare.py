@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from swecli.context.epochs import Moment, Move, due, sized
 from swecli.context.head import compose, missing, render_summary
-from swecli.context.keyed import KEY, SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
+from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
 from swecli.context.notes import strategy_notes, told_since, with_notes
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, Epoch, Reduction, folded
+from swecli.models.context import BEGIN, KEY, Epoch, Reduction, folded
 from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session

@@ -12,6 +12,7 @@ from swecli.models.model_io import RequestRecord
 
 # How it began; what ends an epoch: see `context/epochs.py` and `context/fit.py`.
 BEGIN, UNDO = "begin", "undo"
+KEY = "_key"  # in a message: never sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Edits:
     """Changes of single messages of a request. Messages are named by a key: `7.0` is the user message of
     interaction 7, `7.1` what follows it, a stub without a row has the key of the one before it and a `+`.
 
-    Applied in this order: what is in `drop` goes; what is in `replace` gets other fields; each `(key, message)` of
-    `insert` is put before that key.
+    What is in `drop` goes; what is in `replace` gets other fields; each `(key, message)` of `insert` is put before that
+    key, in their order: these messages carry keys of their own.
     """
 
     drop: tuple[str, ...] = ()
@@ -188,7 +189,7 @@ def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edit
         gone = set(one.drop)
         replaced = {key: value for key, value in merged.replace.items() if key not in gone}
         fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
-        before = tuple(pair for pair in merged.insert if note_key(pair[0]) not in gone)
+        before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
         added = tuple(pair for pair in one.insert if kept(pair[0]))
         dropped = tuple(key for key in one.drop if kept(key) and not is_note(key) and key not in merged.drop)
         merged = Edits(merged.drop + dropped, replaced | fresh, before + added)

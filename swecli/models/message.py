@@ -14,6 +14,9 @@ ApiMessage = dict[str, Any]
 # Ends the part of the system message that is the same in all epochs: a provider's cache may end there.
 HEAD_OPENS = "\n\n# What is known in this session"
 
+# Opens the line that stands for a result which an earlier call has brought already.
+UNCHANGED = "[Unchanged: "
+
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 _BLOCK = re.compile(r"<playbook>\n?(.*?)</playbook>", re.DOTALL)
 _LINE = re.compile(r"^- \[(P-\d+)\] (.+)$", re.MULTILINE)
+_TURN_NOTES = re.compile(r"<turn_notes>\n(.*)\n</turn_notes>\Z", re.DOTALL)
+_CHANGED = re.compile(r"^- Strategy \[(P-\d+)\] (?:is new|now reads): (.+)$", re.MULTILINE)
+_GONE = re.compile(r"^- Strategy \[(P-\d+)\] no longer applies", re.MULTILINE)
 _CITED = re.compile(r"\[(P-\d+)\]")
 _CODE = re.compile(r"`([^`\n]+)`")
 _PROGRAM = (
@@ -70,6 +73,17 @@ def _warned(text: str, match: re.Match[str]) -> bool:
 def notes_in(system: str) -> tuple[Note, ...]:
     """The bullets between the playbook's marks in a system message, in their order."""
     return tuple(Note(m[1], m[2].strip()) for block in _BLOCK.findall(system) for m in _LINE.finditer(block))
+
+
+def told_in(notes: Iterable[Note], texts: Iterable[str]) -> tuple[Note, ...]:
+    """The bullets after what the notes behind the user's messages say: new ones, reworded ones, ones that are gone."""
+    known = {note.id: note for note in notes}
+    for text in texts:
+        for block in _TURN_NOTES.findall(text):
+            known |= {m[1]: Note(m[1], m[2].strip()) for m in _CHANGED.finditer(block)}
+            for gone in _GONE.findall(block):
+                known.pop(gone, None)
+    return tuple(known.values())
 
 
 def cited_in(text: str) -> list[str]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.llm.demo.bullets import Note, notes_in
+from swecli.llm.demo.bullets import Note, notes_in, told_in
 from swecli.llm.demo.calls import Call
-from swecli.models.message import ApiMessage
+from swecli.models.message import UNCHANGED, ApiMessage
 from swecli.models.model_io import ModelRequest
 
 # What the product puts behind the user's own words: the contents of @files, and the turn's notes.
 _ATTACHED = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|<turn_notes>\n).*", re.DOTALL)
+_POINTS = re.compile(re.escape(UNCHANGED) + r"this is exactly the result of call (\S+),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,24 @@ class View:
 def read_request(request: ModelRequest) -> View:
     """Read a request of the OpenAI chat shape. Total: what has an unexpected shape counts as not being there."""
     system = "\n".join(text_of(m.get("content")) for m in request.messages if m.get("role") == "system")
-    parts = tuple(interactions(request.messages))
+    parts = tuple(interactions(_resolved(request.messages)))
     now = parts[-1] if parts else Interaction("")
-    return View(parts[:-1], now, notes_in(system), frozenset(spec.name for spec in request.tools))
+    asked = (text_of(m.get("content")) for m in request.messages if m.get("role") == "user")
+    return View(parts[:-1], now, told_in(notes_in(system), asked), frozenset(spec.name for spec in request.tools))
+
+
+def _resolved(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """The messages with earlier results in the place of lines that point at them."""
+    results: dict[str, Any] = {}
+    out: list[ApiMessage] = []
+    for message in messages:
+        if message.get("role") == "tool":
+            found = _POINTS.match(text_of(message.get("content")))
+            if found and found[1] in results:
+                message = message | {"content": results[found[1]]}
+            results[str(message.get("tool_call_id"))] = message.get("content")
+        out.append(message)
+    return out
 
 
 def interactions(messages: Sequence[ApiMessage]) -> Iterator[Interaction]:

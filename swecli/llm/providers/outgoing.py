@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from swecli.models.message import ApiMessage
+from swecli.models.message import HEAD_OPENS, ApiMessage
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _MARK = {"type": "ephemeral"}
@@ -42,8 +42,14 @@ def plain_id(call_id: str) -> str:
 
 
 def _mark(messages: list[ApiMessage]) -> None:
-    """Mark the system text and the last message: all before a mark may be read from the cache next time."""
-    for message in messages[:1] + messages[-1:]:
+    """Mark the static system text, the epoch's head and the last message: all before a mark may be read from the
+    cache next time. The tools stand before the system text and are marked with it."""
+    system: Any = messages[0].get("content") if messages and messages[0]["role"] == "system" else None
+    if isinstance(system, str) and system.strip():
+        static, opens, head = system.partition(HEAD_OPENS)
+        texts = [text for text in (static, opens + head) if text.strip()]
+        messages[0]["content"] = [{"type": "text", "text": text, "cache_control": _MARK} for text in texts]
+    for message in messages[-1:] if system is not None else messages[:1] + messages[-1:]:
         if message["role"] == "tool":
             message["cache_control"] = _MARK
             continue

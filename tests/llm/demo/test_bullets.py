@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.llm.demo.bullets import Note, bears_on, cited_in, names, notes_in
+from swecli.llm.demo.bullets import Note, bears_on, cited_in, names, notes_in, told_in
 from swecli.llm.demo.bullets import test_command as command_for_tests
 from swecli.models.playbook import SessionPlaybook
 
@@ -67,3 +67,9 @@ def test_a_program_in_a_bin_folder_is_a_command_and_a_file_is_none() -> None:
         ".venv/bin/python -m pytest -q tests/models"
     ]
     assert Note("P-2", "The tests are in `tests/models.py`").commands() == []
+
+
+def test_notes_behind_the_users_messages_change_what_is_known() -> None:
+    said = "hi\n\n<turn_notes>\n- Strategy [P-2] is new: Run make\n- Strategy [P-1] no longer applies.\n</turn_notes>"
+    later = "so\n\n<turn_notes>\n- Strategy [P-2] now reads: Run ninja\n</turn_notes>"
+    assert told_in([Note("P-1", "Use tabs")], [said, later]) == (Note("P-2", "Run ninja"),)

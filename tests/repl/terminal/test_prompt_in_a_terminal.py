@@ -13,7 +13,7 @@ import pytest
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
-FOOTER = r"demo/rules · ask · window 5: \d"
+FOOTER = r"demo/rules · ask · window 5\+3: \d"
 PROMPT = r"^> ?$"
 
 
@@ -49,7 +49,7 @@ def test_typed_letters_are_echoed_and_sent(demo: Terminal) -> None:
     demo.keys("\r")
     screen = demo.wait(r"\d in / ")
     assert "alpha" in screen
-    demo.wait("window 5: 1")
+    demo.wait(r"window 5\+3: 1")
 
 
 def test_several_lines_are_one_message(demo: Terminal) -> None:
@@ -140,7 +140,7 @@ def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> 
     demo.wait("Make this change")
     demo.keys("1")
     demo.wait("allowed: ")
-    demo.wait("window 5: 1")
+    demo.wait(r"window 5\+3: 1")
     assert Path("notes.txt").read_text() == "gamma\nbeta\n"
 
 
@@ -169,11 +169,11 @@ def test_learning_is_told_above_the_line_being_typed(demo: Terminal) -> None:
 
 def test_a_session_goes_on(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
-    demo.wait("window 5: 1")
+    demo.wait(r"window 5\+3: 1")
     demo.keys("\x04")
     demo.ends()
     with Terminal("-m", "demo", "-c") as again:
-        screen = again.wait("window 5: 1")
+        screen = again.wait(r"window 5\+3: 1")
         assert "> read notes.txt" in screen
 
 
@@ -229,7 +229,7 @@ def test_the_users_editor_writes_the_line() -> None:
 def test_ctrl_o_shows_all_of_the_last_output(demo: Terminal) -> None:
     Path("long.txt").write_text("".join(f"line {n}\n" for n in range(1, 31)))
     demo.keys("list files\r")
-    demo.wait("window 5: 1")
+    demo.wait(r"window 5\+3: 1")
     demo.keys("\x0f")
     demo.wait("notes.txt[^~]*long.txt[^~]*> ?$")
 
@@ -244,11 +244,11 @@ def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
 
 def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
-    demo.wait("window 5: 1")
+    demo.wait(r"window 5\+3: 1")
     demo.keys("\x04")
     demo.ends()
     with Terminal("-m", "demo", "-r") as again:
         again.wait("Go on with which session")
         again.wait("read notes.txt · 1 turn")
         again.keys("1")
-        again.wait("window 5: 1")
+        again.wait(r"window 5\+3: 1")

@@ -60,7 +60,7 @@ def finish_reason(reply: Reply) -> str:
 
 
 def usage(tokens: Tokens) -> dict[str, Any]:
-    prompt = tokens.input + tokens.cache_read + tokens.cache_write
+    prompt = (tokens.input or 0) + tokens.cache_read + tokens.cache_write
     completion = tokens.output + tokens.reasoning
     return {
         "prompt_tokens": prompt,

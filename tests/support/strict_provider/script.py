@@ -28,7 +28,7 @@ class Call:
 class Tokens:
     """What the service says the request took, in disjoint buckets."""
 
-    input: int = 11
+    input: int | None = None  # None: as many as came, at four bytes a token
     cache_read: int = 0
     cache_write: int = 0
     output: int = 7

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -209,6 +210,9 @@ class StrictProvider:
 
     async def _reply(self, connection: Connection, received: Received, reply: Reply) -> bool:
         model, number, body = str(received.body["model"]), received.number, received.body
+        if reply.usage is not None and reply.usage.input is None:
+            counted = max(1, len(received.raw) // 4 - reply.usage.cache_read - reply.usage.cache_write)
+            reply = replace(reply, usage=replace(reply.usage, input=counted))
         shape = openai_wire if received.protocol == "openai" else anthropic_wire
         if not body.get("stream"):
             await connection.send_json(200, shape.whole(reply, model, number), reply.wire.headers)

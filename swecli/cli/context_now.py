@@ -1,0 +1,157 @@
+"""What a stored session's next request holds, from the shell: show, plan, why, log, undo, pin, unpin."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from swecli.cli.admin import common, ground_of, say, table, tell
+from swecli.cli.begin import make_folders
+from swecli.config.start import Start
+from swecli.llm.choose import choose_model
+from swecli.models.errors import BadInput
+from swecli.models.ids import short_id
+from swecli.models.model_io import Choice
+from swecli.models.tool import AskRequest, Decision
+
+if TYPE_CHECKING:
+    from swecli.app import Runtime
+
+
+def add_actions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The actions that look at what is sent now, or change it."""
+    show = actions.add_parser("show", help="the parts of the next request with their tokens")
+    plan = actions.add_parser("plan", help="what the next reduction takes out")
+    why = actions.add_parser("why", help="why a text is not sent any more")
+    log = actions.add_parser("log", help="all reductions, newest first")
+    undo = actions.add_parser("undo", help="take the newest reduction back")
+    pin, unpin = (actions.add_parser(name, help=told) for name, told in PINS)
+    why.add_argument("text", nargs="+")
+    for action in (pin, unpin):
+        action.add_argument("turn", nargs="?", default="", metavar="TURN", help="for example T7 (default the newest)")
+    for action in (show, plan, why, log, undo, pin, unpin):
+        common(action)
+        action.add_argument("--session", metavar="ID", help="another session than this directory's last")
+        action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
+
+
+PINS = (("pin", "keep a turn in every request"), ("unpin", "let a pinned turn leave like any other"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it. Raises BadInput for a session that is not there or has nothing to show."""
+    with closing(_runtime(args)) as runtime:
+        return ACTIONS[args.action](runtime, args)
+
+
+def _runtime(args: argparse.Namespace) -> Runtime:
+    """The program as a face would have it, on that session."""
+    # late: --help and a wrong argument need none of it
+    from swecli.app import build_runtime  # noqa: PLC0415
+
+    ground = ground_of(args)
+    make_folders(ground.paths)
+    settings = ground.settings
+    choice = Choice(args.model, "named here") if args.model else choose_model(settings, os.environ)
+    start = Start(
+        settings=settings,
+        paths=ground.paths,
+        cwd=ground.cwd,
+        environ=dict(os.environ),
+        choice=Choice(choice.name, choice.why),
+        resume=args.session or "",
+    )
+    return build_runtime(start, _nobody)
+
+
+async def _nobody(request: AskRequest) -> Decision:
+    return Decision(False, reason="nothing is run from here")
+
+
+def _show(runtime: Runtime, args: argparse.Namespace) -> int:
+    # late: see `_runtime`
+    from swecli.agent.metering import meter  # noqa: PLC0415
+
+    found = meter(runtime.agent)
+    if args.json:
+        return tell(args, found.to_json(), "")
+    table([(f"{tokens:,}", name) for name, tokens in found.parts], ("TOKENS", "PART"))
+    about = "about " if found.estimated else ""
+    limit = f" of {found.limit:,} allowed" if found.limit is not None else ", the model's window is unknown"
+    say(f"{about}{found.total:,} tokens{limit}; {found.cached:,} were sent before")
+    return 0
+
+
+def _plan(runtime: Runtime, args: argparse.Namespace) -> int:
+    plan = runtime.agent.outlook.plan()
+    takes = f"; takes out {', '.join(plan.removes)}" if plan.removes else ""
+    return tell(args, plan.to_json(), f"next: {plan.how} {plan.when}{takes}")
+
+
+def _why(runtime: Runtime, args: argparse.Namespace) -> int:
+    found = runtime.agent.outlook.why(" ".join(args.text))
+    if args.json:
+        return tell(args, [one.to_json() for one in found], "")
+    for one in found:
+        by = f"left with {one.by.id} ({one.by.how}); {one.back} brings it back" if one.by else "was never sent so"
+        say(f"T{one.place.interaction} {one.place.where}: {'is sent' if one.sent else by}: {one.place.excerpt}")
+    return 0 if found else tell(args, [], "Nobody said that in this session.")
+
+
+def _log(runtime: Runtime, args: argparse.Namespace) -> int:
+    rows = runtime.sessions.context.log(runtime.agent.outlook.session)
+    shown = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
+    if args.json:
+        return tell(args, [{name: getattr(row, name) for name in shown} for row in rows], "")
+    lines = [
+        (
+            row.id,
+            f"T{row.interaction}.{row.step}",
+            f"{row.before} → {row.after}",
+            row.how + ("*" * row.undone),
+            row.detail,
+        )
+        for row in rows
+    ]
+    table(lines, ("ID", "TURN", "TOKENS", "HOW (* undone)", "WHY"))
+    return 0
+
+
+def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
+    taken = runtime.agent.outlook.undo()
+    return tell(args, {"undone": taken.id, "how": taken.how}, f"{taken.id} ({taken.how}) is taken back.")
+
+
+def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
+    tokens = runtime.agent.outlook.pin(turn_of(args.turn))
+    pins = list(runtime.agent.outlook.session.context.pins)
+    return tell(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
+
+
+def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
+    number = runtime.agent.outlook.unpin(turn_of(args.turn))
+    return tell(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
+
+
+def turn_of(text: str) -> int | None:
+    """The number in `T7` or `7`; None for no text. Raises BadInput."""
+    if not text:
+        return None
+    found = short_id("T", text) or short_id("T", f"T{text}")
+    if found is None:
+        raise BadInput(f"{text!r} is no turn.", "Name one as T7 or 7.")
+    return int(found.removeprefix("T-"))
+
+
+ACTIONS: dict[str, Callable[[Any, argparse.Namespace], int]] = {
+    "show": _show,
+    "plan": _plan,
+    "why": _why,
+    "log": _log,
+    "undo": _undo,
+    "pin": _pin,
+    "unpin": _unpin,
+}
