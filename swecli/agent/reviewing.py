@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.agent.calls import CallRunner
+from swecli.agent.repeats import Repeats
 from swecli.agent.review_job import Collaborators, ReviewJob, nobody
 from swecli.agent.review_request import ReviewRequest
 from swecli.agent.step import Step
@@ -63,10 +64,11 @@ class Review:
         self.root: Path = parts.ctx.root
         tools = read_only(parts.tools, self._left)
         ctx = replace(parts.ctx, results=parts.sessions, seen={}, todos=[], page_limit=parts.result_limit * 4 // 5)
-        self.calls = CallRunner(
-            tools, ctx, parts.permissions, nobody, parts.sessions, parts.result_limit, parts.counter
-        )
         self.request = ReviewRequest(parts.model, tools.specs(), parts.counter, parts.max_tokens)
+        repeats = Repeats(lambda: [])  # the window may take away what it would point at
+        self.calls = CallRunner(
+            tools, ctx, parts.permissions, nobody, parts.sessions, parts.result_limit, parts.counter, repeats
+        )
         self._at = _Progress([], TurnState([], 0.0))
 
     async def run(self) -> AsyncGenerator[Event, None]:

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.begin import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
+    from swecli.review.pull_request import find_any  # noqa: PLC0415
     from swecli.store.review_store import ReviewStore  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
@@ -90,15 +91,6 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-def find_any(root: Path, spec: Sequence[str], environ: Mapping[str, str]) -> Target:
-    """The target those words name, a pull request too. Raises SwecliError."""
-    # late: see run
-    from swecli.review.pull_request import pull_target  # noqa: PLC0415
-    from swecli.review.targets import find_target  # noqa: PLC0415
-
-    return pull_target(root, spec[1], environ) if spec[:1] == ("--pr",) else find_target(root, spec, environ)
-
-
 def post(root: Path, target: Target, findings: Sequence[Finding], *, really: bool) -> None:
     """Put findings on the pull request, or say what would be put there. Raises GitHubFailed, BadInput."""
     # late: see run
@@ -131,6 +123,7 @@ async def _review(
     from swecli.agent.review_job import collaborators, new_job, old_job  # noqa: PLC0415
     from swecli.agent.reviewing import Review  # noqa: PLC0415
     from swecli.headless.reviews import ReviewWriter, run_review  # noqa: PLC0415
+    from swecli.review.pull_request import find_any  # noqa: PLC0415
 
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in (*runtime.start.notices, *runtime.notices):

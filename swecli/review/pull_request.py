@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,16 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.review.diffs import FileDiff, read_hunks
 from swecli.review.git import GitFailed, run_git
 from swecli.review.github import GitHub, GitHubFailed, connect
-from swecli.review.targets import Target, of_diffs
+from swecli.review.targets import Target, find_target, of_diffs
+
+
+def find_any(root: Path, spec: Sequence[str], environ: Mapping[str, str]) -> Target:
+    """The target these words name, `--pr N` too; see `find_target` and `pull_target` for what is raised."""
+    if spec[:1] not in (("--pr",), ["--pr"]):
+        return find_target(root, spec, environ)
+    if len(spec) != 2:
+        raise UsageError("--pr takes one number.", "For example: --pr 12")
+    return pull_target(root, spec[1], environ)
 
 
 def pull_target(root: Path, number: str, environ: Mapping[str, str]) -> Target:

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 TARGETS = (
     ("--staged", "what is staged"),
     ("--base", "BRANCH: what changed since it"),
+    ("--pr", "N: a pull request on GitHub"),
     (".", "the whole tree"),
     ("--continue", "go on with the review that was not finished"),
     ("--fix", "F-1: let the agent repair it"),
 )
 
 
-@command(usage="[PATHS|COMMIT|A..B|--staged|--base B|--continue|--fix F-1]", complete=lambda runtime: TARGETS)
+@command(usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N|--continue|--fix F-1]", complete=lambda runtime: TARGETS)
 async def review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are kept and survive everything"""
     # late: most sessions review nothing
@@ -50,7 +51,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, words: list[str]) -> R
     # late: see above
     from swecli.agent.review_job import collaborators, new_job, old_job  # noqa: PLC0415
     from swecli.agent.reviewing import Review  # noqa: PLC0415
-    from swecli.review.targets import find_target  # noqa: PLC0415
+    from swecli.review.pull_request import find_any  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
     environ = runtime.start.environ
@@ -58,9 +59,9 @@ async def _begin(ctx: CommandContext, store: ReviewStore, words: list[str]) -> R
         record = store.unfinished()
         if record is None:
             raise BadInput("There is no review to go on with.", "Begin one: /review")
-        job = old_job(agent, find_target(agent.ctx.root, record.spec, environ), record)
+        job = old_job(agent, find_any(agent.ctx.root, record.spec, environ), record)
     else:
-        target = find_target(agent.ctx.root, words, environ)
+        target = find_any(agent.ctx.root, words, environ)
         trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
         job = await new_job(agent, target, store, trusted=trusted)
     return Review(job, collaborators(agent, job, store))
