@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.conversation import Conversation
 from tests.support.project import make_project
 from tests.support.reviews import reported
-from tests.support.shell import COMMAND, begin, ended, environment, swecli
+from tests.support.shell import COMMAND, ROOT, begin, ended, environment, swecli
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
@@ -152,3 +153,28 @@ def test_two_thousand_files_keep_requests_and_memory_flat(project: Path) -> None
     assert progress[-1]["files"] >= 2_000
     assert max(sizes) < 120_000
     assert max(sizes[30:]) <= max(sizes[:30]) * 1.05
+
+
+def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: Path) -> None:
+    script = Script(gate=3)
+    with StrictProvider(script) as server:
+        env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+        command = (*COMMAND, "-m", f"openai/{OPENAI_MODEL}")
+        with Conversation(command, env=env, cwd=project) as terminal:
+            terminal.wait(r"^>")
+            terminal.line("/review .")
+            terminal.wait("loop 2 of 20")
+            assert script.reached.wait(30)
+            terminal.child.send("\x03")
+            terminal.wait("interrupted: what was found so far is kept")
+            terminal.settle()
+            terminal.line("/findings")
+            terminal.wait(r"part_02\.py:2")
+            terminal.settle()
+            terminal.line("/review --continue")
+            terminal.wait("goes on behind loop 2")
+            terminal.wait("20 loops")
+            terminal.settle()
+            terminal.line("/exit")
+            assert terminal.ends() == 0
+    assert server.refusals == []
