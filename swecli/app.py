@@ -8,6 +8,7 @@ from pathlib import Path
 from swecli.agent.agent import Agent
 from swecli.agent.composing import Composer
 from swecli.agent.learning import Learner
+from swecli.agent.outlook import Outlook
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
@@ -43,6 +44,11 @@ class Runtime:
     def cwd(self) -> Path:
         """The directory this run works in."""
         return self.start.cwd
+
+    @property
+    def outlook(self) -> Outlook:
+        """What the user may see and change of what is sent."""
+        return Outlook(self.agent)
 
     def switch_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed; then nothing has changed."""

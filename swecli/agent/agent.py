@@ -13,7 +13,6 @@ from swecli.agent.condensing import Condenser
 from swecli.agent.fitting import Fitting, Rules
 from swecli.agent.keeper import Keeper
 from swecli.agent.loop import Loop
-from swecli.agent.outlook import Outlook
 from swecli.agent.proved import Proved
 from swecli.agent.repeats import Repeats
 from swecli.agent.step import Sleep
@@ -155,11 +154,6 @@ class Agent:
         model = self.condense_model or self.model
         condenser = Condenser(model, self.condense_prompt, self.counter, self._sleep)
         return SummingUp(condenser, self.composer.head, self.tools.specs(), self.settings.max_tokens)
-
-    @property
-    def outlook(self) -> Outlook:
-        """What the user may see and change of what is sent."""
-        return Outlook(self)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

@@ -9,7 +9,7 @@ from swecli.agent.proved import Proved
 from swecli.agent.reducing import Head, noted, present_epoch, truncated, with_head
 from swecli.agent.summing_up import SummingUp
 from swecli.agent.turn import Turn, TurnState
-from swecli.context.budget import MAX_CONDENSE_THRESHOLD, request_limit
+from swecli.context.budget import DEFAULT_MAX_TOKENS, MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Fit, Taken, fit
 from swecli.context.keyed import changes, edited, interaction_of, lawful, plain
 from swecli.context.tokens import TokenCounter
@@ -100,7 +100,7 @@ class Fitting:
 
     def refused(self, error: ContextOverflow) -> None:
         """The last request was too long after all: the next one is smaller, by what the provider said or by a part."""
-        said = request_limit(error.limit, self.rules.max_tokens or self.model.max_output)
+        said = allowed_by(error, self.rules.max_tokens or self.model.max_output)
         self.proved.refused(self.model.name, self._sent, said)
         self._refused = True
 
@@ -202,6 +202,18 @@ class Fitting:
         session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
         return session
+
+
+def allowed_by(error: ContextOverflow, output: int | None) -> int | None:
+    """Tokens that a request may have after a refusal; None where the provider named no figure.
+
+    What it read in silence is what it reads; a window that it names must hold the answer too.
+    """
+    if error.limit is None:
+        return None
+    if error.said:
+        return round(error.limit * 0.9)
+    return request_limit(error.limit, min(output or DEFAULT_MAX_TOKENS, error.limit // 4))
 
 
 def in_vain(before: int, after: int) -> ContextFull:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from swecli.agent.agent import Agent
 from swecli.context.budget import DEFAULT_MAX_TOKENS, request_limit
-
-if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from swecli.agent.agent import Agent
 from swecli.context.epochs import sized
 from swecli.context.fit import CLEAR, TRUNCATE
 from swecli.context.keyed import interaction_of, key_of
@@ -15,9 +16,6 @@ from swecli.models.errors import BadInput
 from swecli.models.events import ContextReduced, Event, Notice
 from swecli.models.session import Session
 from swecli.store.records import Place
-
-if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
 
 GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
 

@@ -86,13 +86,13 @@ def _show(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _plan(runtime: Runtime, args: argparse.Namespace) -> int:
-    plan = runtime.agent.outlook.plan()
+    plan = runtime.outlook.plan()
     takes = f"; takes out {', '.join(plan.removes)}" if plan.removes else ""
     return tell(args, plan.to_json(), f"next: {plan.how} {plan.when}{takes}")
 
 
 def _why(runtime: Runtime, args: argparse.Namespace) -> int:
-    found = runtime.agent.outlook.why(" ".join(args.text))
+    found = runtime.outlook.why(" ".join(args.text))
     if args.json:
         return tell(args, [one.to_json() for one in found], "")
     for one in found:
@@ -102,7 +102,7 @@ def _why(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _log(runtime: Runtime, args: argparse.Namespace) -> int:
-    rows = runtime.sessions.context.log(runtime.agent.outlook.session)
+    rows = runtime.sessions.context.log(runtime.outlook.session)
     shown = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     if args.json:
         return tell(args, [{name: getattr(row, name) for name in shown} for row in rows], "")
@@ -121,18 +121,18 @@ def _log(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
-    taken = runtime.agent.outlook.undo()
+    taken = runtime.outlook.undo()
     return tell(args, {"undone": taken.id, "how": taken.how}, f"{taken.id} ({taken.how}) is taken back.")
 
 
 def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
-    tokens = runtime.agent.outlook.pin(turn_of(args.turn))
-    pins = list(runtime.agent.outlook.session.context.pins)
+    tokens = runtime.outlook.pin(turn_of(args.turn))
+    pins = list(runtime.outlook.session.context.pins)
     return tell(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
 
 
 def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
-    number = runtime.agent.outlook.unpin(turn_of(args.turn))
+    number = runtime.outlook.unpin(turn_of(args.turn))
     return tell(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
 
 

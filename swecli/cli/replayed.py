@@ -12,7 +12,6 @@ from swecli.models.session import Session
 
 HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
 TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
-NOT_YET = "ours is a layout in epochs that chats do not use yet: today they keep the exact window, or slack."
 
 
 def row(replayed: Replayed, prices: Prices) -> tuple[str, ...]:
@@ -75,7 +74,6 @@ def conditions(
         f"Cache: kept {ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; {cold:,} turns began later.",
         f"Model's window {limits.context_window:,} tokens; reflection window {limits.window}; "
         f"a summary of compact90 is assumed to have {limits.summary_tokens:,} tokens.",
-        *([NOT_YET] if any(replayed.policy == "ours" for replayed in replays) else []),
         *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
         "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
     ]

@@ -35,7 +35,8 @@ def plain(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
 
 def lawful(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     """`legal`, with a key for each message that it had to put in."""
-    out, before = [], ""
+    out: list[ApiMessage] = []
+    before = ""
     for message in legal(list(messages)):
         before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
         out.append(message if KEY in message else message | {KEY: before})
@@ -63,7 +64,8 @@ def edited(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMe
 
 
 def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
-    gone, out = set(edits.drop), []
+    gone = set(edits.drop)
+    out: list[ApiMessage] = []
     inserted: dict[str, list[ApiMessage]] = {}
     for key, message in edits.insert:
         inserted.setdefault(key, []).append(message)

@@ -98,7 +98,7 @@ async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
     older = turns_sent(runtime)[-1]
     await run_turn(runtime, "four")
     assert not turns_sent(runtime)[-1].startswith(older)
-    taken = runtime.agent.outlook.undo()
+    taken = runtime.outlook.undo()
     assert taken.how == "window"
     for again in (runtime, make_runtime(runtime.agent.model, resume=session_of(runtime).id)):
         assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)

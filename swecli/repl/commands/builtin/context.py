@@ -78,7 +78,7 @@ def say_detail(ctx: CommandContext, found: Meter) -> None:
 
 def say_plan(ctx: CommandContext) -> None:
     """What the next reduction takes out, and when."""
-    plan = ctx.runtime.agent.outlook.plan()
+    plan = ctx.runtime.outlook.plan()
     after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
     ctx.screen.line(f"next: {plan.how} {plan.when}{after}")
     if plan.removes:
@@ -87,13 +87,13 @@ def say_plan(ctx: CommandContext) -> None:
 
 def say_undo(ctx: CommandContext) -> None:
     """Take the newest reduction back."""
-    taken = ctx.runtime.agent.outlook.undo()
+    taken = ctx.runtime.outlook.undo()
     ctx.screen.line(f"{taken.id} ({taken.how}) is taken back: the next request begins as before it")
 
 
 def say_why(ctx: CommandContext, text: str) -> None:
     """Where a text is, and the command that brings it back."""
-    found = ctx.runtime.agent.outlook.why(text)
+    found = ctx.runtime.outlook.why(text)
     if not found:
         ctx.screen.line("nobody said that in this session")
     for one in found:
@@ -110,7 +110,7 @@ def say_why(ctx: CommandContext, text: str) -> None:
 
 def say_log(ctx: CommandContext) -> None:
     """All reductions, newest first."""
-    session = ctx.runtime.agent.outlook.session
+    session = ctx.runtime.outlook.session
     rows = ctx.runtime.sessions.context.log(session)
     table = [
         (

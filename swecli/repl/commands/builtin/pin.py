@@ -34,7 +34,7 @@ def turns(runtime: Runtime) -> list[tuple[str, str]]:
 @command(usage="[TURN]", complete=turns)
 async def pin(ctx: CommandContext, args: str) -> None:
     """Keep a turn in every request, whatever else leaves (the last one, or T7)"""
-    outlook = ctx.runtime.agent.outlook
+    outlook = ctx.runtime.outlook
     number = turn_of(args)
     size = outlook.pin(number)
     session = outlook.session
@@ -46,5 +46,5 @@ async def pin(ctx: CommandContext, args: str) -> None:
 @command(usage="[TURN]", complete=turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
     """Let a pinned turn leave like any other"""
-    number = ctx.runtime.agent.outlook.unpin(turn_of(args))
+    number = ctx.runtime.outlook.unpin(turn_of(args))
     ctx.screen.line(f"T{number} leaves with the next reduction that passes it")

@@ -10,6 +10,8 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.figures import tokens
 
 STAND_IN = "…"
+CACHED = "up to here the request was sent before: a provider may bill it as cached"
+FRESH = "an epoch begins with this request: nothing of it but tools and system text was sent before"
 
 
 def _print_unwrapped(file: TextIO, value: Any) -> None:
@@ -39,6 +41,8 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     ctx.screen.line(", ".join(spec.name for spec in specs))
     for segment in turn.prepared.segments:
         ctx.screen.line()
+        if segment.name == "query":
+            ctx.screen.note(CACHED if turn.prepared.opens is None else FRESH)
         ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
         ctx.screen.line(segment.text.strip())
     ctx.screen.line()

@@ -77,6 +77,16 @@ def priced(model: str, count: int) -> str:
     return money(cost_of_model(Usage(input=count), model))
 
 
+def say_next(ctx: CommandContext) -> None:
+    """What leaves the window next."""
+    session = ctx.runtime.sessions.current_session
+    if session is None or session.context.epoch is None:
+        return
+    plan = ctx.runtime.outlook.plan()
+    takes = f": {', '.join(plan.removes)} leave" if plan.removes else ""
+    ctx.screen.note(f"next {plan.how} {plan.when}{takes}")
+
+
 def say_window(ctx: CommandContext) -> None:
     """One line on the setting, one on what the next request will hold."""
     session = ctx.runtime.sessions.current_session
@@ -88,6 +98,7 @@ def say_window(ctx: CommandContext) -> None:
     if last < first:
         ctx.screen.note("the next request holds no earlier interaction")
         return
+    say_next(ctx)
     which = f"interaction {last}" if first == last else f"interactions {first} to {last}"
     left = f"; {first - 1} earlier stay stored and are not sent" if first > 1 else ""
     ctx.screen.note(f"the next request holds {which} ({tokens(held)} tokens){left}")

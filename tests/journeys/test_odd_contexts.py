@@ -1,0 +1,115 @@
+"""Contexts that are hard to send: too large, not quite text, interrupted, with settings that cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.events import Notice, TurnFailed
+from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
+from swecli.models.model_io import ModelRequest, Usage
+from tests.support.histories import complaint
+from tests.support.runtime import calls, make_runtime, run_turn
+
+
+async def test_a_message_larger_than_the_whole_window_is_a_named_stop_and_is_kept() -> None:
+    runtime = make_runtime(ScriptedModel(["never"], context_window=8_000))
+    events = await run_turn(runtime, "word " * 20_000, learn=False)
+    assert isinstance(events[-1], TurnFailed)
+    assert "your messages" in events[-1].hint
+    assert runtime.sessions.current_session is not None
+    assert len(runtime.sessions.current_session.messages) == 1
+
+
+async def test_a_megabyte_of_one_letter_is_counted_and_refused_without_stalling() -> None:
+    runtime = make_runtime(ScriptedModel(["never"], context_window=100_000))
+    events = await run_turn(runtime, "a" * 1_000_000, learn=False)
+    assert isinstance(events[-1], TurnFailed)
+
+
+@pytest.mark.parametrize("text", ["lone \ud800 half", "nul \x00 byte", "漢字と仮名", "\u202e steering", " \n\t "])
+async def test_odd_text_is_sent_the_same_after_a_restart(text: str) -> None:
+    model = ScriptedModel([calls(("todo", {"items": [{"text": text, "status": "open"}]}), text=text), f"ok {text}"])
+    runtime = make_runtime(model)
+    await run_turn(runtime, f"say {text}", learn=False)
+    assert complaint(model.requests[-1].messages) == ""
+    session = runtime.sessions.current_session
+    assert session is not None
+    again = make_runtime(model, resume=session.id)
+    assert again.agent.prepare("now").messages == runtime.agent.prepare("now").messages
+    assert again.agent.prepare("now").messages[: len(model.requests[-1].messages)] == model.requests[-1].messages
+
+
+async def test_a_session_of_an_interrupted_run_goes_on_legally() -> None:
+    runtime = make_runtime(["one"])
+    await run_turn(runtime, "first", learn=False)
+    runtime.sessions.begin_interaction("second", "second")
+    runtime.sessions.append(ChatMessage(Role.ASSISTANT, "", [ToolCall("c9", "run_command", {"command": "make"})]))
+    session = runtime.sessions.current_session
+    assert session is not None
+    model = ScriptedModel(["three"])
+    await run_turn(make_runtime(model, resume=session.id), "third", learn=False)
+    sent = model.requests[0].messages
+    assert complaint(sent) == ""
+    assert any(message.get("content") == INTERRUPTED_RESULT for message in sent)
+
+
+def test_a_condensing_model_that_does_not_exist_is_said_and_the_sessions_own_takes_its_place() -> None:
+    runtime = make_runtime(["x"], condense_model="nobody/none")
+    assert any(line.startswith("nobody/none cannot sum up, scripted/test does") for line in runtime.notices)
+    assert runtime.agent.condense_model is None
+
+
+def test_a_threshold_out_of_range_is_said_and_the_global_one_counts() -> None:
+    runtime = make_runtime(["x"], profile="default", profile_thresholds=("default=150",))
+    assert any("the threshold 150 of profile default is not used" in line for line in runtime.notices)
+    assert runtime.agent.fitting().rules.threshold == 75
+
+
+async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_and_sent_again() -> None:
+    class Cutting(ScriptedModel):
+        offline = False
+
+    def answer(request: ModelRequest) -> Any:
+        size = sum(len(str(m.get("content"))) for m in request.messages) // 4
+        return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
+
+    runtime = make_runtime(Cutting(answer, context_window=100_000), reflect_with_model=False)
+    events = []
+    for number in range(5):
+        events += await run_turn(runtime, f"question {number} " + "word " * 2_400, learn=False)
+    assert any("read only 6,000 of about" in event.text for event in events if isinstance(event, Notice))
+    assert "context_reduced" in {event.type for event in events}
+    assert [event.error for event in events if isinstance(event, TurnFailed)] == []
+    sizes = [sum(len(str(m["content"])) for m in r.messages) for r in runtime.agent.model.requests]  # type: ignore[attr-defined]
+    assert len(sizes) == 6, "it was sent again"
+    assert sizes[-1] < max(sizes)
+
+
+async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
+    (tmp_path / "a.txt").write_text("a line of text\n" * 60)
+    steps = [calls(("read_file", {"path": "a.txt"})), calls(("read_file", {"path": "a.txt"})), "done"]
+    model = ScriptedModel(steps)
+    runtime = make_runtime(model, cwd=tmp_path)
+    await run_turn(runtime, "read it twice", learn=False)
+    first, second = (m for m in model.requests[-1].messages if m["role"] == "tool")
+    assert "a line of text" in first["content"]
+    assert second["content"].startswith(f"[Unchanged: this is exactly the result of call {first['tool_call_id']}")
+    assert "a line of text" in (runtime.sessions.read_result(second["tool_call_id"]) or "")
+    (tmp_path / "a.txt").write_text("another line\n" * 60)
+    model._answer = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
+    await run_turn(runtime, "and again", learn=False)
+    assert "another line" in model.requests[-1].messages[-1]["content"]
+
+
+async def test_the_loop_profile_goes_on_with_the_newest_messages() -> None:
+    steps = [calls(("todo", {"items": [{"text": f"s{n}", "status": "open"}]})) for n in range(9)]
+    model = ScriptedModel([*steps, "done"])
+    runtime = make_runtime(model, profile="review")
+    await run_turn(runtime, "review it", learn=False)
+    assert [len(request.messages) for request in model.requests[:6]] == [2, 4, 6, 8, 10, 12]
+    assert all(len(request.messages) <= 15 for request in model.requests)
+    assert all(complaint(request.messages) == "" for request in model.requests)
+    assert all(request.messages[0]["role"] == "system" for request in model.requests)
