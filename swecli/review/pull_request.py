@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.diffs import FileDiff, read_hunks
-from swecli.review.git import GitFailed, run_git
+from swecli.review.git import GitFailed, need_repository, run_git
 from swecli.review.github import GitHub, GitHubFailed, connect
 from swecli.review.targets import Target, find_target, of_diffs
 
@@ -27,6 +27,9 @@ def pull_target(root: Path, number: str, environ: Mapping[str, str]) -> Target:
     """The files of a pull request. Raises UsageError, BadInput, GitHubFailed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is no number of a pull request.", "For example: --pr 12")
+    top = need_repository(root, environ)
+    if top.resolve() != root.resolve():  # GitHub's paths begin there
+        raise BadInput("A pull request is reviewed from the top of its repository.", f"Start there: -C {top}")
     github = connect(root, environ)
     pull = github.get(f"pulls/{int(number)}")
     head = str(pull["head"]["sha"]) if isinstance(pull, dict) and "head" in pull else ""
