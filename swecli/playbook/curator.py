@@ -6,11 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from swecli.models.playbook import Bullet, Delta, Op, SessionPlaybook
+from swecli.models.playbook import Bullet, Delta, Evidence, Op, SessionPlaybook
+from swecli.playbook.anchors import anchors_of
 from swecli.playbook.counted import safe
 from swecli.playbook.digest import TurnDigest
 from swecli.playbook.gate import Relation, clean, nearest, objection
+from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
 from swecli.playbook.words import content_words, jaccard, shorten
@@ -18,6 +21,7 @@ from swecli.playbook.words import content_words, jaccard, shorten
 MAX_ADDS = 3
 MAX_CHANGES = 2
 OUTSIDE = ("repository", "tool", "web")
+DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
 
 
 @dataclass(slots=True)
@@ -39,12 +43,21 @@ class Curator:
         max_adds: new bullets a turn, at most.
         max_changes: updates and merges a turn, at most.
         instructions: what the prompt says anyway; a bullet that repeats one of its lines is refused.
+        here: the workspace; what a reflector proposes waits in quarantine when it names something that is not there.
+            None: nothing is looked up.
     """
 
-    def __init__(self, max_adds: int = MAX_ADDS, max_changes: int = MAX_CHANGES, instructions: str = "") -> None:
+    def __init__(
+        self,
+        max_adds: int = MAX_ADDS,
+        max_changes: int = MAX_CHANGES,
+        instructions: str = "",
+        here: Here | None = None,
+    ) -> None:
         self.max_adds = max_adds
         self.max_changes = max_changes
         self.instructions = instructions
+        self.here = here
 
     def curate(
         self,
@@ -107,25 +120,39 @@ class Curator:
             return
         found = nearest(add.content, playbook.bullets.values())
         if found is None:
-            self._new(add, sifted)
+            self._new(add, sifted, self._missing(add))
         elif add.trust == "user":
             self._user_knows_better(add, *found, sifted)
         else:
             self._merge(add, *found, digest, sifted)
 
-    def _new(self, add: AddProposal, sifted: Sifted) -> None:
+    def _missing(self, add: AddProposal) -> str:
+        """What a reflector's text names that is not here, "" for nothing. Users may speak of what is still to come."""
+        if self.here is None or add.trust == "user":
+            return ""
+        return self.here.of(anchors_of(add.content, self.here.tools)).missing
+
+    def _new(self, add: AddProposal, sifted: Sifted, doubt: str = "") -> None:
+        """A new bullet; with a doubt, or out of untrusted text, it waits in quarantine for the user's yes."""
         if sifted.count("ADD") >= self.max_adds:
             sifted.refused.append(f"not learned: {_label(add)}: {self.max_adds} new ones a turn are the limit")
             return
-        fields = {
+        fields: dict[str, Any] = {
             "content": add.content,
             "section": add.section,
             "kind": add.kind,
             "scope": add.scope,
-            "state": "quarantined" if add.trust in OUTSIDE else "active",
+            "state": "quarantined" if doubt or add.trust in OUTSIDE else "active",
             "trust": add.trust,
         }
-        sifted.ops.append(Op("ADD", fields=fields, evidence=tuple(map(safe, add.evidence))))
+        if anchors := anchors_of(add.content, self.here.tools if self.here else ()):
+            fields["anchors"] = list(anchors)
+        evidence = tuple(map(safe, add.evidence))
+        if doubt:
+            first = add.evidence[0] if add.evidence else None
+            at = (first.session_id, first.interaction) if first else ("", None)
+            evidence += (safe(Evidence(DOUBT, doubt, *at)),)
+        sifted.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
     def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
         """The user's words about something a bullet speaks of already: their newest word wins."""
@@ -146,7 +173,9 @@ class Curator:
     def _merge(self, add: AddProposal, old: Bullet, relation: Relation, digest: TurnDigest, sifted: Sifted) -> None:
         """A reflector's proposal that speaks of what a bullet says already: evidence for it, or nothing."""
         if relation == "opposite":
-            sifted.refused.append(f"not learned: {_label(add)}: it contradicts {old.id}")
+            self._contradiction(add, old, sifted)
+        elif _confirms(add, old):
+            self._change(_update(old, add, state="active", trust=add.trust), add, sifted)
         elif not old.live:
             sifted.refused.append(f"not learned: {_label(add)}: it says what {old.id} says, which is {old.state}")
         elif add.trust in OUTSIDE:
@@ -155,6 +184,13 @@ class Curator:
             sifted.refused.append(f"not learned: {_label(add)}: it repeats {old.id}, which was in the prompt")
         else:
             self._change(_update(old, add, trust=old.trust), add, sifted)
+
+    def _contradiction(self, add: AddProposal, old: Bullet, sifted: Sifted) -> None:
+        """The opposite of what a bullet says: it waits, linked to that bullet, until the user has chosen."""
+        if add.trust in OUTSIDE or not old.live:
+            sifted.refused.append(f"not learned: {_label(add)}: it contradicts {old.id}")
+        else:
+            self._new(add, sifted, f"it contradicts {old.id}")
 
     def _change(self, op: Op, add: AddProposal, sifted: Sifted) -> None:
         if sifted.count("UPDATE", "MERGE") >= self.max_changes:
@@ -178,6 +214,12 @@ def _repeats(add: AddProposal, sifted: Sifted) -> bool:
             sifted.ops[at] = replace(op, evidence=(*op.evidence, *map(safe, add.evidence)))
             return True
     return False
+
+
+def _confirms(add: AddProposal, old: Bullet) -> bool:
+    """Whether the work itself, and not just a model, shows what had waited because it came from outside."""
+    waits = old.state == "quarantined" and old.trust in OUTSIDE
+    return waits and add.trust == "reasoning" and any(e.source != "model" for e in add.evidence)
 
 
 def _witnessed(add: AddProposal, old: Bullet, digest: TurnDigest) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.playbook import Delta, Evidence, Op
+from swecli.playbook.curator import DOUBT
 from swecli.playbook.words import shorten
 
 CONTENT = 90
@@ -50,6 +51,9 @@ def line_of(op: Op) -> str:
 
 def _added(op: Op) -> str:
     content = shorten(str(op.fields.get("content", "")), CONTENT)
+    doubt = next((evidence.quote for evidence in op.evidence if evidence.source == DOUBT), "")
+    if doubt:
+        return f"? {content} (waits for your yes: {doubt})"
     if op.fields.get("state") == "quarantined":
         return f"? {content} (waits for your yes: it comes from {_FROM.get(str(op.fields.get('trust')), 'outside')})"
     return f"+ {content} ({_why(op, _TAUGHT)})"

@@ -8,41 +8,25 @@ from collections.abc import Iterable
 from typing import Literal
 
 from swecli.models.playbook import MAX_WORDS, Bullet, Trust
+from swecli.playbook.generic import is_generic
+from swecli.playbook.passing import passing
 from swecli.playbook.redact import has_secret
+from swecli.playbook.relevance import terms
 from swecli.playbook.words import containment, content_words, forbids, jaccard
 
 Relation = Literal["same", "narrower", "variant", "opposite"]
 
 SIMILAR = 0.5
 LONGEST = 600  # characters: sixty words, none of them absurd
-KNOWN = 0.85  # share of its words that one line of the instructions holds
+BEGINNING = 6  # letters of a word by which two forms of it are one
+KNOWN = 0.75  # share of its words that one line of the instructions holds
 _UNSEEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_GERMAN_FILLERS = terms(
+    "der die das dem den des ein eine einem einen einer und oder ist sind wird werden vor nach mit in im auf für von "
+    "zu zum zur muss müssen soll sollen jede jedem jeden jeder immer nie nicht kein keine nur auch als bei laufen läuft"
+)
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
-_LASTING = re.compile(
-    r"(?P<pid>\bpids?\b\W{0,3}\d+|\bprocess (?:id )?\d+\b)|(?P<temp>(?<![\w.])/(?:tmp|var/folders|private/tmp|"
-    r"dev/shm)/\S+"
-    r"|\\AppData\\Local\\Temp)",
-    re.IGNORECASE,
-)
-_PASSING = re.compile(
-    r"(?P<date>\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b|\b(?:yesterday|today|tonight|tomorrow|"
-    r"this morning|"
-    r"right now|at the moment|currently|last (?:week|month|night))\b)|(?P<time>\b\d{1,2}:\d{2}(?::\d{2})?\b)|"
-    r"(?P<id>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b0x[0-9a-f]{6,}\b|"
-    r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<line>\blines? \d+\b)|"
-    r"(?P<figure>\b\d+ (?:tests? )?(?:passed|failed)\b|\b\d+(?:\.\d+)? ?(?:ms|seconds|secs?)\b)",
-    re.IGNORECASE,
-)
-_PASSING_WORDS = {
-    "pid": "a process id",
-    "temp": "a temporary path",
-    "date": "a date",
-    "time": "a time of day",
-    "id": "a passing id",
-    "line": "a line number",
-    "figure": "a figure of one run",
-}
-# A text that holds nothing but these says nothing about this project or this user.
+# Words of everyday: they do not tell where a text comes from.
 _GENERIC_WORDS = """
     accurate action advice after aim all always analyze answer answering approach appropriate ask assume attention
     bad before best better bug careful carefully carefulness case change changing check clarity clean clear close
@@ -59,9 +43,6 @@ _GENERIC_WORDS = """
     whole work working write writing wrong yourself
 """
 GENERIC = frozenset(_GENERIC_WORDS.split())
-_SPECIFIC = re.compile(
-    r"`[^`]+`|(?<!\w)--?[a-z]|\w[/\\]\w|\w\.\w|\w_\w|[a-z][A-Z]|\d|(?<!^)(?<![.!?:] )\b[A-Z][A-Za-z]+"
-)
 
 
 def clean(content: str) -> str:
@@ -86,9 +67,8 @@ def objection(content: str, trust: Trust, instructions: str = "") -> str:
         return f"it has {len(content)} characters, at most {LONGEST} are kept"
     if has_secret(content):
         return "it holds a secret"
-    passing = _LASTING.search(content) or (_PASSING.search(content) if trust != "user" else None)
-    if passing:
-        return f"it will not last: {_PASSING_WORDS[passing.lastgroup or 'id']} ({passing[0].strip()})"
+    if soon_false := passing(content, strict=trust != "user"):
+        return f"it will not last: {soon_false}"
     if trust == "user":
         return ""
     if is_generic(content):
@@ -96,15 +76,15 @@ def objection(content: str, trust: Trust, instructions: str = "") -> str:
     return "the instructions say so already" if _known(content, instructions) else ""
 
 
-def is_generic(content: str) -> bool:
-    """Whether a text would be as true anywhere else."""
-    words = content_words(content)
-    return not _SPECIFIC.search(content) and not (words - GENERIC)
-
-
 def _known(content: str, instructions: str) -> bool:
-    words = content_words(content)
-    return any(containment(words, content_words(line)) >= KNOWN for line in instructions.splitlines() if line.strip())
+    """Whether one line of the instructions says it, in whatever forms and order."""
+    said = _said(content)
+    return any(containment(said, _said(line)) >= KNOWN for line in instructions.splitlines() if line.strip())
+
+
+def _said(text: str) -> frozenset[str]:
+    """What a line says, by the beginnings of its words: `indented` and `indentation` are one."""
+    return frozenset(term[:BEGINNING] for term in terms(text) - _GERMAN_FILLERS)
 
 
 def nearest(content: str, bullets: Iterable[Bullet]) -> tuple[Bullet, Relation] | None:

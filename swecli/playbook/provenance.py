@@ -12,20 +12,22 @@ from swecli.playbook.words import content_words
 READERS = frozenset({"read_file", "search_files", "list_files"})
 OURS = ("command", "path", "pattern", "glob")
 SHARE = 0.5  # of the words that the user and the calls do not explain
-FEW = 2
+FEW = 2  # shared words that tell; a path, a flag or another made-up word tells alone
 
 
 def trust_of(content: str, digest: TurnDigest) -> Trust:
     """How far a reflector's text may be trusted.
 
     "reasoning" when its words are the user's, the calls' own, everyday or new ones; "repository", "tool" or "web" when
-    at least half of the remaining words, and at least two, stand in what one kind of call brought in.
+    at least half of the remaining words stand in what one kind of call brought in, and these are at least two, or all,
+    or one that nobody comes upon by chance.
     """
     known = content_words(f"{digest.query} {digest.why}") | _acted(digest.calls)
     rest = frozenset(w for w in content_words(content) - known - GENERIC if not w.isdigit())
     for trust, words in _foreign(digest.calls):
         shared = rest & words
-        if len(shared) >= FEW and len(shared) >= SHARE * len(rest):
+        telling = sum(1 if word.isalpha() else FEW for word in shared)
+        if shared and telling >= min(FEW, len(rest)) and len(shared) >= SHARE * len(rest):
             return trust
     return "reasoning"
 

@@ -42,8 +42,15 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    r"\b((?:password|passphrase|pass ?code|secret|token|api[ -]?key)\s+(?:is|was|are|=)\s+)(?:[\"'`])?"
+    r"\b((?:password|passphrase|pass ?code|secret|token|api[ -]?key|passwort|kennwort)\s+"
+    r"(?:(?:of|for|to|von|der|des|für|zur|zum)\s+(?:\w+\s+){1,3}?)?(?:is|was|are|=|ist|lautet|war)\s+)(?:[\"'`])?"
     r"(?!\[redacted\])(?=\S*[\d!@#$%^&*])[^\s\"'`]{4,}",
+    re.IGNORECASE,
+)
+
+
+_LOGIN = re.compile(
+    r"\b((?:log-?in|credentials?|zugangsdaten)\s+(?:is|are|was|=|lauten|lautet|ist)\s+[\w.@-]+[:/])(?=\S*[A-Za-z])(?=\S*\d)\S{5,}",
     re.IGNORECASE,
 )
 
@@ -55,6 +62,7 @@ def redact(text: str) -> str:
     text = _BEARER.sub(rf"\1\2{MARK}", text)
     text = _QUOTED.sub(rf"\1\2{MARK}\2", text)
     text = _BARE.sub(rf"\1{MARK}", text)
+    text = _LOGIN.sub(rf"\1{MARK}", text)
     return _SPOKEN.sub(rf"\1{MARK}", text)
 
 

@@ -10,6 +10,7 @@ from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.events import Notice, TurnFailed
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
 from swecli.models.model_io import ModelRequest, Usage
+from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 
@@ -76,15 +77,16 @@ async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_an
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4
         return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
 
-    runtime = make_runtime(Cutting(answer, context_window=100_000), reflect_with_model=False)
+    model = Cutting(answer, context_window=100_000)
+    runtime = make_runtime(model, reflect_with_model=False, window=WindowSpec(mode="full"))
     events = []
-    for number in range(5):
-        events += await run_turn(runtime, f"question {number} " + "word " * 2_400, learn=False)
+    for number in range(9):
+        events += await run_turn(runtime, f"question {number} " + "word " * 1_100, learn=False)
     assert any("read only 6,000 of about" in event.text for event in events if isinstance(event, Notice))
     assert "context_reduced" in {event.type for event in events}
     assert [event.error for event in events if isinstance(event, TurnFailed)] == []
-    sizes = [sum(len(str(m["content"])) for m in r.messages) for r in runtime.agent.model.requests]  # type: ignore[attr-defined]
-    assert len(sizes) == 6, "it was sent again"
+    sizes = [sum(len(str(m["content"])) for m in r.messages) for r in model.requests]
+    assert len(sizes) > 9, "it was sent again"
     assert sizes[-1] < max(sizes)
 
 

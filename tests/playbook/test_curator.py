@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 from hypothesis import given
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 
 from swecli.models.playbook import MAX_WORDS, Evidence, Kind, Op, Scope, SessionPlaybook, State, Tag, Trust
 from swecli.playbook.curator import Curator, make_delta
+from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import CallDigest, TurnDigest
+from swecli.playbook.here import Here
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
 
 DIGEST = TurnDigest("s", 4, "go on", shown=("P-1", "P-2"))
@@ -54,6 +57,7 @@ def test_an_addition_carries_all_its_fields_and_its_evidence() -> None:
         "scope": "project",
         "state": "active",
         "trust": "user",
+        "anchors": ["command:pnpm"],
     }
     assert op.evidence[0].quote == "so said about Use pnpm"
     assert refused == []
@@ -128,10 +132,40 @@ def test_a_pinned_bullet_is_never_set_aside() -> None:
     assert [op.op for op in found.ops] == ["ADD"]
 
 
-def test_the_opposite_from_a_reflector_is_refused() -> None:
+def test_the_opposite_from_a_reflector_waits_with_a_link_to_what_it_contradicts() -> None:
     ops, refused = sift(add("Never use tabs for indentation"))
-    assert ops == []
-    assert "contradicts P-1" in refused[0]
+    assert [(op.op, op.fields["state"], op.evidence[-1].quote) for op in ops] == [
+        ("ADD", "quarantined", "it contradicts P-1")
+    ]
+    assert lines_of(make_delta(DIGEST, ops, "m")) == (
+        "? Never use tabs for indentation (waits for your yes: it contradicts P-1)",
+    )
+    assert refused == []
+    assert sift(add("Never use tabs for indentation", "tool"))[0] == []
+
+
+def test_what_names_something_that_is_not_here_waits_unless_the_user_said_it(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("check:\n")
+    curator = Curator(here=Here(tmp_path, tools={"read_file"}))
+    texts = ("Read src/plan.md before a release", "Look it up with the browse_web tool", "Put notes into Makefile")
+    found = curator.sift(Reflection(adds=tuple(map(add, texts))), playbook(), DIGEST)
+    assert [
+        (op.fields["state"], op.fields.get("anchors"), op.evidence[1:] and op.evidence[1].quote) for op in found.ops
+    ] == [
+        ("quarantined", ["path:src/plan.md"], "src/plan.md is not here"),
+        ("quarantined", ["tool:browse_web"], "there is no tool browse_web"),
+        ("active", None, ()),
+    ]
+    said = curator.sift(Reflection(adds=(add(texts[0], "user"),)), playbook(), DIGEST)
+    assert said.ops[0].fields["state"] == "active"
+
+
+def test_what_came_from_outside_becomes_active_when_the_work_shows_it() -> None:
+    ops, _ = sift(add("Read docs/api.md first", source="transition"))
+    assert [(op.op, op.bullet_id, op.fields) for op in ops] == [
+        ("UPDATE", "P-4", {"state": "active", "trust": "reasoning"})
+    ]
+    assert sift(add("Read docs/api.md first", source="model"))[0] == []
 
 
 def test_a_disabled_bullet_comes_back_only_by_the_users_word() -> None:

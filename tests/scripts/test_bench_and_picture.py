@@ -34,6 +34,8 @@ FIGURES = (
     "search a common word, 10,000 rows",
     "build a request, 10,000 turns, measured",
     "build a request, 10,000 turns, messages only",
+    "choose among 1,000 strategies",
+    "choose among 1,000 strategies, first time",
 )
 
 
@@ -54,7 +56,7 @@ def test_bench_prints_every_figure_and_does_not_judge() -> None:
 def test_bench_names_its_groups_when_it_is_asked_for_another() -> None:
     done = run("bench", "prompts")
     assert done.returncode == 2
-    assert "there is no group 'prompts'; there are prompt, process, store, request" in done.stderr
+    assert "there is no group 'prompts'; there are prompt, process, store, request, select" in done.stderr
 
 
 def test_a_row_is_over_when_its_ratio_exceeds_its_goal() -> None:

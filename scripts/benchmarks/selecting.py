@@ -1,0 +1,56 @@
+"""Figures of choosing bullets for a prompt, in this process: among 1,000 of them against among 100."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from random import Random
+
+from scripts.benchmarks.place import Place
+from scripts.benchmarks.rows import Effort, Row, medians, timed
+from swecli.context.tokens import TokenCounter
+from swecli.llm.environment import prepare_environment
+from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.playbook.relevance import terms
+from swecli.playbook.score import Standings
+from swecli.playbook.select import select
+
+FEW, MANY = 100, 1_000
+QUERY = "round the prices in src/prices.py and run the tests"
+WORDS = ("tests", "build", "commit", "branch", "config", "migration", "schema", "price", "round", "tax", "user", "api")
+
+
+def selecting(place: Place, effort: Effort) -> Iterator[Row]:
+    """The rows, as they are measured."""
+    prepare_environment(os.environ)  # says where the token table is
+    counter = TokenCounter()
+    counter.load()
+    many, few = (_bullets(size) for size in (MANY, FEW))
+    ours, least = medians(effort.queries, timed(_selecting(many, counter)), timed(_selecting(few, counter)))
+    yield Row(f"choose among {MANY:,} strategies", "ms", ours, least, f"{FEW} strategies", 12.0)
+    ours, least = medians(effort.processes, timed(_anew(many)), timed(_anew(few)))
+    yield Row(f"choose among {MANY:,} strategies, first time", "ms", ours, least, f"{FEW} strategies", 12.0)
+
+
+def _bullets(size: int) -> list[Bullet]:
+    rng, book = Random(size), SessionPlaybook()
+    for number in range(size):
+        said = " ".join(rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(rng.randrange(4, 30)))
+        book.add(f"Run `make {rng.choice(WORDS)}-{number}` before {said}", section=rng.choice(WORDS))
+    return list(book.bullets.values())
+
+
+def _selecting(bullets: list[Bullet], counter: TokenCounter) -> Callable[[], object]:
+    return lambda: select(bullets, QUERY, standings=Standings(), count=counter.count)
+
+
+def _anew(bullets: list[Bullet]) -> Callable[[], object]:
+    """With nothing remembered of the bullets, as when a session begins."""
+
+    def work() -> object:
+        counter = TokenCounter()
+        counter.load()
+        terms.cache_clear()
+        return select(bullets, QUERY, standings=Standings(), count=counter.count)
+
+    return work

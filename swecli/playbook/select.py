@@ -1,0 +1,169 @@
+"""Which bullets stand in a prompt: relevance times worth, no two that say the same, and never a token too many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from swecli.models.playbook import Bullet, Kind, quoted, render_bullets
+from swecli.playbook.gate import SIMILAR
+from swecli.playbook.relevance import matches
+from swecli.playbook.score import Standings
+from swecli.playbook.words import content_words, forbids, jaccard
+
+BUDGET = 1_200  # tokens
+FLOOR = 0.06  # of the score: without a match, only what is believed to help stays above it
+# How far a bullet concerns a query that names nothing of it: what the user wants holds for all work, a fact for some.
+BASE: Mapping[Kind, float] = MappingProxyType({"preference": 0.3, "pitfall": 0.2, "strategy": 0.2, "fact": 0.1})
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What was thought of one bullet. The parts add up to the score, and the score and the reason to the decision.
+
+    `relevance = base + (1 - base) * match`, 0 to 1, and `score = relevance * value`. `value` is half of one plus the
+    bullet's own score, at least 0; `tokens` those of its line. `reason` says why it is in or out, as a clause: "it is
+    pinned", "there is no room: 12 tokens are left".
+    """
+
+    bullet: Bullet
+    match: float
+    base: float
+    value: float
+    tokens: int
+    chosen: bool = False
+    reason: str = ""
+
+    @property
+    def relevance(self) -> float:
+        """How far it concerns the query."""
+        return self.base + (1 - self.base) * self.match
+
+    @property
+    def score(self) -> float:
+        """What it is ranked by."""
+        return self.relevance * self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a prompt gets: `text`, which has exactly `tokens` tokens, of at most `budget`; and the thoughts behind it.
+
+    `candidates` holds every bullet that is not deleted, in the order in which they were considered.
+    """
+
+    text: str
+    tokens: int
+    budget: int
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def chosen(self) -> tuple[Bullet, ...]:
+        """The bullets in the text, the best first."""
+        return tuple(candidate.bullet for candidate in self.candidates if candidate.chosen)
+
+
+def select(
+    bullets: Iterable[Bullet],
+    query: str,
+    *,
+    standings: Standings,
+    count: Count,
+    budget: int = BUDGET,
+    most: int | None = None,
+    stale: Mapping[str, str] = _NONE,
+    floor: float = FLOOR,
+) -> Selection:
+    """Choose for a query. The same arguments give the same selection, in whatever order the bullets come.
+
+    Args:
+        bullets: all there are; the deleted ones are left aside.
+        query: what the user asked; without a word in it, worth alone decides.
+        standings: what is believed of them.
+        count: counts the tokens of a text; what it says of the whole text is what holds.
+        budget: tokens of the text, at most.
+        most: bullets, at most; None: as many as fit.
+        stale: ids of bullets whose anchors are gone, with what is gone; they are left out unless pinned.
+        floor: the lowest score that is not left out.
+    """
+    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, count)
+    chosen: list[tuple[Bullet, frozenset[str]]] = []
+    left = budget - _frame(ranked, count)
+    decided = []
+    for candidate in ranked:
+        reason = (
+            _unfit(candidate, standings, stale, floor)
+            or (f"{most} are the limit" if most is not None and len(chosen) >= most else "")
+            or (f"there is no room: {max(0, left)} tokens are left" if candidate.tokens > left else "")
+            or _twin(candidate.bullet, words := content_words(candidate.bullet.content), chosen)
+        )
+        if not reason:
+            chosen.append((candidate.bullet, words))
+            left -= candidate.tokens
+        why = reason or ("it is pinned" if candidate.bullet.state == "pinned" else "it is among the best")
+        decided.append(replace(candidate, chosen=not reason, reason=why))
+    return _fitted(decided, count, budget)
+
+
+def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings, count: Count) -> list[Candidate]:
+    """The candidates: pinned ones first, then by score, then the older ones."""
+    found = matches(query, [f"{b.section} {b.content}" for b in bullets])
+    candidates = [
+        Candidate(b, match, BASE[b.kind], max(0.0, (1 + standings.of(b.id).score) / 2), count(_line(b)))
+        for b, match in zip(bullets, found, strict=True)
+    ]
+    return sorted(candidates, key=lambda c: (c.bullet.state != "pinned", -c.score, c.bullet.number))
+
+
+def _line(bullet: Bullet) -> str:
+    """The bullet's line in the text."""
+    return f"- [{bullet.id}] {quoted(bullet.content)}\n"
+
+
+def _frame(ranked: Sequence[Candidate], count: Count) -> int:
+    """The tokens that stand around the lines."""
+    return count(render_bullets([ranked[0].bullet])) - ranked[0].tokens if ranked else 0
+
+
+def _unfit(candidate: Candidate, standings: Standings, stale: Mapping[str, str], floor: float) -> str:
+    """Why a bullet is out whatever else there is; "" when it is not."""
+    bullet, belief = candidate.bullet, standings.of(candidate.bullet.id)
+    if bullet.state == "pinned":
+        return ""
+    if not bullet.live:
+        return f"it is {bullet.state}"
+    if bullet.id in stale:
+        return f"it is stale: {stale[bullet.id]}"
+    if belief.standing != "good":
+        return f"it is held to harm rather than to help ({belief.harmful:.0%} against {belief.helpful:.0%})"
+    if candidate.score < floor:
+        return f"its score is below the floor of {floor:g}"
+    return ""
+
+
+def _twin(bullet: Bullet, words: frozenset[str], chosen: Iterable[tuple[Bullet, frozenset[str]]]) -> str:
+    """That one which is in already says nearly the same, or the opposite; "" when none does, or the user pinned it."""
+    if bullet.state == "pinned":
+        return ""
+    for other, others in chosen:
+        if jaccard(words, others) >= SIMILAR:
+            opposite = forbids(bullet.content) != forbids(other.content)
+            return f"it contradicts {other.id}" if opposite else f"{other.id} says nearly the same"
+    return ""
+
+
+def _fitted(decided: list[Candidate], count: Count, budget: int) -> Selection:
+    """The selection, without the last ones when the text as a whole has more tokens than its lines promised."""
+    places = [at for at, candidate in enumerate(decided) if candidate.chosen]
+    while True:
+        text = render_bullets(decided[at].bullet for at in places)
+        tokens = count(text) if text else 0
+        if not text or tokens <= budget:
+            return Selection(text, tokens, budget, tuple(decided))
+        last = places.pop()
+        reason = f"there is no room: the text would have {tokens} tokens"
+        decided[last] = replace(decided[last], chosen=False, reason=reason)
