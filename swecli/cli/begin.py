@@ -77,6 +77,7 @@ def make_start(args: argparse.Namespace) -> Start:
     go_to(args.cwd)
     prepare_environment(os.environ)
     flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
+    flags["review_loops"] = getattr(args, "review_loops", None)
     flags["color"] = False if args.no_color else None
     ground = find_ground(args.config, flags)
     make_folders(ground.paths)

@@ -11,13 +11,26 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-SUBCOMMANDS = ("sessions", "playbook", "learn", "context", "config", "db", "models", "doctor")
+SUBCOMMANDS = (
+    "sessions",
+    "playbook",
+    "learn",
+    "review",
+    "findings",
+    "context",
+    "config",
+    "db",
+    "models",
+    "doctor",
+)
 DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 EPILOG = """\
 subcommands:
   swecli sessions    list, show, search, rename, fork, delete, export, import
   swecli playbook    list, show, why, add, edit, pin, review, undo, blame, export, import, effect and more
   swecli learn       --from SESSION: learn from stored sessions
+  swecli review      changes, a branch, a commit, paths or the whole tree
+  swecli findings    list, show, dismiss, fixed, reopen, recheck, export
   swecli context     replay: what a session would have cost with other windows
   swecli config      get, set, path, edit
   swecli db          path, check, backup

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -78,12 +79,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _tightening_only(values: dict[str, Any], current: Settings) -> tuple[dict[str, Any], list[str]]:
     """Drop what would loosen permissions, send data elsewhere than the user chose, or spend more."""
-    loosening = ("allow", "model", "reflect_model", "condense_model", "custom_condensing_prompt", "db")
+    loosening = ("allow", "review_leads", "model", "reflect_model", "condense_model", "custom_condensing_prompt", "db")
     refused: list[str] = [name for name in loosening if name in values]
     mode = values.get("mode")
     if isinstance(mode, str) and _STRICTNESS.get(mode, 0) > _STRICTNESS[current.mode]:
         refused.append("mode")
-    for name in ("max_budget_usd", "max_turns", "reflect_percent", "reflect_usd_per_day"):
+    for name in ("max_budget_usd", "max_turns", "reflect_percent", "reflect_usd_per_day", "review_loops"):
         cap, wanted = getattr(current, name), values.get(name)
         if cap is not None and isinstance(wanted, (int, float)) and wanted > cap:
             refused.append(name)
@@ -197,6 +198,19 @@ def _thresholds(value: Any) -> tuple[str, ...]:
     return tuple(str(pair) for pair in pairs)
 
 
+def _commands(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) and _is_command(line) for line in value):
+        raise ValueError('takes a list of commands, for example ["mypy {files}"]')
+    return tuple(value)
+
+
+def _is_command(line: str) -> bool:
+    try:
+        return bool(shlex.split(line))
+    except ValueError:
+        return False
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "model": _text,
     "window": _window,
@@ -221,6 +235,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "reflect_usd_per_day": _money,
     "ablation": _ablation,
     "command_timeout": _whole(1, 86_400),
+    "review_loops": _whole(1, 1000),
+    "review_leads": _commands,
     "allow": _rules,
     "ask": _rules,
     "deny": _rules,

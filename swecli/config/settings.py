@@ -50,6 +50,8 @@ class Settings:
     )
     ablation: str = _setting("never", "leave strategies out to measure them: off:N, one:N", "SWECLI_ABLATION")
     command_timeout: int = _setting(120, "seconds a command may run", "SWECLI_COMMAND_TIMEOUT")
+    review_loops: int = _setting(20, "requests to the model in one review, at most", "SWECLI_REVIEW_LOOPS")
+    review_leads: tuple[str, ...] = _setting((), "more tools a review asks for leads, e.g. mypy {files}")
     allow: tuple[str, ...] = _setting((), "permission rules that run unasked, e.g. run(git status*)")
     ask: tuple[str, ...] = _setting((), "permission rules that always ask")
     deny: tuple[str, ...] = _setting((), "permission rules that are always refused")

@@ -10,6 +10,13 @@ from typing import Any, ClassVar, Literal
 
 from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
+from swecli.models.review_events import (
+    FindingsAccumulated,
+    LoopWindowApplied,
+    ReviewFinished,
+    ReviewProgressed,
+    ReviewStarted,
+)
 from swecli.models.tool import ToolResult
 
 FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "cancelled"]
@@ -209,6 +216,11 @@ Event = (
     | PlaybookUpdated
     | ReflectionFailed
     | Notice
+    | ReviewStarted
+    | ReviewProgressed
+    | FindingsAccumulated
+    | LoopWindowApplied
+    | ReviewFinished
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from swecli.models.message import ApiMessage, ToolCall
 from swecli.models.tool import ToolSpec
 
-Purpose = Literal["turn", "reflect", "condense"]
+Purpose = Literal["turn", "reflect", "condense", "review"]
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
@@ -44,7 +44,8 @@ class Usage:
 class ModelRequest:
     """One request. `messages` are in the OpenAI chat shape, the system message first.
 
-    `purpose` is "turn" for the user's work, "reflect" and "condense" for the product's own requests.
+    `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect" and
+    "condense" for the product's own requests.
     """
 
     model: str

@@ -8,7 +8,7 @@ from sqlalchemy import Column, Connection, inspect
 from sqlalchemy.schema import CreateColumn
 
 from swecli.models.errors import NewerDatabase
-from swecli.store import sqlite
+from swecli.store import review_tables, sqlite
 from swecli.store.playbook_tables import PLAYBOOK_TABLES
 from swecli.store.tables import Row
 
@@ -49,8 +49,13 @@ def step_3(connection: Connection) -> None:
     add_column(connection, "bullet", "stale")
 
 
+def step_4(connection: Connection) -> None:
+    """Reviews and their findings outlive the session."""
+    add_tables(connection, *(str(table.__tablename__) for table in review_tables.REVIEW_TABLES))
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

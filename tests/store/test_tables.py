@@ -7,12 +7,13 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from swecli.store.database import Database
 from swecli.store.playbook_tables import PLAYBOOK_TABLES
+from swecli.store.review_tables import REVIEW_TABLES
 from swecli.store.sqlite import SEARCHED
 from swecli.store.tables import TABLES, BulletRow, Row
 
 
 def test_every_table_is_listed_with_parents_first() -> None:
-    names = [table.__tablename__ for table in (*TABLES, *PLAYBOOK_TABLES)]
+    names = [table.__tablename__ for table in (*TABLES, *PLAYBOOK_TABLES, *REVIEW_TABLES)]
     assert set(names) == set(Row.metadata.tables)
     for table in Row.metadata.tables.values():
         for key in table.foreign_keys:

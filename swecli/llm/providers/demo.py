@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from swecli.llm.demo.condense import condense
 from swecli.llm.demo.plan import next_step
 from swecli.llm.demo.reflect import reflect
+from swecli.llm.demo.reviewing import review_step
 from swecli.llm.demo.steps import Step
 from swecli.llm.demo.view import read_request, text_of
 from swecli.models.message import ApiMessage
@@ -71,6 +72,8 @@ def decide(request: ModelRequest) -> Step:
         return Step(reflect(text_of(users[-1].get("content")) if users else ""))
     if request.purpose == "condense":
         return Step(condense(request.messages))
+    if request.purpose == "review":
+        return review_step(request)
     return next_step(read_request(request))
 
 

@@ -30,8 +30,9 @@ from swecli.models.events import (
     UsageReported,
     WindowApplied,
 )
+from swecli.models.review_events import ReviewEvent
 from swecli.models.tool import AskRequest, Decision
-from swecli.repl.render import lines, tools
+from swecli.repl.render import lines, reviewed, tools
 from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
@@ -169,6 +170,8 @@ class Renderer:
                 self._remark(lines.not_learned(event, look), warn=True)
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
+            case ReviewEvent():
+                self._remark(reviewed.drawn(event, look))
             case TurnStarted() | UsageReported() | ContextMeasured():
                 pass  # the prompt has drawn the one, the footer says the others
             case _:

@@ -1,0 +1,133 @@
+"""List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swecli.cli.admin import common, say, stored, table, tell
+from swecli.config.trust import project_root
+from swecli.models.errors import UsageError
+from swecli.models.finding import STATES, Finding
+
+if TYPE_CHECKING:
+    from swecli.store.review_store import ReviewStore
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Actions and their arguments."""
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="list|show|dismiss|fixed|reopen|recheck|export"
+    )
+    listing = actions.add_parser("list", help="the open findings")
+    show = actions.add_parser("show", help="one finding with its evidence")
+    dismiss = actions.add_parser("dismiss", help="it is none, and why; it stays dismissed")
+    fixed = actions.add_parser("fixed", help="it was repaired")
+    reopen = actions.add_parser("reopen", help="it is open again")
+    check = actions.add_parser("recheck", help="compare findings with the files as they are now")
+    export = actions.add_parser("export", help="write them as Markdown, JSON or SARIF")
+    for action in (show, dismiss, fixed, reopen):
+        action.add_argument("finding", metavar="ID", help="for example F-12")
+    check.add_argument("finding", metavar="ID", nargs="*", help="only these (default: all)")
+    dismiss.add_argument("reason", nargs="+", help="why it is no problem")
+    for action in (fixed, reopen):
+        action.add_argument("reason", nargs="*", help="why")
+    for action in (listing, export):
+        action.add_argument("--state", action="append", default=[], choices=(*STATES, "all"), help="default: open ones")
+        action.add_argument("--path", action="append", default=[], help="only of this file")
+    export.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
+    for action in actions.choices.values():
+        common(action)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it. Raises BadInput for an unknown id."""
+    # late: --help and a wrong argument need no database
+    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+
+    root = project_root(Path.cwd())
+    with stored(args) as database:
+        return ACTIONS[args.action](ReviewStore(database, str(root)), args)
+
+
+def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
+    # late: see run
+    from swecli.review.recheck import states_of  # noqa: PLC0415
+
+    return store.findings(states_of(args.state), args.path)
+
+
+def _list(store: ReviewStore, args: argparse.Namespace) -> int:
+    findings = _chosen(store, args)
+    if args.json or not findings:
+        return tell(args, [f.to_json() for f in findings], "No such findings. A review makes them: swecli review")
+    rows = [(f.id, f.place, f.code_smell_type, f.severity, _mark(f), f.message) for f in findings]
+    table(rows, ("id", "place", "type", "severity", "state", "message"))
+    return 0
+
+
+def _mark(finding: Finding) -> str:
+    return f"{finding.state}, unverified" if finding.verified is False else finding.state
+
+
+def _show(store: ReviewStore, args: argparse.Namespace) -> int:
+    finding = store.get(args.finding)
+    return tell(args, finding.to_json(), "\n".join(details(finding)))
+
+
+def details(finding: Finding) -> list[str]:
+    """Everything of a finding, in lines."""
+    lines = [f"{finding.id}  {finding.place}  {finding.code_smell_type} ({finding.severity})", finding.message]
+    lines += [f"{finding.kind}, {finding.state}, found in loop {finding.loop}"]
+    lines += [f"reason: {finding.reason}"] if finding.reason else []
+    lines += [f"unverified: {finding.why}"] if finding.verified is False else []
+    lines += [f"code: {finding.anchor}"] if finding.anchor else []
+    lines += [f"improvement: {finding.improvement}"] if finding.improvement else []
+    return [*lines, "suggestion:", *finding.suggestion.split("\n")] if finding.suggestion else lines
+
+
+def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
+    finding = store.set_state(args.finding, "dismissed", " ".join(args.reason))
+    return tell(args, finding.to_json(), f"{finding.id} is dismissed: {finding.reason}")
+
+
+def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
+    finding = store.set_state(args.finding, "fixed", " ".join(args.reason))
+    return tell(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
+
+
+def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
+    finding = store.set_state(args.finding, "open", " ".join(args.reason))
+    return tell(args, finding.to_json(), f"{finding.id} is open.")
+
+
+def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
+    # late: see run
+    from swecli.review.recheck import recheck, told  # noqa: PLC0415
+
+    changed = recheck(store, Path.cwd(), args.finding)
+    lines = [told(before, after) for before, after in changed]
+    return tell(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
+
+
+def _export(store: ReviewStore, args: argparse.Namespace) -> int:
+    # late: see run
+    from swecli.headless.plain import dumps  # noqa: PLC0415
+    from swecli.review.exports import as_json, as_markdown  # noqa: PLC0415
+    from swecli.review.sarif import as_sarif  # noqa: PLC0415
+
+    if args.json and args.format == "sarif":
+        raise UsageError("--json and --format sarif exclude each other.", "Use one of them.")
+    findings = _chosen(store, args)
+    if args.json or args.format == "json":
+        say(dumps(as_json(findings), indent=2))
+    else:
+        say(dumps(as_sarif(findings), indent=2) if args.format == "sarif" else as_markdown(findings, "Findings"))
+    return 0
+
+
+ACTIONS = {
+    "list": _list, "show": _show, "dismiss": _dismiss, "fixed": _fixed, "reopen": _reopen, "recheck": _recheck,
+    "export": _export,
+}  # fmt: skip

@@ -1,0 +1,116 @@
+"""A review without a screen: progress for people on one side, the result for programs on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import aclosing
+from typing import TextIO
+
+from swecli.agent.reviewing import Review
+from swecli.headless.plain import dumps, one_line
+from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
+from swecli.models.finding import Finding
+from swecli.models.review_events import (
+    FindingsAccumulated,
+    LoopWindowApplied,
+    ReviewEvent,
+    ReviewFinished,
+    ReviewProgressed,
+    ReviewStarted,
+)
+
+
+class ReviewWriter:
+    """Writes a review's events: lines for people to `err`, with `stream` one JSON object a line to `out`."""
+
+    def __init__(self, out: TextIO, err: TextIO, *, stream: bool = False) -> None:
+        self._out, self._err, self._stream = out, err, stream
+
+    def write(self, event: Event) -> None:
+        """Take one event."""
+        if self._stream:
+            self._out.write(dumps(to_json(event)) + "\n")
+            self._out.flush()
+        match event:
+            case ReviewEvent():
+                for line in lines_of(event):
+                    self.say(line)
+            case Notice():
+                self.say(event.text)
+            case StepRetried():
+                self.say(f"retry {event.attempt} in {event.wait:.0f} s: {event.reason}")
+            case ContextReduced():
+                self.say(f"context: {event.how}, {event.before} to {event.after} tokens {event.detail}")
+            case _:
+                pass
+
+    def say(self, text: str) -> None:
+        """One line for people."""
+        self._err.write(one_line(text) + "\n")
+        self._err.flush()
+
+
+def lines_of(event: ReviewEvent) -> list[str]:
+    """What a person would want to know of it."""
+    match event:
+        case ReviewStarted():
+            behind = f", behind loop {event.loop}" if event.loop else ""
+            more = f", {event.leads} leads, {event.checks} checks" if event.leads or event.checks else ""
+            return [
+                f"review {event.review} of {event.target}: {event.files:,} files{more}, {event.loops} loops{behind}"
+            ]
+        case ReviewProgressed():
+            cost = "cost unknown" if event.cost is None else f"${event.cost:.4f}"
+            return [
+                f"loop {event.loop}/{event.loops}: {event.seen:,} of {event.files:,} files, {event.findings:,} "
+                f"findings, {event.tokens:,} tokens, {cost}"
+            ]
+        case FindingsAccumulated():
+            return [f"found: {line_of(finding)}" for finding in event.findings]
+        case LoopWindowApplied():
+            return [f"window: {event.removed} messages left out, {event.kept} kept"]
+        case ReviewFinished():
+            lost = [f"not read: {line}" for line in event.lost]
+            return [*lost, f"{event.end}: {event.unique:,} findings of {event.total:,} reports in {event.loops} loops"]
+    return []
+
+
+def line_of(finding: Finding) -> str:
+    """A finding on one line."""
+    mark = f" [unverified: {finding.why}]" if finding.verified is False else ""
+    state = f" [{finding.state}]" if finding.state != "open" else ""
+    return (
+        f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"
+    )
+
+
+async def run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
+    """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143.
+
+    Raises:
+        SwecliError: it failed; the sum was written before.
+    """
+    task = asyncio.ensure_future(_consume(review, writer))
+    caught: list[int] = []
+
+    def stop(number: int) -> None:
+        caught.append(number)
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        return await task, 0
+    except asyncio.CancelledError:
+        end = review.finish("interrupted")
+        writer.write(end)
+        return end, 128 + (caught[0] if caught else signal.SIGINT)
+
+
+async def _consume(review: Review, writer: ReviewWriter) -> ReviewFinished:
+    async with aclosing(review.run()) as events:
+        async for event in events:
+            writer.write(event)
+    return review.finish("done")

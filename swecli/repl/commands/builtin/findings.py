@@ -1,0 +1,136 @@
+"""`/findings`: what reviews found in this project, to be looked at, dismissed, marked as fixed and rechecked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from swecli.config.trust import project_root
+from swecli.models.errors import UsageError
+from swecli.models.finding import Finding
+from swecli.repl.commands.base import CommandContext, command
+
+if TYPE_CHECKING:
+    from swecli.store.review_store import ReviewStore
+
+DOINGS = (
+    ("list", "[all|STATE]: the open ones, or others"),
+    ("show", "F-1: one with its evidence"),
+    ("dismiss", "F-1 WHY: it is none; it stays dismissed"),
+    ("fixed", "F-1: it was repaired"),
+    ("reopen", "F-1: it is open again"),
+    ("recheck", "[F-1]: compare with the files as they are now"),
+    ("export", "[markdown|json|sarif] FILE: write them"),
+)
+
+
+@command(usage="[list|show|dismiss|fixed|reopen|recheck|export] …", complete=lambda runtime: DOINGS)
+async def findings(ctx: CommandContext, args: str) -> None:
+    """Show and settle what reviews found"""
+    word, _, rest = args.partition(" ")
+    doing = _DOINGS.get(word.lower() or "list")
+    if doing is None:
+        known = ", ".join(name for name, _ in DOINGS)
+        raise UsageError(f"/findings cannot {word!r}.", f"It knows: {known}")
+    # late: most sessions review nothing
+    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+
+    store = ReviewStore(ctx.runtime.sessions.database, str(project_root(ctx.runtime.cwd)))
+    doing(ctx, store, rest.strip())
+
+
+def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    # late: see above
+    from swecli.review.recheck import states_of  # noqa: PLC0415
+
+    found = store.findings(states_of(rest.split()))
+    if not found:
+        ctx.screen.note("no such findings · /review makes them")
+        return
+    rows = [(f.id, f.place, f.code_smell_type, f.severity, _state(f), f.message) for f in found]
+    ctx.screen.table(("", "place", "type", "severity", "state", "message"), rows)
+    ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
+
+
+def _state(finding: Finding) -> str:
+    return f"{finding.state}, unverified" if finding.verified is False else finding.state
+
+
+def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    found = store.get(rest)
+    ctx.screen.line(f"{found.id} {found.place} {found.code_smell_type} ({found.severity})", "head")
+    ctx.screen.line(found.message)
+    ctx.screen.note(f"{found.kind} · {_state(found)} · found in loop {found.loop}")
+    for label, text in (
+        ("reason", found.reason),
+        ("unverified", "" if found.verified else found.why),
+        ("code", found.anchor),
+        ("improvement", found.improvement),
+        ("suggestion", found.suggestion),
+    ):
+        if text:
+            ctx.screen.line(f"{label}: {text}")
+
+
+def _dismiss(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ref, _, why = rest.partition(" ")
+    store.get(ref)
+    if not why.strip():
+        raise UsageError("A dismissal needs a reason.", f"Use /findings dismiss {ref} WHY")
+    found = store.set_state(ref, "dismissed", why.strip())
+    ctx.screen.note(f"{found.id} is dismissed and stays so: {found.reason}")
+
+
+def _fixed(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ref, _, why = rest.partition(" ")
+    found = store.set_state(ref, "fixed", why.strip())
+    ctx.screen.note(f"{found.id} is fixed; found again it counts as regressed")
+    propose(ctx, store)
+
+
+def _reopen(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ctx.screen.note(f"{store.set_state(rest, 'open').id} is open")
+
+
+def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    # late: see above
+    from swecli.review.recheck import recheck, told  # noqa: PLC0415
+
+    changed = recheck(store, ctx.runtime.agent.ctx.root, rest.split())
+    for before, after in changed:
+        ctx.screen.line(told(before, after))
+    if not changed:
+        ctx.screen.note("nothing has changed")
+    propose(ctx, store)
+
+
+def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    # late: see above
+    from swecli.review.exports import write_findings  # noqa: PLC0415
+
+    words = rest.split(maxsplit=1)
+    style = words.pop(0) if words and words[0] in ("markdown", "json", "sarif") else "markdown"
+    if not words:
+        raise UsageError("The export has no file.", "Use /findings export sarif findings.sarif")
+    count = write_findings(store.findings(["open", "regressed"]), style, ctx.runtime.cwd / words[0])
+    ctx.screen.note(f"{count} findings are in {words[0]}")
+
+
+def propose(ctx: CommandContext, store: ReviewStore) -> None:
+    """Teach the playbook a smell that was fixed again and again; say so."""
+    # late: see above
+    from swecli.agent.review_lessons import lessons  # noqa: PLC0415
+
+    for applied in lessons(ctx.runtime.sessions, store):
+        ctx.screen.note(f"{' '.join(applied.added)} is in the playbook: {applied.delta.reason}")
+
+
+_DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], None]] = {
+    "list": _list,
+    "show": _show,
+    "dismiss": _dismiss,
+    "fixed": _fixed,
+    "reopen": _reopen,
+    "recheck": _recheck,
+    "export": _export,
+}

@@ -1,0 +1,79 @@
+"""A review on the screen: how far it is, what it found, and the sum at its end."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.models.finding import Finding
+from swecli.models.review_events import (
+    FindingsAccumulated,
+    LoopWindowApplied,
+    ReviewEvent,
+    ReviewFinished,
+    ReviewProgressed,
+    ReviewStarted,
+)
+from swecli.repl.figures import money
+from swecli.repl.render.layout import prefixed
+from swecli.repl.render.sanitise import one_line
+from swecli.repl.render.theme import Look
+
+ENDS = {
+    "max_loops": "stopped: as many loops as a review may make",
+    "max_budget": "stopped: it has cost as much as it may",
+    "interrupted": "interrupted: what was found so far is kept",
+    "failed": "stopped by a failure: what was found so far is kept",
+}
+
+
+def drawn(event: ReviewEvent, look: Look) -> RenderableType | None:
+    """The lines of one event; None for one without any."""
+    dot = f" {look.glyphs.dot} "
+    match event:
+        case ReviewStarted():
+            again = f"goes on behind loop {event.loop}" if event.loop else f"up to {event.loops} loops"
+            parts = [f"review {event.review} of {one_line(event.target)}", f"{event.files:,} files", again]
+            parts += [f"{event.leads} leads"] if event.leads else []
+            parts += [f"{event.checks} checks"] if event.checks else []
+            return Text(dot.join(parts), style="head")
+        case ReviewProgressed():
+            cost = "cost unknown" if event.cost is None else money(event.cost)
+            parts = [f"loop {event.loop} of {event.loops}", f"{event.seen:,} of {event.files:,} files"]
+            parts += [f"{event.findings:,} findings", f"{event.tokens:,} tokens", cost]
+            return Text(dot.join(parts), style="quiet")
+        case FindingsAccumulated():
+            return Group(*(row(finding, look) for finding in event.findings)) if event.findings else None
+        case LoopWindowApplied():
+            return Text(f"window: {event.removed} messages left out, {event.kept} kept; findings stay", style="quiet")
+        case ReviewFinished():
+            return summary(event, look)
+    return None
+
+
+def row(finding: Finding, look: Look) -> RenderableType:
+    """One finding on a line or two."""
+    text = Text(f"{finding.id} {one_line(finding.place, 200)} ", style="head")
+    text.append(f"{one_line(finding.code_smell_type, 60)} ({finding.severity})", "warn")
+    text.append(f" {one_line(finding.message, 300)}")
+    if finding.verified is False:
+        text.append(f" {look.glyphs.dot} unverified: {one_line(finding.why, 120)}", "quiet")
+    if finding.state != "open":
+        text.append(f" {look.glyphs.dot} {finding.state}", "quiet")
+    return prefixed(text, "  ")
+
+
+def summary(event: ReviewFinished, look: Look) -> RenderableType:
+    """How it ended, in counts; what could not be read is said."""
+    dot = f" {look.glyphs.dot} "
+    counts = [f"{event.unique:,} findings", f"{event.total:,} reports", f"{event.loops} loops"]
+    lines: list[RenderableType] = [Text(dot.join([*counts, *([ENDS[event.end]] if event.end in ENDS else [])]), "head")]
+    if event.by_type:
+        by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))
+        lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
+    lines += [Text(f"not read: {one_line(line, 200)}", style="warn") for line in event.lost[:5]]
+    if len(event.lost) > 5:
+        lines.append(Text(f"not read: {len(event.lost) - 5} more", style="warn"))
+    if event.unique:
+        lines.append(Text("/findings lists them, /findings show F-1 one of them", style="quiet"))
+    return Group(*lines)

@@ -1,0 +1,123 @@
+"""What deterministic tools say of the files, where they are installed: hints for the model, labelled as such."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.tools.processes import child_environment, find_program, run_group
+
+SECONDS = 60.0
+MOST_FILES = 400  # on one command line
+LARGEST = 5_000_000
+_PLAIN = re.compile(r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """One line of a tool."""
+
+    tool: str
+    path: str
+    line_number: int
+    text: str
+
+    def line(self) -> str:
+        """`ruff: a.py:3: E722 ...`"""
+        return f"- {self.tool}: {self.path}:{self.line_number}: {' '.join(self.text.split())[:200]}"
+
+
+Reader = Callable[[str, str], list[Lead]]
+
+
+def read_ruff(tool: str, output: str) -> list[Lead]:
+    """`ruff check --output-format json`."""
+    return [
+        Lead(tool, str(row["filename"]), int(row["location"]["row"]), f"{row.get('code') or ''} {row['message']}")
+        for row in json.loads(output)
+    ]
+
+
+def read_radon(tool: str, output: str) -> list[Lead]:
+    """`radon cc -j -n C`: functions by cyclomatic complexity."""
+    return [
+        Lead(tool, path, int(row["lineno"]), f"{row['name']} has complexity {row['complexity']}")
+        for path, rows in json.loads(output).items()
+        if isinstance(rows, list)
+        for row in rows
+    ]
+
+
+def read_plain(tool: str, output: str) -> list[Lead]:
+    """`path:line: text`, as vulture and most tools write it."""
+    return [Lead(tool, match["path"], int(match["line"]), match["text"]) for match in _PLAIN.finditer(output)]
+
+
+BUILTIN: tuple[tuple[tuple[str, ...], Reader], ...] = (
+    (("ruff", "check", "--output-format=json", "--no-fix", "--no-cache", "--exit-zero", "--quiet", "--"), read_ruff),
+    (("radon", "cc", "-j", "-n", "C", "--"), read_radon),
+    (("vulture", "--min-confidence", "80", "--"), read_plain),
+)
+
+
+async def find_leads(
+    root: Path, files: Sequence[str], environ: Mapping[str, str] | None, commands: Sequence[str] = ()
+) -> tuple[list[Lead], list[str]]:
+    """What the tools say, and a line for each that failed. A tool that is not installed is passed over.
+
+    Args:
+        files: relative to `root`; Python files go to the built-in tools, all to `commands`.
+        commands: the user's own, for example "mypy"; the files come behind, unless `{files}` says where. Their output
+            is read as `path:line: text`.
+    """
+    python = [f"./{name}" for name in files if name.endswith((".py", ".pyi"))][:MOST_FILES]
+    jobs = [(argv, [*argv, *python], reader) for argv, reader in BUILTIN] if python else []
+    for command in commands:
+        words = shlex.split(command)
+        named = [f"./{name}" for name in files[:MOST_FILES]]
+        at = words.index("{files}") if "{files}" in words else len(words)
+        jobs += [((words[0],), [*words[:at], *named, *words[at + 1 :]], read_plain)] if words else []
+    leads, notes = list[Lead](), list[str]()
+    for argv, whole, reader in jobs:
+        program = find_program(argv[0], environ, root)
+        if program is None:
+            notes += [f"{argv[0]} is not installed"] if argv[0] in {c.split()[0] for c in commands if c.split()} else []
+            continue
+        found, problem = await _run(root, [program, *whole[1:]], argv[0], reader, environ)
+        leads += found
+        notes += [f"no leads from {argv[0]}: {problem}"] if problem else []
+    known = set(files)
+    cleaned = [Lead(lead.tool, _relative(lead.path, root), lead.line_number, lead.text) for lead in leads]
+    return [lead for lead in cleaned if lead.path in known], notes
+
+
+async def _run(
+    root: Path, argv: Sequence[str], tool: str, reader: Reader, environ: Mapping[str, str] | None
+) -> tuple[list[Lead], str]:
+    output = bytearray()
+
+    def take(piece: bytes) -> bool:
+        output.extend(piece)
+        return len(output) > LARGEST
+
+    try:
+        ended = await run_group(
+            argv, cwd=root, env=child_environment(environ), timeout=SECONDS, on_output=take, errors_too=False
+        )
+        if ended.how == "timeout":
+            return [], f"it took longer than {SECONDS:.0f} s"
+        return await asyncio.to_thread(reader, tool, output.decode("utf-8", "replace")), ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return [], f"{type(error).__name__}: {error}"
+
+
+def _relative(path: str, root: Path) -> str:
+    try:
+        return Path(path).relative_to(root.resolve()).as_posix() if path.startswith("/") else path.removeprefix("./")
+    except ValueError:
+        return path

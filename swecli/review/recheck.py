@@ -1,0 +1,50 @@
+"""Comparing the ledger with the files as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from swecli.models.errors import BadInput
+from swecli.models.finding import STATES, Finding
+from swecli.review.grounding import rechecked
+from swecli.review.sources import Sources
+from swecli.store.review_store import ReviewStore
+
+
+def recheck(store: ReviewStore, root: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
+    """Look at the named findings (all, where none is named) again and commit what changed: (before, after) pairs.
+
+    Raises BadInput for an unknown id.
+    """
+    chosen = [store.get(ref) for ref in refs] if refs else store.findings()
+    sources = Sources(root)
+    changed = [(before, after) for before in by_path(chosen) if (after := rechecked(before, sources)) != before]
+    store.put(after for _, after in changed)
+    return changed
+
+
+def by_path(findings: Iterable[Finding]) -> list[Finding]:
+    """Those of one file together, so that it is read once."""
+    return sorted(findings, key=lambda finding: (finding.path, finding.number))
+
+
+def states_of(words: Sequence[str]) -> list[str]:
+    """The states that words name; "all" is all of them, none means those that are open. Raises BadInput."""
+    if not words:
+        return ["open", "regressed"]
+    if "all" in words:
+        return []
+    unknown = [word for word in words if word not in STATES]
+    if unknown:
+        raise BadInput(f"There is no state {unknown[0]!r}.", f"States: {', '.join(STATES)}, all")
+    return list(words)
+
+
+def told(before: Finding, after: Finding) -> str:
+    """What a recheck changed, in a line."""
+    if before.state != after.state:
+        return f"{after.id} {after.place}: {before.state} → {after.state}{f' ({after.reason})' if after.reason else ''}"
+    if before.line != after.line:
+        return f"{after.id} {after.path}: line {before.line} → {after.line}"
+    return f"{after.id} {after.place}: {after.why or 'looked at again'}"

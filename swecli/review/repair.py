@@ -1,0 +1,25 @@
+"""The request that asks the agent to repair a finding: an ordinary turn, with the ordinary approvals."""
+
+from __future__ import annotations
+
+from swecli.models.finding import Finding
+
+
+def repair_request(finding: Finding) -> str:
+    """What the agent is asked. The finding's own words are quoted: they are material, not orders."""
+    parts = [
+        f"Repair the review finding {finding.id} in {finding.path}, line {finding.line}"
+        f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",
+        "Read the place first, since it may have moved. Change only what this finding needs, keep the behaviour "
+        "otherwise, and say so if the finding is wrong. What the reviewer said:",
+        _quoted(finding.message),
+    ]
+    parts += [f"Improvement:\n{_quoted(finding.improvement)}"] if finding.improvement else []
+    parts += [f"Suggested replacement:\n{_quoted(finding.suggestion)}"] if finding.suggestion else []
+    parts += [f"The code was:\n{_quoted(finding.anchor)}"] if finding.anchor else []
+    return "\n\n".join(parts)
+
+
+def _quoted(text: str) -> str:
+    # an @ would be read as a file the user mentions
+    return "\n".join(f"> {line}" for line in text.replace("@", "@ ").split("\n"))

@@ -1,0 +1,191 @@
+"""A review: what it reports is stored at once, its window moves by the seed's rule, and it ends as it should."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.llm.providers.scripted import Reply
+from swecli.models.errors import ContextOverflow, ProviderError
+from swecli.models.events import Event, Notice, TextDelta, ToolFinished
+from swecli.models.model_io import ModelRequest
+from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished, ReviewStarted
+from tests.support.project import make_project
+from tests.support.reviews import begin, collect, go_on, reported, store_of
+from tests.support.runtime import calls, make_runtime
+
+A, B = ("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 6, "LONG_METHOD")
+
+
+@pytest.fixture(autouse=True)
+def shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(make_project(Path("shop")))
+
+
+def read(path: str = "shop/prices.py", text: str = "", **more: Any) -> Reply:
+    return calls(("read_file", {"path": path, **more}), text=text)
+
+
+def ended(events: list[Event]) -> ReviewFinished:
+    assert isinstance(events[-1], ReviewFinished)
+    return events[-1]
+
+
+async def run(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **settings: Any) -> list[Event]:
+    runtime = make_runtime(replies, **settings)
+    return await collect(await begin(runtime, *spec))
+
+
+async def test_findings_of_texts_and_calls_come_together() -> None:
+    call = calls(("report_findings", {"findings": [{"path": B[0], "line": B[1], "type": B[2], "message": "m"}]}))
+    events = await run(read(text=reported(A)), call, reported(A, B), "Done.")
+    sums = [(e.new, e.total, e.loop) for e in events if isinstance(e, FindingsAccumulated)]
+    assert sums == [(1, 1, 1), (1, 2, 2), (0, 4, 3)]
+    end = ended(events)
+    assert (end.total, end.unique, end.loops, end.end) == (4, 2, 3, "done")
+    assert end.by_type == {"LONG_METHOD": 1, "MAGIC_NUMBERS": 1}
+    assert [(f.id, f.loop, f.verified) for f in end.findings] == [("F-1", 1, True), ("F-2", 2, True)]
+
+
+async def test_a_review_only_reads() -> None:
+    write = calls(("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"}))
+    events = await run(write, read(), "Done.")
+    assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True]
+    assert not Path("x.py").exists()
+
+
+async def test_it_goes_on_until_every_file_was_read() -> None:
+    runtime = make_runtime(["Nothing.", read(), read("shop/__init__.py"), "Done."])
+    events = await collect(await begin(runtime, "shop"))
+    assert ended(events).loops == 4
+    asked = runtime.agent.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "Not read yet (2 of 2): shop/__init__.py, shop/prices.py" in asked
+
+
+async def test_a_model_with_nothing_to_say_is_not_asked_for_ever() -> None:
+    assert ended(await run("Nothing.", "Nothing.", "never asked")).loops == 2
+
+
+async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:
+    cut = Reply(reported(A).split("]}")[0] + ', {"path": "b', stop="length")
+    end = ended(await run(cut, reported(B), read(), "Done."))
+    assert end.unique == 2
+    assert end.lost
+    assert end.lost[0].startswith("loop 1: a block was cut off")
+
+
+async def test_the_most_loops_are_a_setting_and_the_last_is_announced() -> None:
+    runtime = make_runtime([read(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3)
+    assert ended(await collect(await begin(runtime, "shop/prices.py"))).end == "max_loops"
+    assert "last loop" in str(runtime.agent.model.requests[2].messages[-1])  # type: ignore[attr-defined]
+
+
+async def test_a_budget_ends_it() -> None:
+    events = await run(Reply(reported(A), cost=0.5), Reply(reported(B), cost=0.6), "never", max_budget_usd=1.0)
+    assert (ended(events).end, ended(events).unique, ended(events).cost) == ("max_budget", 2, 1.1)
+
+
+async def test_a_failure_keeps_what_was_found() -> None:
+    runtime = make_runtime([read(text=reported(A)), ProviderError("It broke.")])
+    review = await begin(runtime, "shop/prices.py")
+    events: list[Event] = []
+
+    async def consume() -> None:
+        async for event in review.run():
+            events.append(event)
+
+    with pytest.raises(ProviderError, match="It broke"):
+        await consume()
+    assert (ended(events).end, ended(events).unique) == ("failed", 1)
+
+
+async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
+    Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 400)
+    long = ContextOverflow("too long")
+    events = await run(read(text=reported(A)), long, "Done.", spec=("shop/prices.py",))
+    assert any(isinstance(e, Notice) and "made smaller" in e.text for e in events)
+    assert ended(events).end == "done"
+
+
+async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> None:
+    slow = Reply(reported(B) + "x" * 5_000, delay=0.002)
+    runtime = make_runtime([read(text=reported(A)), slow])
+    review, seen = await begin(runtime, "shop/prices.py"), asyncio.Event()
+
+    async def consume() -> None:
+        text = ""
+        async with aclosing(review.run()) as events:
+            async for event in events:
+                text += event.text if isinstance(event, TextDelta) else ""
+                if "xxx" in text:
+                    seen.set()
+
+    task = asyncio.create_task(consume())
+    await seen.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    end = review.finish("interrupted")
+    assert (end.end, end.unique) == ("interrupted", 2)
+    assert store_of(runtime).unfinished() is not None
+
+
+async def test_the_window_moves_after_loop_five_and_requests_stay_legal() -> None:
+    runtime = make_runtime(twenty)
+    events = await collect(await begin(runtime, "."))
+    windows = [e for e in events if isinstance(e, LoopWindowApplied)]
+    assert windows[0].loop == 7  # 2 messages a loop and 2 at the beginning are 16 there
+    assert all(e.loop > 5 and e.kept <= 11 for e in windows)
+    for request in runtime.agent.model.requests:  # type: ignore[attr-defined]
+        roles = [m["role"] for m in request.messages]
+        assert roles[:2] == ["system", "user"]
+        assert len(roles) <= 18
+    assert ended(events).unique == 19
+
+
+def twenty(request: ModelRequest) -> Reply | str:
+    """A finding and a call in each of 19 loops, each line its own; the 20th only speaks."""
+    twenty.loop = getattr(twenty, "loop", 0) + 1  # type: ignore[attr-defined]
+    loop: int = twenty.loop  # type: ignore[attr-defined]
+    return "Done." if loop == 20 else read(text=reported(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
+
+
+async def test_stopped_it_goes_on_where_it_was() -> None:
+    runtime = make_runtime([read(text=reported(A)), read(text=reported(B), start_line=2)])
+    review = await begin(runtime, "shop/prices.py")
+    count = 0
+    async with aclosing(review.run()) as events:
+        async for event in events:
+            count += isinstance(event, ToolFinished)
+            if count == 2:
+                break  # as if killed: nothing is tidied up
+    again = make_runtime([reported(A, ("README.md", 1, "DEAD_CODE")), "Done."])
+    events2 = await collect(go_on(again))
+    assert [e.loop for e in events2 if isinstance(e, ReviewStarted)] == [2]
+    assert ended(events2).unique == 3
+    assert "def gross" in str(again.agent.model.requests[0].messages)  # type: ignore[attr-defined]
+
+
+async def test_the_chat_does_not_go_on_with_a_review() -> None:
+    runtime = make_runtime([read(text=reported(A)), "Done."])
+    await collect(await begin(runtime, "shop/prices.py"))
+    assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
+    assert runtime.sessions.playbook.pending() == []
+
+
+async def test_the_projects_checks_are_told_where_the_folder_is_trusted() -> None:
+    Path(".agents/checks").mkdir(parents=True)
+    Path(".agents/checks/prices.md").write_text(
+        "---\nname: No floats\nseverity-default: high\n---\nMoney is Decimal.\n"
+    )
+    runtime = make_runtime([read(), "Done."])
+    await collect(await begin(runtime, "shop/prices.py"))
+    assert "No floats (severity high)\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
+    stranger = make_runtime([read(), "Done."])
+    events = await collect(await begin(stranger, "shop/prices.py", trusted=False))
+    assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]
+    assert any(isinstance(e, Notice) and "not trusted" in e.text for e in events)

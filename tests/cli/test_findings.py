@@ -1,0 +1,63 @@
+"""`swecli findings`: the ledger from the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import make_project
+from tests.support.reviews import reported
+from tests.support.shell import Run, script
+
+
+@pytest.fixture(autouse=True)
+def reviewed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(make_project(Path("shop")))
+    rows = reported(
+        ("shop/prices.py", 3, "MAGIC_NUMBERS"), ("README.md", 3, "DEAD_CODE"), ("gone.py", 1, "LONG_METHOD")
+    )
+    assert run("review", ".", "-m", script("../s.json", rows, "Done.", "Done.")).code == 0
+
+
+def states(run: Run) -> list[str]:
+    return [row["state"] for row in run("findings", "list", "--state", "all", "--json").json]
+
+
+def test_they_are_listed_and_shown(run: Run) -> None:
+    lines = run("findings", "list").out.splitlines()
+    assert lines[0].split() == ["id", "place", "type", "severity", "state", "message"]
+    assert lines[3].startswith("F-3  gone.py:1")
+    assert "open, unverified" in lines[3]
+    assert run("findings", "list", "--path", "README.md", "--json").json[0]["id"] == "F-2"
+    assert "unverified: there is no such file" in run("findings", "show", "f3").out
+
+
+def test_states_change_by_hand_and_dismissal_keeps_its_reason(run: Run) -> None:
+    run("findings", "dismiss", "F-1", "it is", "the law")
+    run("findings", "fixed", "F-2")
+    assert states(run) == ["dismissed", "fixed", "open"]
+    assert "reason: it is the law" in run("findings", "show", "F-1").out
+    assert run("findings", "reopen", "F-2").out == "F-2 is open.\n"
+    assert states(run) == ["dismissed", "open", "open"]
+
+
+def test_a_recheck_follows_the_files(run: Run) -> None:
+    path = Path("shop/prices.py")
+    path.write_text("# one more line\n" + path.read_text())
+    Path("README.md").unlink()
+    assert run("findings", "recheck").out.splitlines() == [
+        "F-2 README.md:3: open → fixed (the file is gone)",
+        "F-1 shop/prices.py: line 3 → 4",
+    ]
+    assert run("findings", "recheck").out == "Nothing has changed.\n"
+
+
+@pytest.mark.parametrize("style", ["markdown", "json", "sarif"])
+def test_they_are_exported(run: Run, style: str) -> None:
+    assert "MAGIC_NUMBERS" in run("findings", "export", "--format", style).out
+
+
+@pytest.mark.parametrize("words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()])
+def test_what_is_wrong_is_one_line(run: Run, words: tuple[str, ...]) -> None:
+    assert run("findings", *words).complaint

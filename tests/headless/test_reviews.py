@@ -1,0 +1,38 @@
+"""A review's events as lines for people."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from swecli.headless.reviews import ReviewWriter, line_of
+from swecli.models.events import Notice
+from swecli.models.finding import Finding
+from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
+
+ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file")
+
+
+def test_a_finding_is_a_line() -> None:
+    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [unverified: no such file] [regressed]"
+
+
+def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    writer = ReviewWriter(out, err, stream=True)
+    for event in (
+        FindingsAccumulated(1, 2, 3, (ONE,)),
+        LoopWindowApplied(6, 5, 11),
+        Notice("x"),
+        ReviewFinished(2, 1, 6, {"DEAD_CODE": 1}, "R-1", "done", (ONE,), ("half a block",)),
+    ):
+        writer.write(event)
+    first, second, _, last = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert {k: first[k] for k in ("type", "new", "total", "loop")} == {
+        "type": "code_smells_accumulated", "new": 1, "total": 2, "loop": 3,
+    }  # fmt: skip
+    assert second == {"type": "sliding_window_applied", "loop": 6, "removed": 5, "kept": 11}
+    assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [
+        "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},
+    ]  # fmt: skip
+    assert "not read: half a block" in err.getvalue()

@@ -1,0 +1,180 @@
+"""Whole reviews against a strict service: twenty loops, the window moving, a kill in the middle, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.conversation import Conversation
+from tests.support.project import make_project
+from tests.support.reviews import reported
+from tests.support.shell import COMMAND, ROOT, begin, ended, environment, swecli
+from tests.support.strict_provider import Call, Received, Reply, StrictProvider
+from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
+
+pytestmark = pytest.mark.slow
+LINES, FILES = 12, 20
+
+
+def source(number: int) -> str:
+    return "\n".join(f"value_{number}_{line} = {number * 1000 + line}  # {'x' * 60}" for line in range(1, 400)) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def project(monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_project(Path("shop").resolve())
+    for number in range(1, FILES + 1):
+        (root / f"part_{number:02}.py").write_text(source(number))
+    monkeypatch.chdir(root)
+    return root
+
+
+class Script:
+    """Loop n reads a file and reports three findings, one of them for the second time; the 20th only speaks."""
+
+    def __init__(self, gate: int = 0) -> None:
+        self.loop, self.gate, self.reached = 0, gate, threading.Event()
+
+    def __call__(self, request: Received) -> Reply:
+        self.loop += 1
+        if self.loop == self.gate:
+            self.reached.set()
+            time.sleep(3)  # the client is killed meanwhile
+        return self.reply(self.loop)
+
+    @staticmethod
+    def reply(loop: int) -> Reply:
+        if loop >= 20:
+            return Reply("That is all.")
+        rows = [(f"part_{loop:02}.py", line, "MAGIC_NUMBERS") for line in (1, 2)]
+        rows.append((f"part_{max(1, loop - 1):02}.py", 1, "MAGIC_NUMBERS"))
+        read = Call("read_file", {"path": f"part_{loop:02}.py"}, id=f"read_{loop}")
+        if loop % 2:
+            return Reply(reported(*rows), calls=(read,))
+        found = [{"path": p, "line": n, "code_smell_type": t, "message": "m"} for p, n, t in rows]
+        return Reply(calls=(Call("report_findings", {"findings": found}, id=f"report_{loop}"), read))
+
+
+def size(body: dict[str, Any]) -> int:
+    return len(json.dumps(body))
+
+
+def events(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
+def test_twenty_loops_lose_nothing(model: str) -> None:
+    with StrictProvider(Script()) as server:
+        done = swecli("review", ".", "-m", model, "--format", "stream-json", environ=server.environ())
+        assert (done.code, server.refusals) == (0, [])
+        assert len(server.bodies) == 20
+        happened = events(done.out)
+        end = happened[-1]
+        assert (end["type"], end["loops"]) == ("final_code_smells_summary", 20)
+        assert (end["total"], end["unique"], end["by_type"]) == (57, 38, {"MAGIC_NUMBERS": 38})
+        places = {(row["path"], row["line"]) for row in end["findings"]}
+        assert places == {(f"part_{n:02}.py", line) for n in range(1, 20) for line in (1, 2)}
+        assert all(row["verified"] for row in end["findings"])
+        sums = [row for row in happened if row["type"] == "code_smells_accumulated"]
+        assert [row["loop"] for row in sums] == list(range(1, 20))
+        assert [row["total"] for row in sums] == [3 * n for n in range(1, 20)]
+        windows = [row for row in happened if row["type"] == "sliding_window_applied"]
+        assert windows
+        assert min(row["loop"] for row in windows) >= 6
+        assert all(row["kept"] <= 11 for row in windows)
+        measured = [row for row in happened if row["type"] == "context_measured"]
+        assert all(row["limit"] is None or row["tokens"] <= row["limit"] for row in measured)
+        sizes = [size(body) for body in server.bodies]
+        assert max(sizes[8:]) < 1.7 * max(sizes[5:8]), "the request grows no more once the window moves"
+
+
+def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
+    model = f"openai/{OPENAI_MODEL}"
+    first = Script(gate=12)
+    with StrictProvider(first) as server:
+        process = subprocess.Popen(
+            [*COMMAND, "review", ".", "-m", model],
+            env=environment(server.environ()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert first.reached.wait(60)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    second = Script()
+    second.loop = 11
+    with StrictProvider(second) as server:
+        done = swecli("review", "--continue", "-m", model, "--json", environ=server.environ())
+        assert (done.code, server.refusals) == (0, [])
+        assert len(server.bodies) == 9, "loops 12 to 20"
+    end = done.json
+    assert (end["loops"], end["total"], end["unique"]) == (20, 57, 38)
+    assert sorted({row["loop"] for row in end["findings"]}) == list(range(1, 20))
+
+
+def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(gate=4)
+    with StrictProvider(script) as server:
+        for name, value in server.environ().items():
+            monkeypatch.setenv(name, value)
+        process = begin("review", ".", "-m", f"openai/{OPENAI_MODEL}", "--json")
+        assert script.reached.wait(60)
+        process.send_signal(signal.SIGINT)
+        done = ended(process)
+    assert done.code == 130
+    assert (done.json["end"], done.json["unique"]) == ("interrupted", 6)
+
+
+def test_two_thousand_files_keep_requests_and_memory_flat(project: Path) -> None:
+    for number in range(2_000):
+        folder = project / f"package_{number // 100:02}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"module_{number:04}.py").write_text(source(number)[:4_000])
+    loops = iter(range(2_000))
+
+    def answer(request: Received) -> Reply:
+        number = next(loops)
+        path = f"package_{number // 100:02}/module_{number:04}.py"
+        read = Call("read_file", {"path": path}, id=f"read_{number}")
+        return Reply(reported((path, 1, "MAGIC_NUMBERS")), calls=(read,))
+
+    with StrictProvider(answer) as server:
+        flags = ("--loops", "60", "--format", "stream-json", "-m", f"openai/{OPENAI_MODEL}")
+        done = swecli("review", ".", *flags, environ=server.environ())
+        sizes = [size(body) for body in server.bodies]
+    progress = [row for row in events(done.out) if row["type"] == "review_progressed"]
+    assert (progress[-1]["seen"], progress[-1]["findings"], len(progress)) == (60, 60, 60)
+    assert progress[-1]["files"] >= 2_000
+    assert max(sizes) < 120_000
+    assert max(sizes[30:]) <= max(sizes[:30]) * 1.05
+
+
+def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: Path) -> None:
+    script = Script(gate=3)
+    with StrictProvider(script) as server:
+        env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+        command = (*COMMAND, "-m", f"openai/{OPENAI_MODEL}")
+        with Conversation(command, env=env, cwd=project) as terminal:
+            terminal.wait(r"^>")
+            terminal.line("/review .")
+            terminal.wait("loop 2 of 20")
+            assert script.reached.wait(30)
+            terminal.child.send("\x03")
+            terminal.wait("interrupted: what was found so far is kept")
+            terminal.settle()
+            terminal.line("/findings")
+            terminal.wait(r"part_02\.py:2")
+            terminal.settle()
+            terminal.line("/review --continue")
+            terminal.wait("goes on behind loop 2")
+            terminal.wait("20 loops")
+            terminal.settle()
+            terminal.line("/exit")
+            assert terminal.ends() == 0
+    assert server.refusals == []

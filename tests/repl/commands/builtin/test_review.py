@@ -1,0 +1,68 @@
+"""`/review` and `--fix` at the desk: findings as they come, the ordinary approvals, the recheck behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import SwecliError
+from tests.support.desk import Desk
+from tests.support.project import make_project
+from tests.support.reviews import reported, store_of
+from tests.support.runtime import NO, User, calls, make_runtime
+
+PLACE = ("shop/prices.py", 3, "MAGIC_NUMBERS")
+READ = calls(("read_file", {"path": "shop/prices.py"}), text=reported(PLACE))
+EDIT = {"path": "shop/prices.py", "edits": [{"old_text": "TAX = 0.19", "new_text": "TAX = RATES['de']"}]}
+REPAIR = [calls(("read_file", {"path": "shop/prices.py"})), calls(("edit_file", EDIT)), "Mended."]
+
+
+@pytest.fixture(autouse=True)
+def shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(make_project(Path("shop")))
+
+
+async def test_a_review_is_drawn_as_it_goes() -> None:
+    desk = Desk(make_runtime([READ, "Done."]))
+    said = await desk.type("/review shop/prices.py")
+    assert "review R-1 of shop/prices.py" in said
+    assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
+    assert "loop 1 of 20 · 1 of 1 files · 1 findings" in said
+    assert "1 findings · 1 reports · 2 loops" in said
+
+
+async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
+    user = User()
+    desk = Desk(make_runtime([READ, "Done.", *REPAIR], user))
+    await desk.type("/review shop/prices.py")
+    said = await desk.type("/review --fix F-1")
+    assert [request.call.name for request in user.asked] == ["edit_file"]
+    assert "F-1 shop/prices.py:3: open → fixed (the code it spoke of is gone)" in said
+    with pytest.raises(SwecliError, match="F-1 is fixed"):
+        await desk.type("/review --fix F-1")
+
+
+async def test_a_repair_that_is_refused_leaves_it_open() -> None:
+    desk = Desk(make_runtime([READ, "Done.", *REPAIR], User([NO])))
+    await desk.type("/review shop/prices.py")
+    assert "F-1 is still open" in await desk.type("/review --fix 1")
+    assert "TAX = 0.19" in Path("shop/prices.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/review", "nothing to review"),
+        ("/review --continue", "no review to go on with"),
+        ("/review --fix", "one finding"),
+        ("/review --fix F-9", "no finding 'F-9'"),
+        ("/review 'a", "cannot read"),
+        ("/review --odd", "no --odd"),
+    ],
+)
+async def test_what_is_wrong_is_one_line(line: str, said: str) -> None:
+    desk = Desk(make_runtime())
+    with pytest.raises(SwecliError, match=said):
+        await desk.type(line)
+    assert store_of(desk.runtime).findings() == []

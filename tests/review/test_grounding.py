@@ -1,0 +1,100 @@
+"""Findings against the files they speak of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swecli.models.finding import Finding
+from swecli.review.grounding import digest_of_open, ground, rechecked
+from swecli.review.sources import Sources
+
+TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
+
+
+def write(text: str = TEXT) -> None:
+    Path("a.py").write_text(text)
+
+
+def one(line: int = 5, path: str = "a.py", **fields: object) -> Finding:
+    return Finding(path, line, "MAGIC_NUMBERS", "37 has no name", **fields)  # type: ignore[arg-type]
+
+
+def grounded(finding: Finding) -> Finding:
+    return ground([finding], Sources(Path.cwd()))[0]
+
+
+@pytest.mark.parametrize(
+    ("finding", "why"),
+    [
+        (one(), ""),
+        (one(evidence="return  37"), ""),
+        (one(evidence="`return 37`", line=4, end_line=5), ""),
+        (one(line=99), "past the end"),
+        (one(line=10**9), "past the end"),
+        (one(end_line=99), "past the end"),
+        (one(path="b.py"), "no such file"),
+        (one(path="../a.py"), "out of the project"),
+        (one(path="/etc/passwd"), "outside"),
+        (one(line=1, evidence="def g():"), "stands at line 8"),
+        (one(evidence="return 42"), "not in the file"),
+        (one(path="bin"), "no text file"),
+        (one(path="big"), "too large"),
+        (one(path="folder"), "directory"),
+    ],
+)
+def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str) -> None:
+    write()
+    Path("bin").write_bytes(b"\0\1")
+    Path("big").write_bytes(b"x" * 5_000_001)
+    Path("folder").mkdir()
+    found = grounded(finding)
+    assert found.verified is not bool(why)
+    assert why in found.why
+    assert found.fingerprint
+
+
+def test_the_same_code_in_two_places_is_two_findings() -> None:
+    write()
+    assert grounded(one(5)).fingerprint != grounded(one(9)).fingerprint
+
+
+def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
+    write()
+    before = grounded(one())
+    write("# a new line\n" * 7 + TEXT)
+    assert grounded(one(12)).fingerprint == before.fingerprint
+    moved = rechecked(before, Sources(Path.cwd()))
+    assert (moved.line, moved.state, moved.verified) == (12, "open", True)
+
+
+def test_code_that_is_gone_is_fixed_and_regresses_when_it_is_back() -> None:
+    write()
+    found = grounded(one())
+    write(TEXT.replace("37", "LIMIT"))
+    fixed = rechecked(found, Sources(Path.cwd()))
+    assert (fixed.state, fixed.reason) == ("fixed", "the code it spoke of is gone")
+    write()
+    assert rechecked(fixed, Sources(Path.cwd())).state == "regressed"
+    Path("a.py").unlink()
+    assert rechecked(found, Sources(Path.cwd())).reason == "the file is gone"
+
+
+def test_dismissed_stays_dismissed() -> None:
+    write()
+    dismissed = replace(grounded(one()), state="dismissed", reason="meant so")
+    write("\n" + TEXT)
+    again = rechecked(dismissed, Sources(Path.cwd()))
+    assert (again.state, again.reason, again.line) == ("dismissed", "meant so", 6)
+
+
+def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
+    found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
+    rows = [found[0], replace(found[1], state="fixed"), replace(found[2], path="b.py", state="regressed")]
+    assert "F-1" in digest_of_open(rows, ["a.py"])
+    assert "F-3" not in digest_of_open(rows, ["a.py"])
+    assert "F-2" not in digest_of_open(rows)
+    assert "1 more" in digest_of_open(rows, most=1)
+    assert digest_of_open([], ["a.py"]) == ""

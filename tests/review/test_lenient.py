@@ -1,0 +1,25 @@
+"""JSON as models write it."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.review.lenient import values_in
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repaired", "cut"),
+    [
+        ('{"a": 1}', {"a": 1}, False, False),
+        ("{'a': [1, 2,], b: yes}", {"a": [1, 2], "b": "yes"}, True, False),
+        ('{"a": 1, "b": "half', {"a": 1}, True, True),
+        ('[1, {"a": 2}, {"b', [1, {"a": 2}, {}], True, True),
+    ],
+)
+def test_what_was_meant_is_read(text: str, value: object, repaired: bool, cut: bool) -> None:
+    [found] = values_in(f"some words {text}")
+    assert (found.value, found.repaired, found.cut) == (value, repaired, cut)
+
+
+def test_what_comes_behind_a_block_that_was_cut_is_read_too() -> None:
+    assert [found.value for found in values_in('```\n{"a": 1, "b\n```\n{"c": 3}')] == [{"a": 1}, {"c": 3}]

@@ -1,0 +1,141 @@
+"""A loopback GitHub with one pull request. It checks bodies by the published description and lines by the diff."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from jsonschema import Draft7Validator
+
+from swecli.review.diffs import FileDiff, read_hunks
+
+SCHEMAS = json.loads((Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8"))
+WHERE = "/repos/{owner}/{repo}/pulls/{pull_number}"
+HEAD = "a" * 40
+
+
+class FakeGitHub:
+    """`with FakeGitHub({"a.py": patch}) as github:` then GITHUB_API_URL is `github.url`.
+
+    `refuse` maps "METHOD last/part" to (status, headers) of the refusals to come, each used once. `refuse_paths` are
+    files no comment may be put on. `posted` are the bodies that were taken, `comments` what stands there.
+    """
+
+    def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
+        self.patches, self.number, self.token = patches, number, token
+        self.refuse: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        self.refuse_paths: set[str] = set()
+        self.posted: list[tuple[str, dict[str, Any]]] = []
+        self.comments: list[dict[str, Any]] = []
+        self.reviews: list[dict[str, Any]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer(*outer.get(self.path, self.headers.get("authorization", "")))
+
+            def do_POST(self) -> None:
+                data = self.rfile.read(int(self.headers["content-length"]))
+                self.answer(*outer.post(self.path, self.headers.get("authorization", ""), json.loads(data)))
+
+            def answer(self, status: int, body: Any, headers: dict[str, str]) -> None:
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in {
+                    "content-type": "application/json",
+                    "content-length": str(len(data)),
+                    **headers,
+                }.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> FakeGitHub:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def environ(self, token: str | None = None) -> dict[str, str]:
+        return {
+            "GITHUB_API_URL": self.url,
+            "GITHUB_REPOSITORY": "acme/shop",
+            "GITHUB_TOKEN": self.token if token is None else token,
+        }
+
+    def get(self, path: str, given: str) -> tuple[int, Any, dict[str, str]]:
+        where, _, query = path.partition("?")
+        last = where.rsplit("/", 1)[-1]
+        if refused := self._refused(f"GET {last}", given):
+            return refused
+        base = f"/repos/acme/shop/pulls/{self.number}"
+        if where == base:
+            return 200, {"number": self.number, "head": {"sha": HEAD}}, {}
+        page = int(re.search(r"[?&]page=(\d+)", "?" + query)[1]) if "page=" in query else 1  # type: ignore[index]
+        lists = {"files": self.files(), "comments": self.comments, "reviews": self.reviews}
+        if where.startswith(base) and last in lists:
+            return 200, lists[last][(page - 1) * 100 : page * 100], {}
+        return 404, {"message": "Not Found"}, {}
+
+    def files(self) -> list[dict[str, Any]]:
+        rows = [
+            {
+                "sha": HEAD, "filename": path, "status": "modified", "additions": 1, "deletions": 0, "changes": 1,
+                "blob_url": "https://example.org/b", "raw_url": "https://example.org/r",
+                "contents_url": "https://example.org/c", "patch": patch,
+            }
+            for path, patch in self.patches.items()
+        ]  # fmt: skip
+        assert not list(Draft7Validator(SCHEMAS[f"GET {WHERE}/files"]).iter_errors(rows))
+        return rows
+
+    def post(self, path: str, given: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        last = path.rsplit("/", 1)[-1]
+        if given != f"Bearer {self.token}":
+            return 401, {"message": "Bad credentials"}, {}
+        if refused := self._refused(f"POST {last}", given):
+            return refused
+        schema = SCHEMAS[f"POST {WHERE}/{last}"]
+        wrong = [error.message for error in Draft7Validator(schema).iter_errors(body)]
+        wrong += [f"no such field: {name}" for name in body if name not in schema["properties"]]
+        rows = body.get("comments", []) if last == "reviews" else [body]
+        wrong += [problem for row in rows if (problem := self._out_of_diff(row))]
+        if last == "reviews" and body.get("event") == "COMMENT" and not body.get("body"):
+            wrong.append("body is required")
+        if wrong:
+            return 422, {"message": "Validation Failed", "errors": wrong}, {}
+        self.posted.append((last, body))
+        self.comments += [{"body": row["body"], "path": row["path"]} for row in rows]
+        if last == "reviews":
+            self.reviews.append({"body": body["body"]})
+        return 201, {"id": len(self.posted)}, {}
+
+    def _refused(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
+        if given not in ("", f"Bearer {self.token}"):
+            return 401, {"message": "Bad credentials"}, {}
+        waiting = self.refuse.get(what)
+        if not waiting:
+            return None
+        status, headers = waiting.pop(0)
+        return status, {"message": f"refused with {status}"}, headers
+
+    def _out_of_diff(self, row: dict[str, Any]) -> str:
+        diff = FileDiff(row["path"])
+        read_hunks(self.patches.get(row["path"], ""), diff)
+        lines = range(row.get("start_line", row["line"]), row["line"] + 1)
+        if row["path"] in self.refuse_paths or not set(lines) <= diff.lines or row.get("side") != "RIGHT":
+            return "pull_request_review_thread.line must be part of the diff"
+        return "" if len(row["body"]) <= 65_536 else "body is too long"
