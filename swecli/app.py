@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from swecli.agent.agent import Agent
 from swecli.agent.composing import Composer
 from swecli.agent.learning import Learner
 from swecli.agent.outlook import Outlook
+from swecli.agent.surroundings import Surroundings
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
@@ -23,7 +23,6 @@ from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
 from swecli.playbook.budget import Limits
-from swecli.playbook.here import Here
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
@@ -155,8 +154,13 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
-    look = partial(Here, root, start.environ.get("PATH", ""), frozenset(tools.names()))
-    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, look=look)
+    composer = agent.composer
+    around = Surroundings(
+        start.environ.get("PATH", ""),
+        frozenset(tools.names()),
+        lambda: f"{composer.system_prompt}\n{composer.instructions}",
+    )
+    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, around=around)
     runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
     runtime.use_reflector(model)
     if start.resume is None:

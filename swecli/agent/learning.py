@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from swecli.agent.reflecting import question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
+from swecli.agent.surroundings import Surroundings, look_around
 from swecli.agent.telling import LearningEvent, price, still_possible, told_of
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import RequestRecord, Usage
-from swecli.models.playbook import AppliedDelta, Delta
+from swecli.models.playbook import AppliedDelta, Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.budget import REFLECTING, Limits, refusal
 from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.curator import Curator
 from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import Mark, TurnDigest, digest_turn
-from swecli.playbook.here import Here
 from swecli.playbook.learn import learn, worth_asking
 from swecli.playbook.model_reflector import ModelReflection
 from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
@@ -43,8 +42,8 @@ def _today() -> datetime:
 class Learner:
     """Reflects on stored turns. `model` is asked only where the rules saw friction; None leaves it at the rules.
 
-    `limits` bound what the model may take; `day` says when the day began that its daily part counts from. `look` gives
-    a new look at the workspace, by which strategies that name what is gone are found.
+    `limits` bound what the model may take; `day` says when the day began that its daily part counts from. `around`
+    tells what strategies may name and need not say; without it nothing is looked up.
     """
 
     def __init__(
@@ -55,10 +54,10 @@ class Learner:
         enabled: bool = True,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         day: Callable[[], datetime] = _today,
-        look: Callable[[], Here] | None = None,
+        around: Surroundings | None = None,
     ) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
-        self.limits, self._day, self._look = limits, day, look
+        self.limits, self._day, self._around = limits, day, around
         self._told: set[str] = set()
 
     async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> list[LearningEvent]:
@@ -93,12 +92,20 @@ class Learner:
         session = self.sessions.current_session
         if session is None:
             return []
-        stale = self._check(session, await asyncio.to_thread(self._look)) if self._look else []
+        stale = await self.look_around()
         if not self.enabled:
             return stale
         waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
         own = [event for number in waiting for event in await self.learn(number)]
         return [*stale, *own, *await self._left_behind(session)]
+
+    async def look_around(self) -> list[LearningEvent]:
+        """See which strategies name something that is gone; those that did not before are said. Asks no model."""
+        session = self.sessions.current_session
+        if session is None or self._around is None:
+            return []
+        found = await look_around(self.sessions, session, self._around)
+        return [found] if found else []
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
@@ -117,7 +124,7 @@ class Learner:
         if not found:
             return []
         others = SessionManager(self.sessions.database)
-        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day)
+        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day, around=self._around)
         learner._told = self._told
         events: list[LearningEvent] = []
         for waiting in found:
@@ -125,23 +132,6 @@ class Learner:
             events += await learner.learn(waiting.interaction)
         session.update_playbook(self.sessions.playbook.load(session))
         return events
-
-    def _check(self, session: Session, here: Here) -> list[LearningEvent]:
-        """Look for what the strategies name; those of which something is gone now are said.
-
-        What applies to all projects is left alone: that it names something of another one says nothing.
-        """
-        bullets = session.playbook.bullets
-        looked = {
-            bullet.id: here.freshness(bullet) for bullet in bullets.values() if bullet.live and bullet.scope != "user"
-        }
-        stale = {name: found.missing for name, found in looked.items() if found.missing}
-        if not looked:
-            return []
-        lines = tuple(f"{name} is stale and stays out of prompts: {why}" for name, why in stale.items())
-        new = tuple(line for name, line in zip(stale, lines, strict=True) if not bullets[name].stale)
-        self.sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-        return [PlaybookUpdated(session.interactions, "", new)] if new else []
 
     # Before
 
@@ -209,7 +199,7 @@ class Learner:
             model=model,
             template=self.template,
             reflect_model_when="friction",
-            curator=Curator(*room(earlier)),
+            curator=self._curator(earlier, digest, session),
             spent=lambda took: self._cancelled(session, digest.interaction, took),
         )
         asked = model is not None and learned.requests > 0
@@ -230,6 +220,13 @@ class Learner:
             self._bill(draft.author, draft.interaction, learned.usage, learned.cost)
             self.sessions.playbook.keep_draft(draft)
         return draft
+
+    def _curator(self, earlier: Sequence[Op], digest: TurnDigest, session: Session) -> Curator:
+        """One that knows what the turn taught already, where it is, and what the prompt says anyway."""
+        around = self._around
+        if around is None:
+            return Curator(*room(earlier))
+        return Curator(*room(earlier), around.instructions(), around.here(session, digest))
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
         self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.cli.admin import common, ground_of, positive, say, say_json, stored
 from swecli.cli.begin import working_directory
+from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
+from swecli.config.trust import is_trusted, project_root
+from swecli.context.instructions import load_instructions
 from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.choose import choose_model
@@ -20,6 +23,7 @@ from swecli.playbook.budget import Limits
 
 if TYPE_CHECKING:
     from swecli.agent.studying import Studied
+    from swecli.agent.surroundings import Surroundings
     from swecli.store.session_manager import SessionManager
 
 MANY = 100_000  # sessions
@@ -47,12 +51,23 @@ def run(args: argparse.Namespace) -> int:
     limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
     with stored(args) as database:
         sessions = SessionManager(database)
-        learner = Learner(sessions, load_prompt("reflect"), model, limits=limits)
+        learner = Learner(sessions, load_prompt("reflect"), model, limits=limits, around=_around())
         wanted, before = _wanted(sessions, args.sessions), sessions.playbook.spent()
         done = asyncio.run(_study(learner, wanted, args.epochs, quiet=args.json))
         after = sessions.playbook.spent()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     return _sum_up(done, after.usage.total - before.usage.total, cost, args.json)
+
+
+def _around() -> Surroundings:
+    # late: see above
+    from swecli.agent.surroundings import Surroundings  # noqa: PLC0415
+    from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
+
+    own, folder = load_prompt("system"), working_directory()
+    trusted = is_trusted(find_paths(os.environ), project_root(folder))
+    instructions = f"{own}\n{load_instructions(folder, trusted=trusted).text}"
+    return Surroundings(os.environ.get("PATH", ""), frozenset(ToolRegistry.discover().names()), lambda: instructions)
 
 
 def _model(settings: Settings, named: str | None) -> ChatModel | None:

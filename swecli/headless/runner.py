@@ -55,9 +55,13 @@ async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: 
 async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
     code = 0
     writer.begin()
+    looked = False
     try:
         async for prompt in prompts:
             writer.begin()
+            if not looked:
+                await _learn(runtime, writer, before=True)
+                looked = True
             ended = await _turn(runtime, prompt, writer)
             writer.close(ended)
             writer.begin()  # what may go wrong while the next is awaited is not this turn's
@@ -80,11 +84,12 @@ async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
     return LimitReached.exit_code if tally.finished and tally.finished.reason in CAPS else 0
 
 
-async def _learn(runtime: Runtime, writer: Writer) -> None:
-    """The rules' part of the reflection; the model's part waits for the next start on a screen: it would delay the
-    exit."""
+async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:
+    """Before the first turn: strategies that name what is gone stay out of the prompts. After each: the rules' part of
+    the reflection; the model's part waits for the next start on a screen: it would delay the exit."""
+    learner = runtime.learner
     try:
-        learned = await runtime.learner.learn(rules_only=True)
+        learned = await (learner.look_around() if before else learner.learn(rules_only=True))
     except Exception as error:  # noqa: BLE001 - a boundary: a fault in learning must not cost the answer
         _log.exception("learning failed")
         session = runtime.sessions.current_session

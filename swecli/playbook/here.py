@@ -58,12 +58,14 @@ class Here:
         search_path: as in the variable PATH.
         tools: names of the tools that the model has.
         refused: flags, as `program --flag`, that a program called unknown.
+        above: the project's own directory, where what is not under `root` is looked for too.
     """
 
     root: Path
     search_path: str = ""
     tools: Collection[str] = ()
     refused: Collection[str] = ()
+    above: Path | None = None
     _programs: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def freshness(self, bullet: Bullet) -> Freshness:
@@ -96,7 +98,7 @@ class Here:
         if not firm:
             return None
         try:
-            if (self.root / firm).exists():
+            if any((root / firm).exists() for root in self._roots):
                 return ""
         except (OSError, ValueError):
             return None
@@ -120,14 +122,17 @@ class Here:
             return self._path(program.removeprefix("./")) if at_root else None
         if not self._has_program(program):
             return f"there is no command {program} here"
-        return (
-            (_of_make(self.root, rest) if program == "make" else _of_package(self.root, program, rest))
-            if at_root
-            else ""
-        )
+        if not at_root:
+            return ""
+        answers = [_of_make(r, rest) if program == "make" else _of_package(r, program, rest) for r in self._roots]
+        return "" if "" in answers else answers[-1]
 
     def _flag(self, value: str) -> str | None:
         return f"{value.split()[0]} does not know {value.split()[-1]}" if value in self.refused else None
+
+    @property
+    def _roots(self) -> tuple[Path, ...]:
+        return (self.root,) if self.above is None else tuple(dict.fromkeys((self.root, self.above)))
 
     def _tool(self, value: str) -> str | None:
         if not self.tools:
@@ -136,7 +141,7 @@ class Here:
 
     def _has_program(self, name: str) -> bool:
         if name not in self._programs:
-            own = os.pathsep.join(str(self.root / folder) for folder in _OWN_PROGRAMS)
+            own = os.pathsep.join(str(root / folder) for root in self._roots for folder in _OWN_PROGRAMS)
             self._programs[name] = shutil.which(name, path=f"{own}{os.pathsep}{self.search_path}") is not None
         return self._programs[name]
 
@@ -144,7 +149,7 @@ class Here:
     def _names(self) -> frozenset[str] | None:
         """The names of all files and folders; None when there are too many to look at."""
         names = set[str]()
-        for _, folders, files in os.walk(self.root):
+        for _, folders, files in os.walk(self._roots[-1]):
             folders[:] = [name for name in folders if name not in _SKIPPED]
             names.update(folders, files)
             if len(names) > MOST_ENTRIES:

@@ -15,8 +15,9 @@ import pytest
 from swecli.headless.formats import Writer
 from swecli.headless.prompts import Prompt
 from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
-from swecli.llm.providers.scripted import Reply
+from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
+from swecli.models.playbook import Delta, Op
 from tests.support.runtime import calls, make_runtime
 
 
@@ -138,11 +139,28 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
         async def learn(self, **_: Any) -> None:
             raise RuntimeError("odd")
 
+        async def look_around(self) -> None:
+            raise RuntimeError("blind")
+
     runtime.learner = Broken()  # type: ignore[assignment]
     out, err = io.StringIO(), io.StringIO()
     assert await run_prompts(runtime, prompts("a"), Writer("text", out, err)) == 0
     assert out.getvalue() == "Fine.\n"
-    assert "reflection failed: RuntimeError: odd" in err.getvalue()
+    assert "reflection failed: RuntimeError: blind\nreflection failed: RuntimeError: odd" in err.getvalue()
+    runtime.close()
+
+
+async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_prompt() -> None:
+    runtime = make_runtime(["Fine.", "Fine."], refuse)  # type: ignore[arg-type]
+    session = runtime.sessions.current_session
+    assert session is not None
+    fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
+    runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
+    err = io.StringIO()
+    await run_prompts(runtime, prompts("where are prices?", "really?"), Writer("text", io.StringIO(), err))
+    assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py is not here") == 1
+    assert isinstance(runtime.agent.model, ScriptedModel)
+    assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
     runtime.close()
 
 

@@ -109,3 +109,10 @@ def test_broken_files_and_links_are_no_reason_to_fail(here: Here) -> None:
 def test_no_anchor_makes_it_fail(value: str, kind: str) -> None:
     here = Here(Path(), "/usr/bin", {"edit_file"})
     here.of([f"{kind}:{value}", *anchors_of(value)])
+
+
+def test_what_is_not_below_is_looked_for_in_the_whole_project(here: Here) -> None:
+    below = Here(here.root / "web", here.search_path, here.tools, above=here.root)
+    for content in ("The API lives in src/api", "Users are in users.py", "Run `make check` first", "Run `ruff check`"):
+        assert below.of(anchors_of(content)).fresh, content
+    assert below.of(anchors_of("Run `make deploy`")).missing == "the Makefile has no target deploy"

@@ -1,0 +1,64 @@
+"""Where a session works, as far as strategies speak of it: what exists there, and what its instructions say anyway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.models.events import PlaybookUpdated
+from swecli.models.session import Session
+from swecli.playbook.commands import misused
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.here import Here, refused_flags
+from swecli.store.session_manager import SessionManager
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What can be looked up without a model. `search_path` is the variable PATH, `tools` the names that models have.
+
+    `instructions` gives what a prompt says anyway: the system prompt and the project's own files, as they are now.
+    """
+
+    search_path: str
+    tools: Collection[str]
+    instructions: Callable[[], str] = lambda: ""
+
+    def here(self, session: Session, digest: TurnDigest | None = None) -> Here | None:
+        """A new look at where a session works, with the flags that a turn showed to be unknown; None where that
+        directory is gone: then nothing can be told."""
+        root = Path(session.working_directory)
+        if not session.working_directory or not root.is_dir():
+            return None
+        above = Path(session.project) if session.project else root
+        return Here(root, self.search_path, self.tools, _refused(digest), above)
+
+
+def _refused(digest: TurnDigest | None) -> frozenset[str]:
+    """Flags that a program called unknown in a turn or the one before it."""
+    if digest is None:
+        return frozenset()
+    calls = (*digest.calls, *(digest.previous.calls if digest.previous else ()))
+    return frozenset(refused_flags((c.command, c.output) for c in calls if misused(c) == "unknown option"))
+
+
+async def look_around(sessions: SessionManager, session: Session, around: Surroundings) -> PlaybookUpdated | None:
+    """Look for what the strategies name, and keep what is found; the event says which are stale now and were not.
+
+    What applies to all projects is left alone: that it names something of another one says nothing. The looking is
+    done beside the prompt. Raises StoreError.
+    """
+    bullets = dict(session.playbook.bullets)
+    here = around.here(session)
+    wanted = [bullet for bullet in bullets.values() if bullet.live and bullet.scope != "user"]
+    if here is None or not wanted:
+        return None
+    looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
+    stale = {name: found.missing for name, found in looked.items() if found.missing}
+    sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
+    lines = tuple(
+        f"{name} is stale and stays out of prompts: {why}" for name, why in stale.items() if not bullets[name].stale
+    )
+    return PlaybookUpdated(session.interactions, "", lines) if lines else None

@@ -1,0 +1,73 @@
+"""What a reflector proposes at the end of whole turns meets the workspace it speaks of, and the instructions there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.config.trust import trust
+from swecli.models.events import PlaybookUpdated
+from swecli.models.model_io import ModelRequest
+from swecli.models.playbook import Bullet
+from tests.support.project import make_project
+from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn
+
+
+def proposing(*contents: str, evidence: str = "user: build it") -> str:
+    return json.dumps({"tags": [], "add": [{"content": text, "evidence": evidence} for text in contents]})
+
+
+def runtime_in(project: Path, reflection: str, command: str = "make") -> Runtime:
+    """One turn of it: a command that the user refuses, or lets run; then the model is asked what it teaches."""
+    steps: list[Any] = [calls(("run_command", {"command": command})), "As you wish."]
+
+    def answer(request: ModelRequest) -> Any:
+        return reflection if request.purpose == "reflect" else steps.pop(0)
+
+    return make_runtime(answer, User([NO]) if command == "make" else None, cwd=project)
+
+
+async def learned(runtime: Runtime, query: str) -> tuple[dict[str, Bullet], tuple[str, ...]]:
+    """The strategies by their words after a turn, and what was refused."""
+    events = await run_turn(runtime, query)
+    refused = tuple(line for e in events if isinstance(e, PlaybookUpdated) for line in e.refused)
+    session = runtime.sessions.current_session
+    assert session is not None
+    return {bullet.content: bullet for bullet in session.playbook.bullets.values()}, refused
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "shop")
+
+
+async def test_what_names_something_that_is_not_there_waits_and_says_why(project: Path) -> None:
+    here, gone = "Build prices from shop/prices.py only", "Build with `make wheel` here"
+    bullets, _ = await learned(runtime_in(project, proposing(here, gone)), "build it, prices first, with make wheel")
+    assert bullets[here].state == "active"
+    assert bullets[here].anchors == ("path:shop/prices.py",)
+    assert bullets[gone].state == "quarantined"
+
+
+async def test_a_flag_that_the_turn_showed_to_be_unknown_waits(project: Path) -> None:
+    content = "Build with `python build.py --fast` in here"
+    (project / "build.py").write_text("import sys\nsys.exit('error: unrecognized arguments: --fast')\n")
+    runtime = runtime_in(project, proposing(content), "python build.py --fast")
+    bullets, _ = await learned(runtime, "build it")
+    assert bullets[content].state == "quarantined"
+    assert "python does not know --fast" in [e.quote for e in runtime.sessions.playbook.evidence("P-1")]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_what_the_projects_instructions_say_already_is_not_learned_again(project: Path, trusted: bool) -> None:
+    (project / "AGENTS.md").write_text("# shop\n\n- Build with the release profile, never with debug symbols.\n")
+    if trusted:
+        trust(make_start(project).paths, project)
+    content = "Build with the release profile, without debug symbols"
+    bullets, refused = await learned(runtime_in(project, proposing(content)), "build it: profile release, symbols")
+    assert (content in bullets) is not trusted
+    assert any("the instructions say so already" in line for line in refused) is trusted
