@@ -15,9 +15,10 @@ from swecli.playbook.curator import Curator, make_delta
 from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import TurnDigest
 from swecli.playbook.experience import blames_tests
+from swecli.playbook.founded import unfounded
 from swecli.playbook.model_reflector import ModelReflection, ModelReflector
 from swecli.playbook.redact import redact
-from swecli.playbook.reflection import Reflection
+from swecli.playbook.reflection import AddProposal, Reflection
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.playbook.words import shorten
 
@@ -117,11 +118,18 @@ def _sober(spent: ModelReflection, by_rules: Reflection, digest: TurnDigest) -> 
         for tag in spent.reflection.tags
         if tag not in blames and tag.bullet_id not in judged and (tag.bullet_id, tag.tag) not in earlier
     )
-    faulty = [add for add in spent.reflection.adds if blames_tests(add.content, digest)]
-    why = "it warns of tests that only found a fault"
-    spent.losses = (*spent.losses, *(f'not learned: "{shorten(redact(add.content), 60)}": {why}' for add in faulty))
-    adds = tuple(add for add in spent.reflection.adds if add not in faulty)
+    faulty = {add.content: _fault(add, digest) for add in spent.reflection.adds}
+    told = (f'not learned: "{shorten(redact(content), 60)}": {why}' for content, why in faulty.items() if why)
+    spent.losses = (*spent.losses, *told)
+    adds = tuple(add for add in spent.reflection.adds if not faulty[add.content])
     return replace(spent.reflection, tags=tuple(kept), adds=adds)
+
+
+def _fault(add: AddProposal, digest: TurnDigest) -> str:
+    """Why what a model proposes to add is not looked at any further; "" for nothing."""
+    if blames_tests(add.content, digest):
+        return "it warns of tests that only found a fault"
+    return unfounded(add.content, " ".join(item.quote for item in add.evidence), digest)
 
 
 def _result(

@@ -19,7 +19,10 @@ from swecli.playbook.budget import Limits
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
 TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
-ANSWER = {"tags": [], "add": [{"content": "Build with `ninja -C out`", "section": "build", "evidence": "user: ninja"}]}
+ANSWER = {
+    "tags": [],
+    "add": [{"content": "Build with `ninja -C out`", "section": "build", "evidence": "user: build it"}],
+}
 
 
 def runtime_with(reflector: Any, **settings: Any) -> Runtime:
@@ -57,7 +60,7 @@ def text(tags: Any = (), add: Any = (), **more: Any) -> str:
 
 
 TAG = {"id": "P-1", "tag": "harmful", "why": "it failed"}
-ADD = {"content": "Use `nox -s unit` in here", "section": "tests", "kind": "strategy", "evidence": "user: nox"}
+ADD = {"content": "Build with `nox -s unit` here", "section": "tests", "kind": "strategy", "evidence": "user: build it"}
 USELESS = [
     "", " ", "\n\n", "\0", "\ud800", "null", "true", "0", "[]", "{}", '""', '"tags"', "nothing", "P-1 is harmful.",
     "{", "}", "[{", "{]", "{{}}", "```", "```json", "```json\n```", "```json\n{```", "<playbook></playbook>", "[P-1]",
@@ -72,7 +75,7 @@ USELESS = [
     text([TAG] * 500), text([], [ADD] * 500), text([TAG] * 15, [ADD] * 15),
     json.dumps({"playbook": [ADD]}), json.dumps({"bullets": []}), json.dumps({"rewrite": "all new"}),
     json.dumps({"operations": [{"op": "REMOVE", "id": "P-1"}] * 500}), json.dumps({"delta": {"remove": ["P-1"]}}),
-    *(text([], [{**ADD, "content": content}]) for content in TAUGHT),
+    *(text([], [{**ADD, "content": content, "evidence": f"user: {content}"}]) for content in TAUGHT),
     text([], [{**ADD, "content": "Be careful and write good code"}]), text([], [{**ADD, "content": "word " * 61}]),
     text([], [{**ADD, "content": "the key is sk-ant-0123456789abcdef0123456789"}]),
 ]  # fmt: skip
@@ -85,7 +88,7 @@ async def test_no_answer_of_a_reflector_loses_or_invents_a_strategy_and_each_fai
     assert len(USELESS) >= 60
     for answer in USELESS:  # noqa: B007 - the reflector gives it
         before, asked = contents(runtime), questions(runtime)
-        events = await run_turn(runtime, "build it")
+        events = await run_turn(runtime, "build it: all tests after a change, short sentences, a stable API")
         assert questions(runtime) > asked
         assert contents(runtime) == before, answer[:100]
         told = [e for e in events if isinstance(e, ReflectionFailed) or (isinstance(e, PlaybookUpdated) and e.refused)]
@@ -199,7 +202,7 @@ async def test_what_the_user_removed_meanwhile_does_not_spoil_the_rest() -> None
 
 async def test_reflecting_again_and_again_never_adds_more_than_a_turn_may() -> None:
     names = iter(f"tool{n}" for n in range(100))
-    runtime = runtime_with(lambda _: text([], [{**ADD, "content": f"Call `{next(names)}.py` here"} for _ in range(3)]))
+    runtime = runtime_with(lambda _: text([], [{**ADD, "content": f"Build with `{next(names)}.py`"} for _ in range(3)]))
     await run_turn(runtime, "build it")
     for _ in range(3):
         await runtime.learner.learn(1)

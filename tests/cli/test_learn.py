@@ -10,7 +10,10 @@ import pytest
 
 from tests.support.shell import Run, script
 
-ADD = {"tags": [], "add": [{"content": "Build with `sh build.sh`", "section": "build", "evidence": "user: build"}]}
+ADD = {
+    "tags": [],
+    "add": [{"content": "Build with `sh build.sh`", "section": "build", "evidence": "user: see build.sh"}],
+}
 
 
 def talk(run: Run, *queries: str) -> None:
@@ -38,7 +41,7 @@ def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
 
 
 def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
-    talk(run, "no, that was wrong", "that is wrong again")
+    talk(run, "no, that was wrong, see build.sh", "that is wrong again, see build.sh")
     model = script("reflector.json", *[json.dumps(ADD)] * 9)
     first = run("learn", "--from", "here", "-m", model, "--json").json
     assert (first["turns"], first["failed"]) == (2, 0)

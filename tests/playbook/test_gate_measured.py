@@ -9,6 +9,7 @@ import pytest
 
 from scripts.corpus.judged import PARTS, candidates, judge, rates
 from scripts.corpus.shop import make_shop
+from scripts.corpus.turns import held_back, kept_good, turns
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import ToolCall
 from swecli.models.playbook import SessionPlaybook
@@ -48,6 +49,14 @@ def test_most_bad_candidates_are_held_back_and_hardly_a_good_one(tmp_path: Path)
         "refused"
     }
     assert all(one.reason for one in judged if one.held_back)
+
+
+def test_general_advice_has_no_ground_in_a_turn_and_what_the_turn_teaches_has(tmp_path: Path) -> None:
+    found = turns()
+    assert all(kept_good(found))
+    bad = [one for one in judge(candidates(), make_shop(tmp_path)) if not one.candidate.good]
+    held_out = [held_back(one, found) for one in bad if one.candidate.part == "held out"]
+    assert sum(held_out) / len(held_out) >= 0.75
 
 
 async def proposed(content: str, calls: list[ToolCall]) -> list[str]:

@@ -62,7 +62,7 @@ def turn(query: str = "go on", calls: tuple[CallDigest, ...] = (), **more: Any) 
 
 
 def says(*tags: tuple[str, str], add: str = "") -> str:
-    adds = [{"section": "tests", "content": add, "kind": "strategy", "evidence": "r: seen"}] if add else []
+    adds = [{"section": "tests", "content": add, "kind": "strategy", "evidence": "r: pytest -q"}] if add else []
     return json.dumps({"tags": [{"id": i, "tag": t, "why": "seen"} for i, t in tags], "add": adds})
 
 
@@ -127,12 +127,12 @@ async def test_a_model_is_asked_only_when_it_is_worth_it(
 
 
 async def test_the_models_part_is_added_and_billed() -> None:
-    model = Tape(says(("P-2", "helpful"), add="Install `redis` before the tests run"))
+    model = Tape(says(("P-2", "helpful"), add="Install `redis` before `pytest -q`"))
     found = await taught(turn(calls=FAILING, cited=("P-1",)), model)
     assert found.lines == (
         "P-1 harmful +1: pytest -q failed with exit code 1",
         "P-2 helpful +1: the model's view: seen",
-        "+ Install `redis` before the tests run (the model's view: seen)",
+        "+ Install `redis` before `pytest -q` (the model's view: pytest -q)",
     )
     assert found.delta is not None
     assert found.delta.author == "test/tape"
@@ -190,7 +190,7 @@ async def test_a_refused_answer_is_a_failure_and_what_was_dropped_is_listed() ->
     assert "500 operations" in str(found.failure)
     found = await taught(turn(calls=FAILING), Tape(says(("P-77", "helpful"), add="Be careful")))
     assert any("not shown" in line for line in found.refused)
-    assert any("general advice" in line for line in found.refused)
+    assert any("not about anything in this turn" in line for line in found.refused)
     assert found.delta is not None
     assert found.delta.refused == found.refused
 

@@ -21,7 +21,7 @@ def test_the_gates_figures_are_those_of_the_documentation() -> None:
     rows = [row.split() for row in run("measure_gate").splitlines()[1:]]
     assert rows
     for row in rows:
-        part, figures = ("held out", row[2:6]) if row[0] == "held" else (row[0], row[1:5])
+        part, figures = (" ".join(row[:2]), row[2:6]) if row[0] in ("held", "in") else (row[0], row[1:5])
         line = next(line for line in page.splitlines() if line.startswith(f"| {part}"))
         assert line.endswith("| " + " | ".join(figures) + " |")
 
