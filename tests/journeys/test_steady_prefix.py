@@ -1,0 +1,38 @@
+"""A hundred turns in which strategies are counted and none is added: what was sent before is sent again, byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from swecli.models.playbook import Delta, Op
+from swecli.models.window import WindowSpec
+from tests.support.runtime import make_runtime, run_turn
+
+pytestmark = pytest.mark.slow
+TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
+
+
+@pytest.mark.parametrize("window", [WindowSpec(mode="full"), WindowSpec(5)], ids=["full", "5+3"])
+async def test_tags_alone_change_no_byte_of_what_was_sent(window: WindowSpec) -> None:
+    runtime = make_runtime(lambda request: "Done, as [P-1] and [P-2] say.", window=window)
+    session, store = runtime.sessions.current_session, runtime.sessions.playbook
+    assert session is not None
+    ops = tuple(Op("ADD", fields={"content": text, "scope": "project", "trust": "user"}) for text in TAUGHT)
+    store.apply(Delta("taught", ops, "user"), session)
+    changes, last = 0, ""
+    for number in range(100):
+        await run_turn(runtime, f"question {number}")
+        assert await runtime.learner.mark(number % 3 > 0), "a tag each turn"
+        request = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
+        sent = json.dumps(request.messages, ensure_ascii=False)[:-1]
+        changes += not sent.startswith(last)
+        last = sent
+    assert {op.op for row in store.log(session, 1000) for op in row.delta.ops} == {"ADD", "TAG"}
+    bullet = store.get("P-1")
+    assert bullet is not None
+    assert bullet.helpful + bullet.harmful == 100
+    reductions = [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
+    assert changes == len(reductions), "only the window moves it, and that is said"
+    assert bool(reductions) is (window.mode != "full")

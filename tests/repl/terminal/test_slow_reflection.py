@@ -1,0 +1,57 @@
+"""A model that reflects for ten seconds, in a real terminal: nobody waits for it, and nothing is lost when it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.shell import script, swecli
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+CALL = {"text": "I build.", "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}]}
+LESSON = {"content": "Build with `sh build.sh` here", "section": "build", "evidence": "user: build it"}
+SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}  # two pieces
+LEARNED = r"Build with `?sh build.sh"
+
+
+@pytest.fixture(autouse=True)
+def build() -> None:
+    Path("build.sh").write_text("echo error: unknown option --fast; exit 1\n")
+
+
+def start(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
+    return Terminal("-m", script("s.json", *replies), "--mode", "auto", *more, columns=100, rows=40)
+
+
+def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
+    with start(CALL, "It failed.", SLOW, "At once.") as terminal:
+        terminal.wait(r"window 5\+3")
+        terminal.keys("build it\r")
+        terminal.wait("It failed.")
+        terminal.keys("are you there?\r")
+        assert LESSON["content"] not in terminal.wait("At once."), "answered before the reflection came"
+        terminal.keys("/playbook\r")  # waits for what is being learned, and says so
+        terminal.wait(LEARNED)
+
+
+def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() -> None:
+    with start(CALL, "It failed.", SLOW) as terminal:
+        terminal.wait(r"window 5\+3")
+        terminal.keys("build it\r")
+        terminal.wait("It failed.")
+        terminal.keys("a draft")
+        terminal.wait("a draft")
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.ends()
+    assert swecli("playbook", "list", "--json").json == []
+    assert swecli("playbook", "stats", "--json").json["waiting"] == 1
+    with start({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
+        terminal.wait(LEARNED)
+    assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["content"]]
+    assert swecli("playbook", "stats", "--json").json["waiting"] == 0
