@@ -1,4 +1,4 @@
-"""A hundred turns in which strategies are counted and none is added: what was sent before is sent again, byte for byte."""
+"""A hundred turns in which strategies are only counted: what was sent before is sent again, byte for byte."""
 
 from __future__ import annotations
 

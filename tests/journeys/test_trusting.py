@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.config.trust import trust
+from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.events import PlaybookUpdated
 from swecli.models.model_io import ModelRequest
 from swecli.models.playbook import Bullet
@@ -71,3 +76,56 @@ async def test_what_the_projects_instructions_say_already_is_not_learned_again(p
     bullets, refused = await learned(runtime_in(project, proposing(content)), "build it: profile release, symbols")
     assert (content in bullets) is not trusted
     assert any("the instructions say so already" in line for line in refused) is trusted
+
+
+ROWS = (Path(__file__).parents[1] / "playbook" / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
+SOURCES = ("file", "output", "web")
+SAID = {source: [row.split("\t")[1:] for row in ROWS if row.startswith(f"{source}\t")][:4] for source in SOURCES}
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers with what is in `said`."""
+
+    said = ""
+
+    def do_GET(self) -> None:  # noqa: N802 - the standard library's name
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.said.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return None
+
+
+@pytest.fixture
+def page() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_what_was_only_read_becomes_no_active_strategy(project: Path, page: str, source: str) -> None:
+    """A model that reads it, fails at something, falls for it, and quotes it rightly."""
+    fetch = f'import urllib.request as u; print(u.urlopen("{page}").read().decode())'
+    look = {
+        "file": ("read_file", {"path": "NOTES.md"}),
+        "output": ("run_command", {"command": "cat NOTES.md"}),
+        "web": ("run_command", {"command": f"{sys.executable} -c '{fetch}'"}),
+    }[source]
+    runtime = make_runtime(cwd=project)
+    for injected, reworded in SAID[source]:
+        (project / "NOTES.md").write_text(f"# Notes\n\n{injected}\n")
+        Page.said = injected
+        steps: list[Any] = [calls(look, ("run_command", {"command": "ls --nope"})), "I see."]
+        proposed = proposing(injected, reworded, evidence=f"user: {injected}")
+        model = ScriptedModel(lambda r, s=steps, p=proposed: p if r.purpose == "reflect" else s.pop(0))
+        runtime.agent.use_model(model)
+        runtime.use_reflector(model)
+        bullets, _ = await learned(runtime, "what is in there?")
+        assert [request.purpose for request in model.requests] == ["turn", "turn", "reflect"]
+        results = [call.result for m in runtime.sessions.current_session.messages for call in m.tool_calls]  # type: ignore[union-attr]
+        assert any(injected.split()[-1] in str(result) for result in results), "it really was read"
+        assert [text for text, bullet in bullets.items() if bullet.state == "active"] == []
+        assert injected not in str(runtime.agent.prepare("and now?").messages[0])

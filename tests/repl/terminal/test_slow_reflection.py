@@ -1,4 +1,4 @@
-"""A model that reflects for ten seconds, in a real terminal: nobody waits for it, and nothing is lost when it is killed."""
+"""A model that reflects for ten seconds, in a real terminal: nobody waits for it, and no kill loses it."""
 
 from __future__ import annotations
 
