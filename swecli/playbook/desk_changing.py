@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from swecli.models.errors import BadInput
@@ -13,6 +14,8 @@ from swecli.playbook.desk import PlaybookDesk, Said, wrong
 from swecli.playbook.desk_looking import count_of, delta_json
 from swecli.playbook.standing import in_words
 from swecli.playbook.words import shorten
+
+UNUSED = timedelta(days=90)  # in no prompt while others were: its removal is proposed
 
 
 def _apply(desk: PlaybookDesk, delta: Delta) -> AppliedDelta:
@@ -100,8 +103,8 @@ def switch_on(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A strategy that waits for the user's word. "new": it was set aside and asks to be used; "old": it seems to harm
-    and is proposed for removal."""
+    """A strategy that waits for the user's word. "new": it was set aside and asks to be used; "old": it seems to harm,
+    or stood in no prompt for long, and is proposed for removal."""
 
     bullet: Bullet
     what: Literal["new", "old"]
@@ -116,16 +119,25 @@ class Waiting:
 
 def waiting(desk: PlaybookDesk) -> list[Waiting]:
     """What waits for the user's word, in order of minting."""
-    standings = desk.standings()
+    standings, bullets = desk.standings(), desk.bullets()
+    latest = max((_seen(bullet) for bullet in bullets), default=None)
     found = []
-    for bullet in desk.bullets():
+    for bullet in bullets:
         belief = standings.of(bullet.id)
         if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
             found.append(Waiting(bullet, "old", in_words(belief)))
         elif bullet.state == "quarantined":
             known = belief.standing == "quarantined"
             found.append(Waiting(bullet, "new", in_words(belief) if known else f"set aside, from {bullet.trust}"))
+        elif bullet.state == "active" and latest is not None and latest - _seen(bullet) >= UNUSED:
+            days = (latest - _seen(bullet)).days
+            found.append(Waiting(bullet, "old", f"in no prompt for {days} days, while others were"))
     return found
+
+
+def _seen(bullet: Bullet) -> datetime:
+    """When it last stood in a prompt; when it was made where it never did."""
+    return bullet.last_used or bullet.created_at
 
 
 def decide(desk: PlaybookDesk, item: Waiting, yes: bool) -> Said:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -72,6 +74,38 @@ def test_what_seems_to_harm_is_proposed_for_removal_and_the_user_decides(desk: P
     do(desk, "undo")
     do(desk, "review P-1 accept")
     assert desk.session.playbook.bullets == {}
+
+
+def test_what_no_prompt_had_for_ninety_days_is_proposed_for_removal_and_never_removed(desk: PlaybookDesk) -> None:
+    for text in ("run make check", "keep the parser pure", "write commit messages in English"):
+        do(desk, f"add {text}")
+    first, second, third = desk.bullets()
+    made = first.created_at
+    used = {"P-1": made + timedelta(days=91), "P-2": made + timedelta(days=2), "P-3": None}
+    desk.session.playbook.bullets |= {b.id: replace(b, last_used=used[b.id]) for b in (first, second, third)}
+    [item] = waiting(desk)
+    assert (item.bullet.id, item.what, item.why) == ("P-3", "old", "in no prompt for 90 days, while others were")
+    assert desk.sessions.playbook.get("P-3") is not None
+    do(desk, "pin P-3")
+    assert waiting(desk) == [], "what is pinned stays"
+
+
+def test_where_nothing_was_used_nothing_is_proposed(desk: PlaybookDesk) -> None:
+    do(desk, "add run make check")
+    desk.session.playbook.bullets["P-1"] = replace(desk.bullets()[0], created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    assert waiting(desk) == []
+
+
+def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
+    do(desk, "add prices are in `prices.py`")
+    for line in ("show P-1", "list", "why prices", "blame P-1", "export", "effect"):
+        do(desk, line)
+    desk.sessions.begin_interaction("where are prices?")
+    desk.sessions.finish_interaction("done", shown=["P-1"], cited=["P-1"])
+    bullet = desk.sessions.playbook.get("P-1")
+    assert bullet is not None
+    assert bullet.last_used is not None
+    assert bullet.verified_at is None
 
 
 def test_states_change_by_hand_and_back(desk: PlaybookDesk) -> None:
