@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlmodel
@@ -48,7 +49,7 @@ class TurnRecords:
         return found[0] if found else None
 
     def here(self, session: Session) -> list[TurnRecord]:
-        """The records of all turns of a session's project, the oldest first."""
+        """The records of all turns of a session's project, the oldest first; a turn and its copies in forks are one."""
         return self._records(col(SessionRow.project) == project_of(session))
 
     def _records(self, *where: Any) -> list[TurnRecord]:
@@ -59,7 +60,11 @@ class TurnRecords:
         which = sqlmodel.select(TurnRow, InteractionRow).join(InteractionRow, same_turn)
         which = which.join(SessionRow, col(SessionRow.id) == col(TurnRow.session_id)).where(*where)
         with self._database.reading() as db:
-            return [_record(row, turn) for row, turn in db.exec(which.order_by(col(InteractionRow.id))).all()]
+            found = db.exec(which.order_by(col(InteractionRow.id))).all()
+            once: dict[tuple[int, datetime], TurnRecord] = {}
+            for row, turn in found:
+                once.setdefault((turn.number, turn.started_at), _record(row, turn))
+            return list(once.values())
 
     def switch(self, session: Session, *, off: bool) -> None:
         """Keep the playbook out of the prompts of a session's project, or let it in again."""

@@ -19,6 +19,7 @@ from swecli.store.playbook_scope import load_bullets
 from swecli.store.playbook_tables import DraftRow, TurnRow
 from swecli.store.session_queries import find_row
 from swecli.store.session_store import read_messages
+from swecli.store.session_turns import copy_records, records_json
 from swecli.store.tables import (
     BulletRow,
     CallRow,
@@ -38,7 +39,8 @@ from swecli.store.tables import (
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
     """Copy a session up to that interaction (None: all) into a new one; returns its id.
 
-    Messages, calls, turn records and the session's own strategies go along; what it cost stays with the first.
+    Messages, calls, turn records and the session's own strategies go along; what it cost stays with the first. What
+    the copied turns say of strategies counts once (see `TurnRecords.here`).
 
     Raises:
         BadInput: none is meant by `ref`, or more than one.
@@ -64,6 +66,7 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
         )
         for turn in db.exec(turns.order_by(col(InteractionRow.number))).all():
             db.add(InteractionRow(**turn.model_dump(exclude={"id"}) | {"session_id": new.id, "pending": False}))
+        copy_records(db, old.id, new.id, last)
         _copy_bullets(db, old.id, new.id)
         _copy_context(db, old.id, new.id, last)
         return new.id
@@ -155,10 +158,12 @@ def export(database: Database, ref: str) -> dict[str, Any]:
         messages = read_messages(db, row.id, 0, row.interactions)
         which = select(InteractionRow).where(col(InteractionRow.session_id) == row.id)
         turns = db.exec(which.order_by(col(InteractionRow.number))).all()
-        playbook = load_bullets(db, mapping.session_of(row, []))
+        playbook, records = load_bullets(db, mapping.session_of(row, [])), records_json(db, row.id)
     hidden = {"id", "session_id", "pid"}
     return row.model_dump(mode="json", exclude={"number", "messages", "interactions"}) | {
-        "interactions": [turn.model_dump(mode="json", exclude=hidden) for turn in turns],
+        "interactions": [
+            turn.model_dump(mode="json", exclude=hidden) | {"playbook": records.get(turn.number)} for turn in turns
+        ],
         "messages": [_message_json(message) for message in messages],
         "playbook": [bullet.to_json() for bullet in playbook.bullets.values()],
     }

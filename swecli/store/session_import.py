@@ -18,6 +18,7 @@ from swecli.store import mapping
 from swecli.store.columns import clean_text
 from swecli.store.database import Database
 from swecli.store.playbook_mapping import fill_bullet
+from swecli.store.session_turns import known_here, translated, write_record
 from swecli.store.tables import BulletRow, InteractionRow, SessionRow
 
 _HINT = "Make one with: swecli sessions export ID > FILE"
@@ -76,6 +77,20 @@ class _Message(BaseModel):
         return ChatMessage(**self.model_dump() | {"role": Role(self.role), "tool_calls": calls})
 
 
+class _Record(BaseModel):
+    good: bool | None = None
+    weight: Annotated[float, Field(ge=0, le=1)] = 0.0
+    signal: Text = ""
+    topic: Text = ""
+    contradicted: list[Text] | None = None
+    unknown: list[Text] | None = None
+    errors: Count = 0
+    ablation: Literal["", "off", "withheld"] = ""
+    withheld: list[Text] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
+    created_at: Moment
+
+
 class _Turn(BaseModel):
     number: Count
     status: Text
@@ -85,9 +100,11 @@ class _Turn(BaseModel):
     why: Text = ""
     started_at: Moment
     finished_at: Moment | None = None
+    playbook: _Record | None = None
 
 
 class _Bullet(BaseModel):
+    id: Text = ""
     content: Text
     section: Text = "general"
     kind: Kind
@@ -138,7 +155,8 @@ def import_session(database: Database, value: Any) -> Imported:
         if db.exec(select(SessionRow.id).where(col(SessionRow.id) == whole.id)).first() is not None:
             raise BadInput(f"The session {whole.id} is here already.", f"Go on with it: swecli -r {whole.id}")
         own = [bullet for bullet in whole.playbook if bullet.scope == "session"]
-        _write(db, whole, own)
+        _write(db, whole)
+        _write_turns(db, whole, _write_bullets(db, whole, own))
     return Imported(whole.id, len(whole.interactions), len(whole.messages), len(own), len(whole.playbook) - len(own))
 
 
@@ -156,12 +174,11 @@ def _check(whole: _Export) -> None:
         raise BadInput(f"This is no export of a session: {error}.", _HINT) from error
 
 
-def _write(db: sqlmodel.Session, whole: _Export, bullets: list[_Bullet]) -> None:
+def _write(db: sqlmodel.Session, whole: _Export) -> None:
     columns = whole.model_dump(exclude={"interactions", "messages", "playbook"})
     counts = {"interactions": len(whole.interactions), "messages": len(whole.messages)}
     db.add(SessionRow(**columns | counts))
     db.flush()
-    db.add_all(InteractionRow(**turn.model_dump(), session_id=whole.id, pending=False) for turn in whole.interactions)
     for message in (m.message() for m in whole.messages):
         mapping.clean_message(message)
         row = mapping.message_row(whole.id, message)
@@ -169,7 +186,34 @@ def _write(db: sqlmodel.Session, whole: _Export, bullets: list[_Bullet]) -> None
         db.flush()  # one by one: their keys are their order
         db.add_all(mapping.call_row(whole.id, row.id or 0, call) for call in message.tool_calls)
         db.flush()
-    for bullet in bullets:
+
+
+def _write_bullets(db: sqlmodel.Session, whole: _Export, own: list[_Bullet]) -> dict[str, str]:
+    """Take in the session's own strategies. What all of the export's are called here, where they are here."""
+    others = [_bullet(bullet) for bullet in whole.playbook if bullet.scope != "session"]
+    names = known_here(db, whole.project, others)
+    for bullet in own:
         kept = BulletRow(content=bullet.content, session_id=whole.id, project=whole.project)
-        db.add(fill_bullet(kept, Bullet(id="", **bullet.model_dump())))
+        row = fill_bullet(kept, _bullet(bullet))
+        db.add(row)
         db.flush()
+        names[bullet.id] = f"P-{row.number}"
+    return names
+
+
+def _bullet(bullet: _Bullet) -> Bullet:
+    return Bullet(**bullet.model_dump())
+
+
+def _write_turns(db: sqlmodel.Session, whole: _Export, names: dict[str, str]) -> None:
+    """The turns, with what they say of strategies: by their names here."""
+    for turn in whole.interactions:
+        cited = {"shown": translated(turn.shown, names), "cited": translated(turn.cited, names)}
+        row = turn.model_dump(exclude={"playbook"}) | cited
+        db.add(InteractionRow(**row, session_id=whole.id, pending=False))
+        if turn.playbook is not None:
+            known = turn.playbook.model_dump()
+            for name in ("contradicted", "unknown", "withheld"):
+                known[name] = translated(known[name], names)
+            write_record(db, whole.id, turn.number, known)
+    db.flush()
