@@ -62,8 +62,23 @@ def rows(runtime: Runtime) -> list[Reduction]:
     return runtime.sessions.context.log(session_of(runtime))[::-1]
 
 
-@pytest.mark.parametrize("window", [WindowSpec(2, 2), WindowSpec(5), WindowSpec(mode="full"), WindowSpec(mode="auto")])
-@pytest.mark.parametrize("context_window", [9_000, 16_000, 200_000])
+WINDOWS = {
+    "2+2": WindowSpec(2, 2),
+    "5": WindowSpec(5),
+    "full": WindowSpec(mode="full"),
+    "auto": WindowSpec(mode="auto"),
+}
+QUICK = {("2+2", 9_000), ("full", 16_000), ("auto", 200_000)}
+
+
+@pytest.mark.parametrize(
+    ("window", "context_window"),
+    [
+        pytest.param(spec, size, id=f"{name}-{size}", marks=() if (name, size) in QUICK else pytest.mark.slow)
+        for name, spec in WINDOWS.items()
+        for size in (9_000, 16_000, 200_000)
+    ],
+)
 async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
     runtime = work(context_window, window=window)
     before, known = "", 0
