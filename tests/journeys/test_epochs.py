@@ -13,6 +13,7 @@ from swecli.app import Runtime
 from swecli.llm.environment import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
+from swecli.models.errors import Unavailable
 from swecli.models.model_io import ModelRequest
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -62,8 +63,23 @@ def rows(runtime: Runtime) -> list[Reduction]:
     return runtime.sessions.context.log(session_of(runtime))[::-1]
 
 
-@pytest.mark.parametrize("window", [WindowSpec(2, 2), WindowSpec(5), WindowSpec(mode="full"), WindowSpec(mode="auto")])
-@pytest.mark.parametrize("context_window", [9_000, 16_000, 200_000])
+WINDOWS = {
+    "2+2": WindowSpec(2, 2),
+    "5": WindowSpec(5),
+    "full": WindowSpec(mode="full"),
+    "auto": WindowSpec(mode="auto"),
+}
+QUICK = {("2+2", 9_000), ("full", 16_000), ("auto", 200_000)}
+
+
+@pytest.mark.parametrize(
+    ("window", "context_window"),
+    [
+        pytest.param(spec, size, id=f"{name}-{size}", marks=() if (name, size) in QUICK else pytest.mark.slow)
+        for name, spec in WINDOWS.items()
+        for size in (9_000, 16_000, 200_000)
+    ],
+)
 async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
     runtime = work(context_window, window=window)
     before, known = "", 0
@@ -126,7 +142,19 @@ async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the
     assert spent["condense"].requests >= 1
 
 
-@pytest.mark.parametrize("summary", ["", Reply("", calls=calls(("todo", {"items": []})).calls), "word " * 9_000])
+async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> None:
+    asked = "Sum it up as a poem."
+    model = Work(steps=1, talk=600)
+    runtime = work(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
+    for number in range(9):
+        await run_turn(runtime, f"question {number}", learn=False)
+    condensing = [r for r in runtime.agent.model.requests if r.purpose == "condense"]  # type: ignore[attr-defined]
+    assert condensing[0].messages[-1]["content"] == asked
+
+
+@pytest.mark.parametrize(
+    "summary", [Unavailable("gone"), "", Reply("", calls=calls(("todo", {"items": []})).calls), "word " * 9_000]
+)
 async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any) -> None:
     runtime = work(9_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
     told = []
