@@ -58,7 +58,8 @@ def disable(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     bullet = desk.find(" ".join(args))
     _apply(desk, by_hand.disabling(desk.session, bullet))
     return Said(
-        {"disabled": bullet.id}, (f"{bullet.id} is kept, but out of prompts; `{desk.command} restore` ends that.",)
+        {"disabled": bullet.id},
+        (f"{bullet.id} is kept, but out of prompts; `{desk.command} restore {bullet.id}` ends that.",),
     )
 
 

@@ -75,7 +75,7 @@ def show(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · score {score(belief)} ({belief.standing})" if belief.tags else counts)
-    lines += [f"stale: {bullet.stale} is gone"] if bullet.stale else []
+    lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"evidence ({item.source}{_turn(item.interaction)}): {item.quote}" for item in evidence]
     lines += [f"{when(c.applied.delta.created_at)}  {c.applied.delta.author}: {c.applied.summary()}" for c in changes]
     stood = ", ".join(f"T{info.number}" for info in turns[:10])
@@ -192,14 +192,14 @@ def effect(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     rows = tuple(
         (
             e.bullet.id,
-            f"{e.shown} {e.cited} {e.withheld}",
+            f"{e.shown} / {e.cited} / {e.withheld}",
             e.when_cited.told(),
             e.verdict,
             shorten(e.bullet.content, 40),
         )
         for e in found
     )
-    head = ("id", "shown cited withheld", "went well when cited", "shown against withheld", "strategy")
+    head = ("id", "shown / cited / withheld", "went well when cited", "shown against withheld", "strategy")
     paired = compared(on, off)
     value = {
         "strategies": [e.to_json() for e in found],

@@ -35,7 +35,8 @@ def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     if not chosen.candidates:
         return Said({"query": query, "candidates": []}, ("There are no strategies yet.",))
     rows = tuple(_row(c, turn, shown, withheld) for c in chosen.candidates)
-    head = ("id", "in", "relevance × value = score", "tokens", "because", f"in T{turn}" if turn else "strategy")
+    then = (f"in T{turn}",) if turn else ()
+    head = ("id", "now", "relevance × value = score", "tokens", "because", *then, "strategy")
     value = {
         "query": query,
         "turn": turn or None,
@@ -44,7 +45,7 @@ def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         "candidates": [_json(c, turn, shown, withheld) for c in chosen.candidates],
     }
     off = " · the playbook is off here" if desk.session.playbook.off else ""
-    note = f"{chosen.tokens} of {chosen.budget} tokens · for: {shorten(query, 60)}{off}"
+    note = f"{chosen.tokens} of {chosen.budget} tokens, with the words around them · for: {shorten(query, 60)}{off}"
     return Said(value, head=head, rows=rows, note=note)
 
 
@@ -73,9 +74,17 @@ def _was(candidate: Candidate, shown: Sequence[str], withheld: Sequence[str]) ->
 
 def _row(candidate: Candidate, turn: int, shown: Sequence[str], withheld: Sequence[str]) -> tuple[str, ...]:
     product = f"{candidate.relevance:.2f} × {candidate.value:.2f} = {candidate.score:.2f}"
-    last = _was(candidate, shown, withheld) if turn else shorten(candidate.bullet.content, 40)
+    then = (_was(candidate, shown, withheld),) if turn else ()
     yes = "in" if candidate.chosen else "out"
-    return (candidate.bullet.id, yes, product, str(candidate.tokens), candidate.reason, last)
+    return (
+        candidate.bullet.id,
+        yes,
+        product,
+        str(candidate.tokens),
+        candidate.reason,
+        *then,
+        shorten(candidate.bullet.content, 40),
+    )
 
 
 def _json(candidate: Candidate, turn: int, shown: Sequence[str], withheld: Sequence[str]) -> dict[str, Any]:

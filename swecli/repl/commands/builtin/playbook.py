@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
@@ -9,6 +11,8 @@ from swecli.playbook.desk_changing import decide, waiting
 from swecli.repl.commands.base import CommandContext, command
 
 DOINGS = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
+GAP = 3  # columns between those of a table
+READABLE = 24  # columns, at least, for what is longest in a table
 ANSWERS = [("yes", "yes"), ("no", "no"), ("later", "decide later"), ("stop", "stop here")]
 
 
@@ -33,7 +37,10 @@ async def playbook(ctx: CommandContext, args: str) -> None:
 
 def tell(ctx: CommandContext, said: Said) -> None:
     """Print an answer: the first line stands out where there are more."""
-    if said.rows:
+    if said.rows and _too_wide(said, ctx.screen.width):
+        for row in said.rows:
+            _record(ctx, said, row)
+    elif said.rows:
         ctx.screen.table(said.head, said.rows)
     elif len(said.lines) == 1:
         ctx.screen.note(said.lines[0])
@@ -42,6 +49,28 @@ def tell(ctx: CommandContext, said: Said) -> None:
             ctx.screen.line(line, "" if at else "head")
     if said.note:
         ctx.screen.note(said.note)
+
+
+def _longest(said: Said) -> int:
+    """The column with the strategies' words, or else with the longest ones."""
+    if "strategy" in said.head:
+        return said.head.index("strategy")
+    return max(range(1, len(said.head)), key=lambda at: max(len(row[at]) for row in said.rows))
+
+
+def _too_wide(said: Said, width: int) -> bool:
+    """Whether a table would leave its longest column too little to be read in."""
+    widths = [max(map(len, column)) for column in zip(said.head, *said.rows, strict=True)]
+    longest = widths.pop(_longest(said))
+    return width - sum(widths) - GAP * len(widths) < min(longest, READABLE)
+
+
+def _record(ctx: CommandContext, said: Said, row: Sequence[str]) -> None:
+    """A row as two lines: what is longest in it, and the rest by their names."""
+    at = _longest(said)
+    ctx.screen.line(f"{row[0]}  {row[at]}", "head")
+    rest = (f"{said.head[place]} {row[place]}" for place in range(1, len(row)) if place != at)
+    ctx.screen.note(" · ".join(rest))
 
 
 async def _review(ctx: CommandContext, desk: PlaybookDesk) -> None:

@@ -27,6 +27,21 @@ async def test_a_taught_strategy_is_in_the_next_request_with_the_user_as_its_evi
     assert "0 helpful · 0 harmful · 0 neutral" in shown
 
 
+async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runtime: Runtime) -> None:
+    wide, narrow = Desk(runtime, width=100), Desk(runtime, width=60)
+    content = "Run `make check` before each commit, in this project"
+    await wide.type(f"/playbook add {content}")
+    assert content not in await wide.type("/playbook"), "a column of the table, wrapped"
+    head, counts = (await narrow.type("/playbook")).splitlines()[:2]
+    assert head == f"P-1  {content}"
+    assert counts.startswith("helpful 0 · harmful 0 · neutral 0 · state active · scope")
+    first, *rest = (await narrow.type("/playbook why commit")).splitlines()
+    assert first.startswith("P-1  Run `make check` before each commit")
+    assert "because it is among the best" in " ".join(rest)
+    for line in ("", " why commit", " effect", " blame P-1", " log"):
+        assert all(len(row) <= 60 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
+
+
 async def test_it_is_there_in_the_next_session_of_the_project(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
     await desk.type("/playbook add Run the tests with make check")
