@@ -15,7 +15,7 @@ from swecli.config.start import Start
 from swecli.llm.choose import choose_model
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
-from swecli.models.ids import short_id
+from swecli.models.ids import turn_number
 from swecli.models.model_io import Choice
 from swecli.models.tool import AskRequest, Decision
 from swecli.models.window import WindowSpec
@@ -136,13 +136,13 @@ def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
-    tokens = runtime.outlook.pin(turn_of(args.turn))
+    tokens = runtime.outlook.pin(turn_number(args.turn) if args.turn else None)
     pins = list(runtime.outlook.session.context.pins)
     return tell(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
 
 
 def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
-    number = runtime.outlook.unpin(turn_of(args.turn))
+    number = runtime.outlook.unpin(turn_number(args.turn) if args.turn else None)
     return tell(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
 
 
@@ -195,16 +195,6 @@ def _compact(runtime: Runtime, args: argparse.Namespace) -> int:
             return tell(args, to_json(event), f"{event.before:,} → {event.after:,} tokens: {event.detail}")
         raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
     return 0
-
-
-def turn_of(text: str) -> int | None:
-    """The number in `T7` or `7`; None for no text. Raises BadInput."""
-    if not text:
-        return None
-    found = short_id("T", text) or short_id("T", f"T{text}")
-    if found is None:
-        raise BadInput(f"{text!r} is no turn.", "Name one as T7 or 7.")
-    return int(found.removeprefix("T-"))
 
 
 ACTIONS: dict[str, Callable[[Any, argparse.Namespace], int]] = {

@@ -209,3 +209,22 @@ async def test_what_was_counted_when_it_was_said_is_stored_and_not_counted_again
     assert not again.agent.counter.knows(answer.content)
     again.agent.composer._remember_counts(session_of(again), again.agent.counter)
     assert again.agent.counter.knows(answer.content)
+
+
+@pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
+async def test_the_plan_foretells_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
+    runtime = work(
+        24_000, Work(steps, talk=talk), window=WindowSpec(mode="full"), auto_condense_context=condense, learn=False
+    )
+    await run_turn(runtime, "question 0")
+    foretold, seen = [], []
+    for number in range(1, 30):
+        plan = runtime.outlook.plan()
+        before = len(rows(runtime))
+        await run_turn(runtime, f"question {number}")
+        new = [row for row in rows(runtime)[before:] if row.step == 1]
+        if plan.when.startswith("with the next"):
+            foretold.append((plan.how, plan.after))
+            seen.append((new[0].how, new[0].after if plan.after is not None else None))
+    assert foretold, "it came so far"
+    assert [how for how, _ in foretold] == [how for how, _ in seen]
