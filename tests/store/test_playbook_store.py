@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -257,3 +258,35 @@ def test_undo_passes_over_deltas_that_only_count_what_was_shown(manager: Session
     assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d1"]
     with pytest.raises(BadInput, match="no change"):
         manager.playbook.undo(session)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
+    manager: SessionManager, session: Session, seed: int
+) -> None:
+    dice = Random(seed)
+    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    states = [snapshot(manager.playbook, session)]
+    for number in range(1000):
+        name, other = (f"P-{dice.randint(1, 20)}" for _ in range(2))
+        op = dice.choice(
+            [
+                add(f"also {number}", quote="seen"),
+                Op("UPDATE", name, fields={"content": f"now {number}"}),
+                Op("TAG", name, dice.choice(("helpful", "harmful"))),
+                Op(dice.choice(("REMOVE", "PIN", "QUARANTINE", "RESTORE")), name),
+                Op("MERGE", name, into=other),
+            ]
+        )
+        try:
+            apply(manager, f"d{number}", op, Op("TAG", other, "helpful"))
+        except BadInput:
+            continue
+        states.append(snapshot(manager.playbook, session))
+        if len(states) == 51:
+            break
+    assert len(states) == 51
+    while len(states) > 1:
+        assert snapshot(manager.playbook, session) == states.pop()
+        manager.playbook.undo(session, every=True)
+    assert snapshot(manager.playbook, session) == states.pop()
