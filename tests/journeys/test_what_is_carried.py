@@ -68,3 +68,16 @@ async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
         await run_turn(runtime, query, learn=False)
     assert "[F-1] a.py:1 MAGIC_NUMBERS" in sent(runtime)[0]
     assert "b.py" not in sent(runtime)[0]
+
+
+async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
+    Path("AGENTS.md").write_text("Answer in verse.\n")
+    runtime = make_runtime(lambda request: "ok", window=WindowSpec(1, 1), learn=False)
+    runtime.trust_folder()
+    heads = []
+    for number in range(4):
+        await run_turn(runtime, f"question {number}", learn=False)
+        heads.append(sent(runtime)[0])
+        Path("AGENTS.md").write_text("Answer in prose.\n")
+    assert ["verse" in head for head in heads] == [True, True, True, False]
+    assert "prose" in heads[3]
