@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see run
-    from swecli.review.recheck import states_of  # noqa: PLC0415
+    from swecli.review.recheck import named_from, states_of  # noqa: PLC0415
 
-    return store.findings(states_of(args.state), args.path)
+    return store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
 
 
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:

@@ -134,7 +134,7 @@ async def _review(
         record = store.unfinished()
         if record is None:
             raise BadInput("There is no review to go on with.", "Begin one: swecli review")
-        job = old_job(agent, find_any(agent.ctx.root, record.spec, os.environ), record)
+        job = old_job(agent, find_any(project_root(agent.ctx.root), record.spec, os.environ), record)
     else:
         job = await new_job(agent, target, store, trusted=runtime.start.trusted)
     return await run_review(Review(job, collaborators(agent, job, store)), writer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
 from swecli.models.finding import STATES, Finding
 from swecli.review.grounding import rechecked
@@ -12,13 +13,13 @@ from swecli.review.sources import Sources
 from swecli.store.review_store import ReviewStore
 
 
-def recheck(store: ReviewStore, root: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
+def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
     """Look at the named findings (all, where none is named) again and commit what changed: (before, after) pairs.
 
-    Raises BadInput for an unknown id.
+    `here` is a folder of the project. Raises BadInput for an unknown id.
     """
     chosen = [store.get(ref) for ref in refs] if refs else store.findings()
-    sources = Sources(root)
+    sources = Sources(project_root(here))
     changed = [(before, after) for before in by_path(chosen) if (after := rechecked(before, sources)) != before]
     store.put(after for _, after in changed)
     return changed
@@ -27,6 +28,13 @@ def recheck(store: ReviewStore, root: Path, refs: Sequence[str] = ()) -> list[tu
 def by_path(findings: Iterable[Finding]) -> list[Finding]:
     """Those of one file together, so that it is read once."""
     return sorted(findings, key=lambda finding: (finding.path, finding.number))
+
+
+def named_from(here: Path, paths: Iterable[str]) -> list[str]:
+    """Paths as findings have them, for paths as one writes them in the folder `here`; both readings of each."""
+    top = project_root(here)
+    meant = [(here / path).resolve() for path in paths]
+    return [*paths, *(path.relative_to(top).as_posix() for path in meant if path.is_relative_to(top))]
 
 
 def states_of(words: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, words: list[str]) -> R
         record = store.unfinished()
         if record is None:
             raise BadInput("There is no review to go on with.", "Begin one: /review")
-        job = old_job(agent, find_any(agent.ctx.root, record.spec, environ), record)
+        job = old_job(agent, find_any(project_root(agent.ctx.root), record.spec, environ), record)
     else:
         target = find_any(agent.ctx.root, words, environ)
         trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
@@ -95,7 +95,7 @@ async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     finding = store.get(ref)
     if not finding.is_open:
         raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
-    async with aclosing(agent.run(agent.prepare(repair_request(finding)))) as events:
+    async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
         async for event in events:
             ctx.show(event)
     changed = recheck(store, agent.ctx.root)
