@@ -62,13 +62,9 @@ def _list(store: ReviewStore, args: argparse.Namespace) -> int:
     findings = _chosen(store, args)
     if args.json or not findings:
         return tell(args, [f.to_json() for f in findings], "No such findings. A review makes them: swecli review")
-    rows = [(f.id, f.place, f.code_smell_type, f.severity, _mark(f), f.message) for f in findings]
+    rows = [(f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in findings]
     table(rows, ("id", "place", "type", "severity", "state", "message"))
     return 0
-
-
-def _mark(finding: Finding) -> str:
-    return f"{finding.state}, unverified" if finding.verified is False else finding.state
 
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -81,7 +77,7 @@ def details(finding: Finding) -> list[str]:
     lines = [f"{finding.id}  {finding.place}  {finding.code_smell_type} ({finding.severity})", finding.message]
     lines += [f"{finding.kind}, {finding.state}, found in loop {finding.loop}"]
     lines += [f"reason: {finding.reason}"] if finding.reason else []
-    lines += [f"unverified: {finding.why}"] if finding.verified is False else []
+    lines += [finding.doubt] if finding.doubt else []
     lines += [f"code: {finding.anchor}"] if finding.anchor else []
     lines += [f"improvement: {finding.improvement}"] if finding.improvement else []
     return [*lines, "suggestion:", *finding.suggestion.split("\n")] if finding.suggestion else lines

@@ -78,7 +78,7 @@ def lines_of(event: ReviewEvent) -> list[str]:
 
 def line_of(finding: Finding) -> str:
     """A finding on one line."""
-    mark = f" [unverified: {finding.why}]" if finding.verified is False else ""
+    mark = f" [{finding.doubt}]" if finding.doubt else ""
     state = f" [{finding.state}]" if finding.state != "open" else ""
     return (
         f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"

@@ -121,7 +121,7 @@ def comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     parts = [f"**{safe(finding.code_smell_type)}** ({finding.severity}) {safe(finding.message)}"]
     parts += [safe(finding.improvement)] if finding.improvement else []
     parts += [fenced(finding.suggestion, "suggestion")] if finding.suggestion and whole else []
-    parts += [f"_unverified: {safe(finding.why)}_"] if finding.verified is False else []
+    parts += [f"_{safe(finding.doubt)}_"] if finding.doubt else []
     body = "\n\n".join(parts)[:LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row

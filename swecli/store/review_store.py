@@ -11,7 +11,7 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, FindingState, fingerprint
+from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, fingerprint
 from swecli.models.ids import short_id
 from swecli.models.review import ReviewRecord
 from swecli.store.columns import clean_text
@@ -20,7 +20,7 @@ from swecli.store.review_tables import FindingRow, ReviewFindingRow, ReviewRow
 
 COLUMNS = (
     "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
-    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "fingerprint", "loop",
+    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "block", "fingerprint", "loop",
 )  # fmt: skip
 
 
@@ -93,6 +93,7 @@ class ReviewStore:
                 break
             again += 1  # this review had it at another line: these are two
             print_ = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, again)
+        row = row or _by_place(db, self.project, finding)
         if row is None:
             row = FindingRow(
                 project=self.project, **{n: getattr(finding, n) for n in COLUMNS} | {"fingerprint": print_}
@@ -195,6 +196,16 @@ def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | N
     return db.exec(
         select(FindingRow).where(col(FindingRow.project) == project, col(FindingRow.fingerprint) == print_)
     ).first()
+
+
+def _by_place(db: sqlmodel.Session, project: str, finding: Finding) -> FindingRow | None:
+    """The open finding at this line whose code has changed: found there again, it is the same one."""
+    which = select(FindingRow).where(
+        col(FindingRow.project) == project, col(FindingRow.path) == clean_text(finding.path),
+        col(FindingRow.line) == finding.line, col(FindingRow.code_smell_type) == clean_text(finding.code_smell_type),
+        col(FindingRow.why) == CHANGED, col(FindingRow.state).in_(OPEN_STATES),
+    )  # fmt: skip
+    return db.exec(which.limit(1)).first()
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:

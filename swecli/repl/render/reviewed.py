@@ -56,8 +56,8 @@ def row(finding: Finding, look: Look) -> RenderableType:
     text = Text(f"{finding.id} {one_line(finding.place, 200)} ", style="head")
     text.append(f"{one_line(finding.code_smell_type, 60)} ({finding.severity})", "warn")
     text.append(f" {one_line(finding.message, 300)}")
-    if finding.verified is False:
-        text.append(f" {look.glyphs.dot} unverified: {one_line(finding.why, 120)}", "quiet")
+    if finding.doubt:
+        text.append(f" {look.glyphs.dot} {one_line(finding.doubt, 130)}", "quiet")
     if finding.state != "open":
         text.append(f" {look.glyphs.dot} {finding.state}", "quiet")
     return prefixed(text, "  ")

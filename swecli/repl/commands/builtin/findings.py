@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import Finding
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
@@ -47,23 +46,20 @@ def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     if not found:
         ctx.screen.note("no such findings · /review makes them")
         return
-    rows = [(f.id, f.place, f.code_smell_type, f.severity, _state(f), f.message) for f in found]
+    rows = [(f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found]
     ctx.screen.table(("", "place", "type", "severity", "state", "message"), rows)
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
-
-
-def _state(finding: Finding) -> str:
-    return f"{finding.state}, unverified" if finding.verified is False else finding.state
 
 
 def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     found = store.get(rest)
     ctx.screen.line(f"{found.id} {found.place} {found.code_smell_type} ({found.severity})", "head")
     ctx.screen.line(found.message)
-    ctx.screen.note(f"{found.kind} · {_state(found)} · found in loop {found.loop}")
+    ctx.screen.note(f"{found.kind} · {found.standing} · found in loop {found.loop}")
+    if found.doubt:
+        ctx.screen.line(found.doubt)
     for label, text in (
         ("reason", found.reason),
-        ("unverified", "" if found.verified else found.why),
         ("code", found.anchor),
         ("improvement", found.improvement),
         ("suggestion", found.suggestion),
