@@ -96,17 +96,20 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: 
     return job
 
 
-def old_job(agent: Agent, target: Target, record: ReviewRecord) -> ReviewJob:
-    """Go on with a review that was killed or interrupted. Raises BadInput when it has had all its loops."""
-    settings = agent.settings
-    if record.loops >= settings.review_loops:
-        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Raise review_loops, or begin a new review.")
+def old_job(agent: Agent, target: Target, record: ReviewRecord, loops: int = 0) -> ReviewJob:
+    """Go on with a review that was killed or interrupted; `loops` in all, 0 for as many as the settings say.
+
+    Raises BadInput when it has had all its loops.
+    """
+    settings, most = agent.settings, loops or agent.settings.review_loops
+    if record.loops >= most:
+        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
     sessions = sessions_of(agent)
     try:
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    job = ReviewJob(record, target.files, settings.review_loops, first=target.notes)
+    job = ReviewJob(record, target.files, most, first=target.notes)
     job.max_cost, job.sessions = settings.max_budget_usd, sessions
     return job
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.admin import common, say, stored, table, tell
 from swecli.config.trust import project_root
+from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
 from swecli.models.finding import STATES, Finding
 
@@ -90,6 +92,7 @@ def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
 
 def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.set_state(args.finding, "fixed", " ".join(args.reason))
+    _propose(store)
     return tell(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
 
 
@@ -103,8 +106,21 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
     from swecli.review.recheck import recheck, told  # noqa: PLC0415
 
     changed = recheck(store, Path.cwd(), args.finding)
+    _propose(store)
     lines = [told(before, after) for before, after in changed]
     return tell(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
+
+
+def _propose(store: ReviewStore) -> None:
+    """Propose to the playbook what was fixed again and again; say so on stderr."""
+    # late: see run
+    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
+    from swecli.cli.playbook import session_here  # noqa: PLC0415
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+
+    sessions = SessionManager(store.database)
+    for applied in lessons(sessions, store, session_here(sessions, None)):
+        sys.stderr.write(one_line(told(applied, "swecli playbook")) + "\n")
 
 
 def _export(store: ReviewStore, args: argparse.Namespace) -> int:

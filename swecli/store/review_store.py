@@ -36,11 +36,11 @@ class ReviewStore:
     """The reviews of one project (`project` is its folder) and their findings."""
 
     def __init__(self, database: Database, project: str) -> None:
-        self._database, self.project = database, clean_text(project)
+        self.database, self.project = database, clean_text(project)
 
     def begin(self, review: ReviewRecord) -> ReviewRecord:
         """Commit a new review; it gets its id."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
             row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
             db.add(row)
@@ -53,7 +53,7 @@ class ReviewStore:
         A finding whose path, line and type this review has had counts as a repetition. One whose fingerprint is in
         the ledger is that finding: open again when it was fixed ("regressed"), still dismissed when it was.
         """
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = _review_row(db, review.id)
             new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
             row.total += len(findings)
@@ -108,7 +108,7 @@ class ReviewStore:
 
     def end(self, review: ReviewRecord, status: str) -> ReviewRecord:
         """Commit how it ended."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = _review_row(db, review.id)
             row.status, row.updated_at = status, datetime.now(UTC)
             return _review(db, row)
@@ -116,7 +116,7 @@ class ReviewStore:
     def unfinished(self) -> ReviewRecord | None:
         """The project's newest review, if it is one that was killed or interrupted before its end."""
         newest = select(ReviewRow).where(col(ReviewRow.project) == self.project).order_by(col(ReviewRow.number).desc())
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
             return _review(db, row) if row is not None and row.status in ("running", "interrupted", "failed") else None
 
@@ -129,7 +129,7 @@ class ReviewStore:
             .where(col(ReviewFindingRow.review) == number)
             .order_by(col(ReviewFindingRow.id))
         )
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return [replace(finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
@@ -139,17 +139,17 @@ class ReviewStore:
             which = which.where(col(FindingRow.state).in_(chosen))
         if named := tuple(paths):
             which = which.where(col(FindingRow.path).in_(named))
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return [finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
 
     def get(self, ref: str) -> Finding:
         """A finding by its id, `F-12`, `f12` or `12`. Raises BadInput."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return finding_of(self._row(db, ref))
 
     def set_state(self, ref: str, state: FindingState, reason: str = "") -> Finding:
         """Commit a state the user gave, with the reason. Raises BadInput for an unknown id."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = self._row(db, ref)
             row.fixes += state == "fixed" and row.state != "fixed"
             row.state, row.reason, row.updated_at = state, clean_text(reason), datetime.now(UTC)
@@ -157,7 +157,7 @@ class ReviewStore:
 
     def put(self, findings: Iterable[Finding]) -> None:
         """Commit what a recheck changed; a finding that became fixed is counted as one more fix."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             for finding in findings:
                 row = self._row(db, finding.id)
                 row.fixes += finding.state == "fixed" and row.state != "fixed"
@@ -166,7 +166,7 @@ class ReviewStore:
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
         fixes = func.sum(FindingRow.fixes)
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             theirs = select(FindingRow.code_smell_type).where(col(FindingRow.project) == self.project)
             types = db.exec(theirs.group_by(col(FindingRow.code_smell_type)).having(fixes >= times)).all()
             which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)

@@ -113,12 +113,13 @@ def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 
 def propose(ctx: CommandContext, store: ReviewStore) -> None:
-    """Teach the playbook a smell that was fixed again and again; say so."""
+    """Propose a smell that was fixed again and again to the playbook; say so."""
     # late: see above
-    from swecli.agent.review_lessons import lessons  # noqa: PLC0415
+    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
 
-    for applied in lessons(ctx.runtime.sessions, store):
-        ctx.screen.note(f"{' '.join(applied.added)} is in the playbook: {applied.delta.reason}")
+    sessions = ctx.runtime.sessions
+    for applied in lessons(sessions, store, sessions.current_session):
+        ctx.screen.note(told(applied, "/playbook"))
 
 
 _DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], None]] = {
