@@ -109,6 +109,11 @@ class Finding:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "block"}
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 finding`, `2,000 findings`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def one_spaced(text: str) -> str:
     """Text with its white space folded, so that another indentation is no other code."""
     return " ".join(text.split())

@@ -26,7 +26,7 @@ def test_every_format_holds_the_findings(run: Run) -> None:
     model = script("../s.json", CALL, "Done.")
     done = run("review", "shop/prices.py", "-m", model)
     assert done.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
-    assert "loop 1/20: 1 of 1 files, 1 findings" in done.err
+    assert "loop 1/20: 1 of 1 files, 1 finding," in done.err
     result = run("review", "shop/prices.py", "-m", model, "--json").json
     assert (result["type"], result["unique"], result["by_type"]) == (
         "final_code_smells_summary",

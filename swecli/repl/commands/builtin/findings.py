@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
@@ -40,14 +41,15 @@ async def findings(ctx: CommandContext, args: str) -> None:
 
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
+    from swecli.repl.render.reviewed import row  # noqa: PLC0415
     from swecli.review.recheck import states_of  # noqa: PLC0415
 
     found = store.findings(states_of(rest.split()))
     if not found:
         ctx.screen.note("no such findings · /review makes them")
         return
-    rows = [(f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found]
-    ctx.screen.table(("", "place", "type", "severity", "state", "message"), rows)
+    for finding in found:
+        ctx.screen.print(row(finding, ctx.screen.look))
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
@@ -109,7 +111,7 @@ def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     if not words:
         raise UsageError("The export has no file.", "Use /findings export sarif findings.sarif")
     count = write_findings(store.findings(["open", "regressed"]), style, ctx.runtime.cwd / words[0])
-    ctx.screen.note(f"{count} findings are in {words[0]}")
+    ctx.screen.note(f"{words[0]} holds {counted(count, 'finding')}")
 
 
 def propose(ctx: CommandContext, store: ReviewStore) -> None:

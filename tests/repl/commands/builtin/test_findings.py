@@ -31,7 +31,7 @@ async def test_they_are_listed_shown_and_settled(desk: Desk) -> None:
     assert "F-1" in await desk.type("/findings list dismissed")
     await desk.type("/findings reopen F-1")
     assert "nothing has changed" in await desk.type("/findings recheck")
-    assert "4 findings are in out.sarif" in await desk.type("/findings export sarif out.sarif")
+    assert "out.sarif holds 4 findings" in await desk.type("/findings export sarif out.sarif")
 
 
 async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(desk: Desk) -> None:

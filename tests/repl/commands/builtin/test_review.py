@@ -29,15 +29,15 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
     said = await desk.type("/review shop/prices.py")
     assert "review R-1 of shop/prices.py" in said
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
-    assert "loop 1 of 20 · 1 of 1 files · 1 findings" in said
-    assert "1 findings · 1 reports · 2 loops" in said
+    assert "loop 1 of 20 · 1 of 1 files · 1 finding ·" in said
+    assert "1 finding · 1 report · 2 loops" in said
 
 
 async def test_the_most_loops_are_said_with_it() -> None:
     desk = Desk(make_runtime([READ, READ, "Done."]))
     said = await desk.type("/review shop --loops 1")
     assert "loop 1 of 1" in said
-    assert "1 loops" in said
+    assert "1 report · 1 loop" in said
 
 
 async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
