@@ -39,7 +39,7 @@ def _session(terminal: Terminal) -> Shot:
     _say(terminal, "run the tests", "Run this")
     _press(terminal, "1", r"window 5\+3: 3")
     _say(terminal, "remember that prices are rounded only when shown", "learned: ")
-    _say(terminal, "/playbook", "for the evidence")
+    _say(terminal, "/playbook", r"P-1 +\d")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))
 
 

@@ -29,6 +29,7 @@ from swecli.models.events import Event
 from swecli.models.session import Session
 from swecli.models.tool import Ask
 from swecli.models.window import WindowSpec
+from swecli.playbook.ablation import Ablation
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import digest, read_bytes
@@ -94,8 +95,9 @@ class Agent:
             session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)
         text = "\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])])
-        prepared = self.composer.prepare(session, text, self.model, self.counter)
-        return Turn(query, prepared.enhanced, prepared.shown, prepared, expansion.notes, expansion.files)
+        prepared = self.composer.prepare(session, query, text, self.model, self.counter)
+        ablation = self.composer.chosen.ablation if self.composer.chosen else Ablation()
+        return Turn(query, prepared.enhanced, prepared.shown, prepared, expansion.notes, expansion.files, ablation)
 
     async def shell(self, command: str) -> tuple[str, int]:
         """Run the user's own command line with the tool's limits, unasked; its output and exit code.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from swecli.agent.reducing import Head
+from swecli.agent.strategies import Strategies
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.epochs import Moment
@@ -15,8 +16,10 @@ from swecli.context.notes import environment_notes
 from swecli.context.prepare import Parts, Prepared, head_for, prepare
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.models.playbook import Bullet
 from swecli.models.session import Session
+from swecli.playbook.choosing import Chosen
+from swecli.review.grounding import digest_of_open
+from swecli.store.review_store import ReviewStore
 from swecli.store.session_manager import SessionManager
 
 
@@ -32,11 +35,15 @@ class Composer:
     instructions: str = ""
     reread: Callable[[], str] | None = None
     anew: str = ""
+    chosen: Chosen | None = None
+    strategies: Strategies | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def prepare(self, session: Session, query: str, model: ChatModel, counter: TokenCounter) -> Prepared:
-        """The request for a query as it is sent. Nothing is stored."""
+    def prepare(self, session: Session, words: str, query: str, model: ChatModel, counter: TokenCounter) -> Prepared:
+        """The request for a query: `words` as the user said it, `query` as it is sent. Nothing is stored."""
         self._remember_counts(session, counter)
+        self.strategies = self.strategies or Strategies(self.sessions, self.settings)
+        self.chosen = self.strategies.choose(session, words, counter.count)
         prepared = prepare(session, query, self._parts(session, model), counter)
         if prepared.opens is not None and self.reread is not None and (text := self.reread()) != self.instructions:
             self.instructions = text
@@ -47,23 +54,29 @@ class Composer:
         """The system message of an epoch that begins now and sends the interactions in `sent` word for word."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
-        bullets = self._bullets(session)
-        text = head_for(session, self.system_prompt, self.instructions, bullets, summary, sent)
-        return Head(text, {bullet.id: bullet.content for bullet in bullets})
+        bullets = self.chosen.bullets if self.chosen else ()
+        parts = Parts(self.system_prompt, self.instructions, bullets, digest=self._digest(session))
+        return Head(head_for(session, parts, summary, sent), {bullet.id: bullet.content for bullet in bullets})
 
     def _parts(self, session: Session, model: ChatModel) -> Parts:
         return Parts(
             self.system_prompt,
             self.instructions,
-            self._bullets(session),
+            self.chosen.bullets if self.chosen else (),
             environment_notes(self.root, date.today()),
+            self._digest(session),
             self._moment(session, model),
             self.settings.window_min,
             self.settings.window_max,
         )
 
-    def _bullets(self, session: Session) -> Sequence[Bullet]:
-        return session.get_playbook().chosen(self.settings.max_strategies)
+    def _digest(self, session: Session) -> str:
+        """What reviews found, and is still open, in the files that this session has read or changed."""
+        paths = [one.text for one in session.context.survivors.values() if one.kind in ("read", "changed")]
+        if not paths:
+            return ""
+        found = ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths)
+        return digest_of_open(found, paths)
 
     def _moment(self, session: Session, model: ChatModel) -> Moment:
         asked_at, state = session.context.asked_at, session.context
@@ -71,7 +84,8 @@ class Composer:
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
         waiting = self.sessions.playbook.pending(session.id) if self.settings.learn and session.interactions else []
         allowed = request_limit(model.context_window, self.settings.max_tokens or model.max_output)
-        return Moment(cold, allowed, {pending.interaction for pending in waiting}, self.anew)
+        ablation = "a turn that leaves strategies out" if self.chosen and self.chosen.ablation.what else ""
+        return Moment(cold, allowed, {pending.interaction for pending in waiting}, self.anew or ablation)
 
     @staticmethod
     def _remember_counts(session: Session, counter: TokenCounter) -> None:

@@ -85,7 +85,7 @@ class Fitting:
         if before.over:
             for event in self._take(state, self.measure(state.messages, CLEAR).reduced):
                 yield event
-            if self._may_condense(fitted := self.measure(state.messages)):
+            if self.may_condense(fitted := self.measure(state.messages)):
                 async for event in self._condense(state, fitted.tokens):
                     yield event
             if not self.measure(state.messages).fits:
@@ -114,8 +114,11 @@ class Fitting:
         """Tokens of the last request by our own count, tools included."""
         return self.counter.count_messages(self.request.messages) + self._tools
 
-    def _may_condense(self, fitted: Fit) -> bool:
-        """After a refusal the request is made smaller by rules alone: a summary would be asked for in vain."""
+    def may_condense(self, fitted: Fit) -> bool:
+        """Whether a model is asked for a summary of a request of that size.
+
+        After a refusal the request is made smaller by rules alone: a summary would be asked for in vain.
+        """
         if not (fitted.over and self.rules.condense) or self._refused or self.proved.gave_up:
             return False
         return fitted.tokens >= self.proved.retry_at

@@ -17,8 +17,12 @@ class Keeper:
 
     def open(self, turn: Turn) -> ChatMessage:
         """Store the user's message; with it the turn begins."""
-        size = self._counter.count(turn.sent)
-        return self._sessions.begin_interaction(turn.query, turn.sent, tokens=size, encoding=self._counter.label)
+        size, left_out = self._counter.count(turn.sent), turn.ablation
+        message = self._sessions.begin_interaction(turn.query, turn.sent, tokens=size, encoding=self._counter.label)
+        if left_out.what and (session := self._sessions.current_session) is not None:
+            known = {"ablation": left_out.what, "withheld": list(left_out.withheld), "seed": left_out.seed}
+            self._sessions.playbook.turns.note(session.id, message.interaction, **known)
+        return message
 
     def begin(self, message: ChatMessage) -> set[str]:
         """Take in what the user said; the call ids that are in use in what may be sent again."""

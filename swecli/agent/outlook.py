@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swecli.agent.agent import Agent
+from swecli.agent.fitting import Fitting
+from swecli.agent.reducing import CONDENSE, cut_for_summary
 from swecli.context.epochs import sized
-from swecli.context.fit import CLEAR, TRUNCATE
+from swecli.context.fit import CLEAR, TRUNCATE, Fit
 from swecli.context.keyed import interaction_of, key_of
-from swecli.context.prepare import past_request
+from swecli.context.prepare import Prepared, past_request
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import ContextReduced, Event, Notice
+from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.store.records import Place
 
@@ -110,15 +113,22 @@ class Outlook:
             when = f"with the next turn: {prepared.opens.detail}"
             return Plan("window", when, names, prepared.opens.before, prepared.opens.after)
         measured = fitting.measure(prepared.keyed)
-        for rung in (CLEAR, TRUNCATE) if measured.over else ():
-            if taken := fitting.measure(prepared.keyed, rung).reduced:
-                old = {key_of(message) for message in taken[0].messages if message in prepared.keyed}
-                changed = [message for message in prepared.keyed if key_of(message) not in old]
-                names = tuple(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed)
-                return Plan(
-                    rung, "with the next request: it has reached its threshold", names, measured.tokens, taken[0].after
-                )
-        return self._window_plan(session, measured.tokens)
+        return self._rung_plan(prepared, fitting, measured) or self._window_plan(session, measured.tokens)
+
+    def _rung_plan(self, prepared: Prepared, fitting: Fitting, measured: Fit) -> Plan | None:
+        """The rung that the next request would take; None where it needs none."""
+        keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
+        if not measured.over:
+            return None
+        if taken := fitting.measure(keyed, CLEAR).reduced:
+            return Plan(CLEAR, when, _changed(keyed, taken[0].messages), measured.tokens, taken[0].after)
+        cut = cut_for_summary(keyed, interaction_of(keyed[-1]), self.session.context.pins)
+        if cut is not None and fitting.may_condense(measured):
+            older = dict.fromkeys(interaction_of(message) for message in cut.asked[1:])
+            return Plan(CONDENSE, when, tuple(f"T{number}" for number in older), measured.tokens)
+        if not measured.fits and (taken := fitting.measure(keyed, TRUNCATE).reduced):
+            return Plan(TRUNCATE, when, _changed(keyed, taken[0].messages), measured.tokens, taken[0].after)
+        return None
 
     def _window_plan(self, session: Session, now: int) -> Plan:
         epoch, settings = session.context.epoch, self._agent.settings
@@ -171,6 +181,13 @@ class Outlook:
         if session is None or not session.interactions:
             raise BadInput("There is no turn in this session yet.", "Say something first.")
         return session
+
+
+def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ...]:
+    """What is not the same afterwards: ids of calls whose results go, else the turns."""
+    same = {key_of(message) for message in after if message in before}
+    gone = (message for message in before if key_of(message) not in same)
+    return tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
 
 
 def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:

@@ -9,13 +9,14 @@ from swecli.context.keyed import keyed
 from swecli.context.prepare import Prepared
 from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
 from swecli.models.model_io import Usage
+from swecli.playbook.ablation import Ablation
 
 
 @dataclass(slots=True)
 class Turn:
     """A query made ready to be sent. `sent` is the user message as the model gets it.
 
-    `files` were read into it: the model has seen them.
+    `files` were read into it: the model has seen them; `ablation` is what it leaves out to measure it.
     """
 
     query: str
@@ -24,6 +25,7 @@ class Turn:
     prepared: Prepared
     notices: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    ablation: Ablation = field(default_factory=Ablation)
 
     @property
     def messages(self) -> list[ApiMessage]:

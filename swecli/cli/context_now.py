@@ -1,8 +1,9 @@
-"""What a stored session's next request holds, from the shell: show, plan, why, log, undo, pin, unpin."""
+"""What a stored session's next request holds and what left it, seen and changed from the shell."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 from collections.abc import Callable
 from contextlib import closing
@@ -13,9 +14,11 @@ from swecli.cli.begin import make_folders
 from swecli.config.start import Start
 from swecli.llm.choose import choose_model
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
+from swecli.models.events import to_json
+from swecli.models.ids import turn_number
 from swecli.models.model_io import Choice
 from swecli.models.tool import AskRequest, Decision
+from swecli.models.window import WindowSpec
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -30,9 +33,16 @@ def add_actions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     undo = actions.add_parser("undo", help="take the newest reduction back")
     pin, unpin = (actions.add_parser(name, help=told) for name, told in PINS)
     why.add_argument("text", nargs="+")
+    window = actions.add_parser("window", help="show or change how many interactions are sent")
+    window.add_argument("spec", nargs="?", default="", metavar="N|N+S|full|auto")
+    window.add_argument("--preview", action="store_true", help="only say what would leave, in tokens")
+    prompt = actions.add_parser("prompt", help="exactly what the next request would be")
+    compact = actions.add_parser("compact", help="have the conversation summed up now")
+    for action, what in ((prompt, "the query"), (compact, "what to dwell on")):
+        action.add_argument("text", nargs="*", metavar="TEXT", help=what)
     for action in (pin, unpin):
         action.add_argument("turn", nargs="?", default="", metavar="TURN", help="for example T7 (default the newest)")
-    for action in (show, plan, why, log, undo, pin, unpin):
+    for action in (show, plan, why, log, undo, pin, unpin, window, prompt, compact):
         common(action)
         action.add_argument("--session", metavar="ID", help="another session than this directory's last")
         action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
@@ -126,24 +136,65 @@ def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
-    tokens = runtime.outlook.pin(turn_of(args.turn))
+    tokens = runtime.outlook.pin(turn_number(args.turn) if args.turn else None)
     pins = list(runtime.outlook.session.context.pins)
     return tell(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
 
 
 def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
-    number = runtime.outlook.unpin(turn_of(args.turn))
+    number = runtime.outlook.unpin(turn_number(args.turn) if args.turn else None)
     return tell(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
 
 
-def turn_of(text: str) -> int | None:
-    """The number in `T7` or `7`; None for no text. Raises BadInput."""
-    if not text:
-        return None
-    found = short_id("T", text) or short_id("T", f"T{text}")
-    if found is None:
-        raise BadInput(f"{text!r} is no turn.", "Name one as T7 or 7.")
-    return int(found.removeprefix("T-"))
+def _window(runtime: Runtime, args: argparse.Namespace) -> int:
+    agent, session = runtime.agent, runtime.sessions.current_session
+    spec = _spec(args.spec) if args.spec else None
+    if spec is not None and not args.preview:
+        runtime.set_window(spec)
+    if spec is not None and session is not None:
+        runtime.sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
+    now, then = agent.prepare("").prepared, agent.prepare("", window=spec).prepared
+    found = {
+        "window": str(spec or (session.window if session else runtime.settings.window)),
+        "first": then.window[0],
+        "last": then.window[1],
+        "tokens": then.tokens,
+        "tokens_now": now.tokens,
+    }
+    held = f"interactions {then.window[0]} to {then.window[1]}" if then.kept else "no earlier interaction"
+    before = f" instead of {now.tokens:,}" if args.preview else ""
+    would = "would hold" if args.preview else "holds"
+    return tell(
+        args, found, f"window {found['window']}: the next request {would} {held}, {then.tokens:,} tokens{before}"
+    )
+
+
+def _spec(text: str) -> WindowSpec:
+    try:
+        return WindowSpec.parse(text)
+    except ValueError as error:
+        raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
+
+
+def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
+    prepared = runtime.agent.prepare(" ".join(args.text) or "…").prepared
+    if args.json:
+        return tell(args, {"model": runtime.agent.model.name, "messages": prepared.messages}, "")
+    for segment in prepared.segments:
+        say(f"--- {segment.name} · {segment.tokens:,} tokens")
+        say(segment.text.strip())
+    return 0
+
+
+def _compact(runtime: Runtime, args: argparse.Namespace) -> int:
+    async def compacted() -> list[Any]:
+        return [event async for event in runtime.outlook.compact(" ".join(args.text))]
+
+    for event in asyncio.run(compacted()):
+        if event.type == "context_reduced":
+            return tell(args, to_json(event), f"{event.before:,} → {event.after:,} tokens: {event.detail}")
+        raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
+    return 0
 
 
 ACTIONS: dict[str, Callable[[Any, argparse.Namespace], int]] = {
@@ -154,4 +205,7 @@ ACTIONS: dict[str, Callable[[Any, argparse.Namespace], int]] = {
     "undo": _undo,
     "pin": _pin,
     "unpin": _unpin,
+    "window": _window,
+    "prompt": _prompt,
+    "compact": _compact,
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.admin import common, positive, say, say_json, stored, table, tell
 from swecli.cli.begin import working_directory
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
+from swecli.models.ids import turn_number
 from swecli.models.message import ToolCall
 from swecli.models.session import SessionInfo
 from swecli.playbook.redact import redact_value
@@ -106,12 +106,7 @@ def _rename(sessions: SessionManager, args: argparse.Namespace) -> int:
 
 
 def _fork(sessions: SessionManager, args: argparse.Namespace) -> int:
-    upto = None
-    if args.upto is not None:
-        turn = short_id("T", args.upto) or short_id("T", f"T{args.upto}")
-        if turn is None or turn == "T-0":
-            raise BadInput(f"{args.upto!r} is no turn.", "Turns are written T1, T2, …")
-        upto = int(turn.removeprefix("T-"))
+    upto = None if args.upto is None else turn_number(args.upto)
     copy = sessions.fork(args.session, upto=upto)
     return tell(args, {"session_id": copy.id}, f"Forked as {copy.id}; go on with: swecli -r {copy.id}")
 

@@ -228,6 +228,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "max_budget_usd": _money,
     "max_tokens": _whole(1, 10_000_000),
     "max_strategies": _whole(0, 1000),
+    "playbook_tokens": _whole(0, 100_000),
     "learn": _flag,
     "reflect_with_model": _flag,
     "reflect_model": _text,

@@ -41,6 +41,7 @@ class Settings:
     max_budget_usd: float | None = _setting(None, "stop the turn when it has cost this much", "SWECLI_MAX_BUDGET_USD")
     max_tokens: int | None = _setting(None, "length of one answer, in tokens", "SWECLI_MAX_TOKENS")
     max_strategies: int = _setting(30, "playbook strategies in a prompt, at most", "SWECLI_MAX_STRATEGIES")
+    playbook_tokens: int = _setting(1200, "tokens of the playbook in a prompt, at most", "SWECLI_PLAYBOOK_TOKENS")
     learn: bool = _setting(True, "reflect after each turn", "SWECLI_LEARN")
     reflect_with_model: bool = _setting(True, "let a model reflect after friction", "SWECLI_REFLECT_WITH_MODEL")
     reflect_model: str = _setting("", "model for reflection; empty: the session's", "SWECLI_REFLECT_MODEL")

@@ -23,11 +23,17 @@ _LISTS = ("changed", "read")  # names on one line
 
 
 def compose(
-    system_prompt: str, instructions: str, bullets: Iterable[Bullet], summary: str, survivors: Iterable[Survivor]
+    system_prompt: str,
+    instructions: str,
+    bullets: Iterable[Bullet],
+    summary: str,
+    survivors: Iterable[Survivor],
+    digest: str = "",
 ) -> str:
     """The system message: static text, the project's instructions, and the head where there is anything in it."""
     rules = f"\n\n{instructions.strip()}" if instructions.strip() else ""
     head = render_bullets(bullets) + render_summary(summary) + render_survivors(survivors)
+    head += f"\n\n## Findings\n{digest}" if digest else ""
     return f"{system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
 

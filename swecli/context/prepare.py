@@ -6,27 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.context.epochs import Moment, Move, due, sized
-from swecli.context.head import compose, missing, render_summary
-from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
+from swecli.context.head import compose, missing
+from swecli.context.keyed import SYSTEM_KEY, edited, keyed, lawful, plain
 from swecli.context.notes import strategy_notes, told_since, with_notes
+from swecli.context.segments import Segment, segments_of, weighed
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
 from swecli.models.context import BEGIN, KEY, Epoch, Reduction, folded
-from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role
-from swecli.models.playbook import Bullet, render_bullets
+from swecli.models.message import ApiMessage, ChatMessage, Role
+from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
+NOTE_TOKENS = 400  # of strategies that a turn brings in besides those in the head
 Groups = list[tuple[int, list[ChatMessage]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for the eye."""
-
-    name: str
-    tokens: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +61,15 @@ class Parts:
 
     `system_prompt` is static text, the same in every turn; `instructions` the project's, "" for none; `bullets` the
     strategies chosen for it; `notes` one line each, put behind the query: what changes from turn to turn;
-    `smallest` and `largest` bound the size of an `auto` window.
+    `digest` says what reviews found in the files at hand, for the head; `smallest` and `largest` bound the size of an
+    `auto` window.
     """
 
     system_prompt: str
     instructions: str = ""
     bullets: Sequence[Bullet] = ()
     notes: Sequence[str] = ()
+    digest: str = ""
     moment: Moment = field(default_factory=Moment)
     smallest: int = 3
     largest: int = 10
@@ -137,7 +132,7 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
     past = edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), edits)
     sent = (str(message["content"]) for message in past if message["role"] == "user")
     told = told_since(epoch.strategies, sent)
-    chosen = {bullet.id: bullet.content for bullet in parts.bullets}
+    chosen = _affordable(parts.bullets, told, counter)
     live = [bullet.id for bullet in session.get_playbook().live()]
     enhanced = with_notes(query, [*strategy_notes(told, chosen, live), *parts.notes])
     asked = _user(enhanced) | {KEY: f"{completed + 1}.0"}
@@ -149,7 +144,7 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
         opens = replace(opens, before=held.request() if how != BEGIN else 0)
     return Prepared(
         keyed=messages,
-        segments=[*_segments(epoch, parts.system_prompt, messages[:-1], counter), _weighed("query", [asked], counter)],
+        segments=[*segments_of(epoch, parts.system_prompt, messages[:-1], counter), weighed("query", [asked], counter)],
         shown=sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-"))),
         enhanced=enhanced,
         window=(epoch.first, completed),
@@ -158,6 +153,16 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
         opens=opens,
         move=move,
     )
+
+
+def _affordable(bullets: Sequence[Bullet], told: dict[str, str], counter: TokenCounter) -> dict[str, str]:
+    """What of the chosen ones may be told: those that are known, and of the others the first that fit into a note."""
+    left, chosen = NOTE_TOKENS, dict[str, str]()
+    for bullet in bullets:
+        left -= 0 if bullet.id in told else counter.count(bullet.content)
+        if bullet.id in told or left >= 0:
+            chosen[bullet.id] = bullet.content
+    return chosen
 
 
 def past_request(session: Session, epoch: Epoch | None = None) -> list[ApiMessage]:
@@ -170,12 +175,10 @@ def past_request(session: Session, epoch: Epoch | None = None) -> list[ApiMessag
     return edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), state.edits)
 
 
-def head_for(
-    session: Session, system_prompt: str, instructions: str, bullets: Sequence[Bullet], summary: str, sent: set[int]
-) -> str:
+def head_for(session: Session, parts: Parts, summary: str, sent: set[int]) -> str:
     """The system message of an epoch that sends the interactions in `sent` word for word."""
     kept = missing(session.context.survivors.values(), sent.__contains__, summary)
-    return compose(system_prompt, instructions, bullets, summary, kept)
+    return compose(parts.system_prompt, parts.instructions, parts.bullets, summary, kept, parts.digest)
 
 
 def _begun(session: Session, move: Move, parts: Parts) -> Epoch:
@@ -187,7 +190,7 @@ def _begun(session: Session, move: Move, parts: Parts) -> Epoch:
     summary = before.summary if before else ""
     return Epoch(
         first=first,
-        system=head_for(session, parts.system_prompt, parts.instructions, parts.bullets, summary, sent),
+        system=head_for(session, parts, summary, sent),
         strategies={bullet.id: bullet.content for bullet in parts.bullets},
         pins=pins,
         floor=min(before.floor, first) if before else 1,
@@ -229,28 +232,6 @@ class _Held:
 
 def _past(messages: list[ApiMessage], counter: TokenCounter) -> int:
     return counter.count_messages(messages)
-
-
-def _segments(epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter) -> list[Segment]:
-    """The system message by its parts, and the window by its interactions."""
-    static, opens, head = epoch.system.partition(HEAD_OPENS)
-    rest = static.removeprefix(system_prompt)
-    playbook = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
-    summary = render_summary(epoch.summary)
-    kept = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
-    named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
-    named += [("summary", summary), ("kept from earlier", kept if kept != HEAD_OPENS else "")]
-    found = [Segment(name, counter.count(text), text) for name, text in named if text]
-    for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
-        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
-        found.append(_weighed(name, [m for m in messages[1:] if interaction_of(m) == number], counter))
-    return found
-
-
-def _weighed(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
-    lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
-    text = str(messages[0]["content"]) if name == "query" else lines
-    return Segment(name, sum(counter.count_message(message) for message in messages), text)
 
 
 def _system(text: str) -> ApiMessage:

@@ -6,6 +6,8 @@ import re
 import secrets
 import time
 
+from swecli.models.errors import BadInput
+
 _PREFIXED = re.compile(r"([A-Za-z])-?([0-9]{1,9})")
 
 
@@ -24,3 +26,11 @@ def short_id(letter: str, text: str) -> str | None:
     if match is None or match[1].upper() != letter:
         return None
     return f"{letter}-{int(match[2])}"
+
+
+def turn_number(text: str) -> int:
+    """The number in `T7`, `t7` or `7`. Raises BadInput for anything else."""
+    found = short_id("T", text) or short_id("T", f"T{text.strip()}")
+    if found is None or found == "T-0":
+        raise BadInput(f"{text!r} is no turn.", "Turns are written T1, T2, …")
+    return int(found.removeprefix("T-"))

@@ -33,7 +33,34 @@ def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
     assert run("context", "log", "--json").json[1]["undone"] is True
 
 
-@pytest.mark.parametrize("words", [("undo",), ("unpin",), ("pin", "T9"), ("pin", "x"), ("why", "  ")])
+def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
+    talk(run, "one", "two", "three")
+    assert run("context", "window", "1", "--preview", "--json").json["first"] == 3
+    assert "interactions 2 to 3" in run("context", "window").out
+    assert run("context", "window", "full", "--json").json["first"] == 1
+    asked = run("context", "prompt", "what", "now", "--json").json["messages"]
+    assert [m["content"] for m in asked if m["role"] == "user"][-1].startswith("what now")
+    assert "--- interaction 3" in run("context", "prompt").out
+    model = script("sum.json", "SUMMARY.")
+    done = run("context", "compact", "the numbers", "--model", model)
+    assert "summed up by" in done.out, done.err
+    again = run("context", "compact", "--model", model)
+    assert (again.code, "nothing to sum up" in again.err) == (42, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("undo",),
+        ("unpin",),
+        ("pin", "T9"),
+        ("pin", "x"),
+        ("why", "  "),
+        ("window", "abc"),
+        ("window", "99999"),
+        ("window", "0"),
+    ],
+)
 def test_what_cannot_be_done_is_one_line_and_an_exit_code(run: Run, words: tuple[str, ...]) -> None:
     talk(run, "one")
     done = run("context", *words)

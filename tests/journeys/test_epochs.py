@@ -13,6 +13,7 @@ from swecli.app import Runtime
 from swecli.llm.environment import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
+from swecli.models.errors import Unavailable
 from swecli.models.model_io import ModelRequest
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -62,8 +63,23 @@ def rows(runtime: Runtime) -> list[Reduction]:
     return runtime.sessions.context.log(session_of(runtime))[::-1]
 
 
-@pytest.mark.parametrize("window", [WindowSpec(2, 2), WindowSpec(5), WindowSpec(mode="full"), WindowSpec(mode="auto")])
-@pytest.mark.parametrize("context_window", [9_000, 16_000, 200_000])
+WINDOWS = {
+    "2+2": WindowSpec(2, 2),
+    "5": WindowSpec(5),
+    "full": WindowSpec(mode="full"),
+    "auto": WindowSpec(mode="auto"),
+}
+QUICK = {("2+2", 9_000), ("full", 16_000), ("auto", 200_000)}
+
+
+@pytest.mark.parametrize(
+    ("window", "context_window"),
+    [
+        pytest.param(spec, size, id=f"{name}-{size}", marks=() if (name, size) in QUICK else pytest.mark.slow)
+        for name, spec in WINDOWS.items()
+        for size in (9_000, 16_000, 200_000)
+    ],
+)
 async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
     runtime = work(context_window, window=window)
     before, known = "", 0
@@ -126,7 +142,19 @@ async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the
     assert spent["condense"].requests >= 1
 
 
-@pytest.mark.parametrize("summary", ["", Reply("", calls=calls(("todo", {"items": []})).calls), "word " * 9_000])
+async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> None:
+    asked = "Sum it up as a poem."
+    model = Work(steps=1, talk=600)
+    runtime = work(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
+    for number in range(9):
+        await run_turn(runtime, f"question {number}", learn=False)
+    condensing = [r for r in runtime.agent.model.requests if r.purpose == "condense"]  # type: ignore[attr-defined]
+    assert condensing[0].messages[-1]["content"] == asked
+
+
+@pytest.mark.parametrize(
+    "summary", [Unavailable("gone"), "", Reply("", calls=calls(("todo", {"items": []})).calls), "word " * 9_000]
+)
 async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any) -> None:
     runtime = work(9_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
     told = []
@@ -181,3 +209,22 @@ async def test_what_was_counted_when_it_was_said_is_stored_and_not_counted_again
     assert not again.agent.counter.knows(answer.content)
     again.agent.composer._remember_counts(session_of(again), again.agent.counter)
     assert again.agent.counter.knows(answer.content)
+
+
+@pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
+async def test_the_plan_foretells_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
+    runtime = work(
+        24_000, Work(steps, talk=talk), window=WindowSpec(mode="full"), auto_condense_context=condense, learn=False
+    )
+    await run_turn(runtime, "question 0")
+    foretold, seen = [], []
+    for number in range(1, 30):
+        plan = runtime.outlook.plan()
+        before = len(rows(runtime))
+        await run_turn(runtime, f"question {number}")
+        new = [row for row in rows(runtime)[before:] if row.step == 1]
+        if plan.when.startswith("with the next"):
+            foretold.append((plan.how, plan.after))
+            seen.append((new[0].how, new[0].after if plan.after is not None else None))
+    assert foretold, "it came so far"
+    assert [how for how, _ in foretold] == [how for how, _ in seen]

@@ -34,6 +34,7 @@ FIGURES = (
     "search a common word, 10,000 rows",
     "build a request, 10,000 turns, measured",
     "build a request, 10,000 turns, messages only",
+    "resume and build a request, 10,000 turns",
     "choose among 1,000 strategies",
     "choose among 1,000 strategies, first time",
 )

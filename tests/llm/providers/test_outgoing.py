@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.llm.providers.outgoing import outgoing, plain_id
-from swecli.models.message import ToolCall
+from swecli.models.message import HEAD_OPENS, ToolCall
 
 
 def history(call_id: str) -> list[dict[str, Any]]:
@@ -53,3 +53,12 @@ def test_only_anthropic_gets_marks() -> None:
 def test_an_empty_text_gets_no_mark() -> None:
     assert "cache_control" not in str(outgoing([{"role": "user", "content": " "}], "anthropic"))
     assert outgoing([], "anthropic") == []
+
+
+def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_anthropic() -> None:
+    system = f"You help.{HEAD_OPENS}\n\n## Playbook\nUse tabs."
+    said = [{"role": "system", "content": system}, {"role": "user", "content": "hi"}]
+    first, last = outgoing(said, "anthropic")
+    assert [block["text"] for block in first["content"]] == ["You help.", system.removeprefix("You help.")]
+    assert all(block["cache_control"] for block in (*first["content"], *last["content"]))
+    assert outgoing(said, "openai") == said

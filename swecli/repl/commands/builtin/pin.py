@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
+from swecli.models.ids import turn_number
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.figures import tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
-
-
-def turn_of(text: str) -> int | None:
-    """The number in `T7`, `t7` or `7`; None for no text. Raises BadInput."""
-    text = text.strip()
-    if not text:
-        return None
-    found = short_id("T", text) or short_id("T", f"T{text}")
-    if found is None:
-        raise BadInput(f"{text!r} is no turn.", "Name one as T7 or 7.")
-    return int(found.removeprefix("T-"))
 
 
 def turns(runtime: Runtime) -> list[tuple[str, str]]:
@@ -35,7 +23,7 @@ def turns(runtime: Runtime) -> list[tuple[str, str]]:
 async def pin(ctx: CommandContext, args: str) -> None:
     """Keep a turn in every request, whatever else leaves (the last one, or T7)"""
     outlook = ctx.runtime.outlook
-    number = turn_of(args)
+    number = turn_number(args) if args.strip() else None
     size = outlook.pin(number)
     session = outlook.session
     ctx.screen.line(f"T{number or session.interactions} stays, at {tokens(size)} tokens in every request")
@@ -46,5 +34,5 @@ async def pin(ctx: CommandContext, args: str) -> None:
 @command(usage="[TURN]", complete=turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
     """Let a pinned turn leave like any other"""
-    number = ctx.runtime.outlook.unpin(turn_of(args))
+    number = ctx.runtime.outlook.unpin(turn_number(args) if args.strip() else None)
     ctx.screen.line(f"T{number} leaves with the next reduction that passes it")

@@ -1,0 +1,56 @@
+"""Which strategies a turn's request carries: chosen for the query by what they are worth, less an ablation turn's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from swecli.config.settings import Settings
+from swecli.models.session import Session
+from swecli.playbook.ablation import AblationPlan
+from swecli.playbook.choosing import Chosen, choose
+from swecli.playbook.score import Standings
+from swecli.playbook.standing import standings_of
+from swecli.store.session_manager import SessionManager
+
+ALL = 100_000  # deltas: more than any playbook has
+
+
+@dataclass(slots=True)
+class Strategies:
+    """Chooses for one workspace. What is believed of the strategies is worked out anew when the playbook changes."""
+
+    sessions: SessionManager
+    settings: Settings
+    _known: tuple[str, int] = ("", -1)
+    _standings: Standings = field(default_factory=Standings)
+
+    def choose(self, session: Session, query: str, count: Callable[[str], int]) -> Chosen:
+        """Choose for the next turn of a session; the same query and playbook give the same choice."""
+        playbook = session.get_playbook()
+        return choose(
+            playbook,
+            query,
+            standings=self._believed(session),
+            count=count,
+            interaction=session.interactions + 1,
+            seed=seed_of(session),
+            plan=AblationPlan.parse(self.settings.ablation),
+            budget=self.settings.playbook_tokens,
+            most=self.settings.max_strategies,
+        )
+
+    def _believed(self, session: Session) -> Standings:
+        known = (session.id, session.get_playbook().version)
+        if not session.get_playbook().bullets:
+            return Standings()
+        if known != self._known:
+            store = self.sessions.playbook
+            self._standings = standings_of(store.turns.here(session), reversed(store.log(session, ALL)))
+            self._known = known
+        return self._standings
+
+
+def seed_of(session: Session) -> int:
+    """A number for the next turn of a session: recorded with the turn, so that its choice can be made again."""
+    return sum(ord(letter) * place for place, letter in enumerate(session.id, 1)) + session.interactions

@@ -1,0 +1,83 @@
+"""What a request carries besides the conversation: strategies for this query, findings in the files at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swecli.app import Runtime
+from swecli.models.finding import Finding, fingerprint
+from swecli.models.playbook import Delta, Op
+from swecli.models.review import ReviewRecord
+from swecli.models.window import WindowSpec
+from swecli.store.review_store import ReviewStore
+from tests.support.runtime import calls, make_runtime, run_turn
+
+
+def taught(runtime: Runtime, *contents: str) -> None:
+    session = runtime.sessions.current_session
+    assert session is not None
+    ops = tuple(Op("ADD", fields={"content": content, "kind": "fact", "trust": "user"}) for content in contents)
+    runtime.sessions.playbook.apply(Delta("d1", ops, "user", session.id), session)
+
+
+def sent(runtime: Runtime) -> list[str]:
+    return [str(message["content"]) for message in runtime.agent.model.requests[-1].messages]  # type: ignore[attr-defined]
+
+
+async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_notes() -> None:
+    runtime = make_runtime(["one", "two"], playbook_tokens=90)
+    taught(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
+    await run_turn(runtime, "restart the billing service", learn=False)
+    head = sent(runtime)[0]
+    assert "The billing service" in head
+    assert "The shipping service" not in head
+    await run_turn(runtime, "and now the shipping service", learn=False)
+    assert sent(runtime)[0] == head
+    assert "is new: The shipping service" in sent(runtime)[-1]
+
+
+THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit")
+
+
+async def test_an_ablation_turn_leaves_the_playbook_out_and_is_recorded() -> None:
+    runtime = make_runtime(["one", "two", "three"], ablation="off:2")
+    taught(runtime, "The billing service listens on port 8000.")
+    for query in ("restart the billing service", "again the billing service", "once more, the billing service"):
+        await run_turn(runtime, query, learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    asked = [str(request.messages) for request in runtime.agent.model.requests]  # type: ignore[attr-defined]
+    assert ["port 8000" in text for text in asked] == [True, False, True]
+    record = runtime.sessions.playbook.turns.of(session.id, 2)
+    assert record is not None
+    assert (record.ablation, record.withheld) == ("off", ("P-1",))
+
+
+async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
+    Path("a.py").write_text("x = 19\n")
+    runtime = make_runtime(
+        [calls(("read_file", {"path": "a.py"})), "read", "two", "three"], window=WindowSpec(1), learn=False
+    )
+    session = runtime.sessions.current_session
+    assert session is not None
+    store = ReviewStore(runtime.sessions.database, session.project)
+    review = store.begin(ReviewRecord(session.project, ("a.py",), "a.py"))
+    made = [Finding(p, 1, "MAGIC_NUMBERS", f"in {p}", fingerprint=fingerprint("M", p, "x")) for p in ("a.py", "b.py")]
+    store.note(review, made)
+    for query in ("read it", "go on", "and on"):
+        await run_turn(runtime, query, learn=False)
+    assert "[F-1] a.py:1 MAGIC_NUMBERS" in sent(runtime)[0]
+    assert "b.py" not in sent(runtime)[0]
+
+
+async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
+    Path("AGENTS.md").write_text("Answer in verse.\n")
+    runtime = make_runtime(lambda request: "ok", window=WindowSpec(1, 1), learn=False)
+    runtime.trust_folder()
+    heads = []
+    for number in range(4):
+        await run_turn(runtime, f"question {number}", learn=False)
+        heads.append(sent(runtime)[0])
+        Path("AGENTS.md").write_text("Answer in prose.\n")
+    assert ["verse" in head for head in heads] == [True, True, True, False]
+    assert "prose" in heads[3]
