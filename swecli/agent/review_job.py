@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swecli.agent.agent import Agent
 from swecli.agent.step import Sleep
+from swecli.config.trust import project_root
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
@@ -69,7 +70,7 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: 
 
     The project's checks are used in a trusted folder only.
     """
-    root, settings = agent.ctx.root, agent.settings
+    root, settings = project_root(agent.ctx.root), agent.settings
     checks, notes = load_checks(root) if trusted else ([], [])
     if not trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (/trust says yes to it)")
@@ -95,17 +96,20 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: 
     return job
 
 
-def old_job(agent: Agent, target: Target, record: ReviewRecord) -> ReviewJob:
-    """Go on with a review that was killed or interrupted. Raises BadInput when it has had all its loops."""
-    settings = agent.settings
-    if record.loops >= settings.review_loops:
-        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Raise review_loops, or begin a new review.")
+def old_job(agent: Agent, target: Target, record: ReviewRecord, loops: int = 0) -> ReviewJob:
+    """Go on with a review that was killed or interrupted; `loops` in all, 0 for as many as the settings say.
+
+    Raises BadInput when it has had all its loops.
+    """
+    settings, most = agent.settings, loops or agent.settings.review_loops
+    if record.loops >= most:
+        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
     sessions = sessions_of(agent)
     try:
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
-        sessions.start(f"review of {agent.ctx.root}", agent.model.name, title=f"Review of {record.label}")
-    job = ReviewJob(record, target.files, settings.review_loops, first=target.notes)
+        sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
+    job = ReviewJob(record, target.files, most, first=target.notes)
     job.max_cost, job.sessions = settings.max_budget_usd, sessions
     return job
 
@@ -116,10 +120,11 @@ def sessions_of(agent: Agent) -> SessionManager:
 
 
 def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collaborators:
-    """What a review works with, out of the session's agent."""
+    """What a review works with, out of the session's agent; its workspace is the whole repository."""
     window = agent.model.context_window
     limit = min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
+    ctx = replace(agent.ctx, root=project_root(agent.ctx.root))
     return Collaborators(
-        agent.model, agent.tools, agent.permissions, agent.ctx, job.sessions or sessions_of(agent), store,
+        agent.model, agent.tools, agent.permissions, ctx, job.sessions or sessions_of(agent), store,
         agent.counter, limit, agent.settings.max_tokens,
     )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.admin import common, say, stored, table, tell
 from swecli.config.trust import project_root
+from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
 from swecli.models.finding import STATES, Finding
 
@@ -53,22 +55,18 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see run
-    from swecli.review.recheck import states_of  # noqa: PLC0415
+    from swecli.review.recheck import named_from, states_of  # noqa: PLC0415
 
-    return store.findings(states_of(args.state), args.path)
+    return store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
 
 
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:
     findings = _chosen(store, args)
     if args.json or not findings:
         return tell(args, [f.to_json() for f in findings], "No such findings. A review makes them: swecli review")
-    rows = [(f.id, f.place, f.code_smell_type, f.severity, _mark(f), f.message) for f in findings]
+    rows = [(f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in findings]
     table(rows, ("id", "place", "type", "severity", "state", "message"))
     return 0
-
-
-def _mark(finding: Finding) -> str:
-    return f"{finding.state}, unverified" if finding.verified is False else finding.state
 
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -81,7 +79,7 @@ def details(finding: Finding) -> list[str]:
     lines = [f"{finding.id}  {finding.place}  {finding.code_smell_type} ({finding.severity})", finding.message]
     lines += [f"{finding.kind}, {finding.state}, found in loop {finding.loop}"]
     lines += [f"reason: {finding.reason}"] if finding.reason else []
-    lines += [f"unverified: {finding.why}"] if finding.verified is False else []
+    lines += [finding.doubt] if finding.doubt else []
     lines += [f"code: {finding.anchor}"] if finding.anchor else []
     lines += [f"improvement: {finding.improvement}"] if finding.improvement else []
     return [*lines, "suggestion:", *finding.suggestion.split("\n")] if finding.suggestion else lines
@@ -94,6 +92,7 @@ def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
 
 def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.set_state(args.finding, "fixed", " ".join(args.reason))
+    _propose(store)
     return tell(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
 
 
@@ -107,8 +106,21 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
     from swecli.review.recheck import recheck, told  # noqa: PLC0415
 
     changed = recheck(store, Path.cwd(), args.finding)
+    _propose(store)
     lines = [told(before, after) for before, after in changed]
     return tell(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
+
+
+def _propose(store: ReviewStore) -> None:
+    """Propose to the playbook what was fixed again and again; say so on stderr."""
+    # late: see run
+    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
+    from swecli.cli.playbook import session_here  # noqa: PLC0415
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+
+    sessions = SessionManager(store.database)
+    for applied in lessons(sessions, store, session_here(sessions, None)):
+        sys.stderr.write(one_line(told(applied, "swecli playbook")) + "\n")
 
 
 def _export(store: ReviewStore, args: argparse.Namespace) -> int:

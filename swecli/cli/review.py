@@ -59,6 +59,11 @@ def run(args: argparse.Namespace) -> int:
     style = args.format or ("json" if args.json else "text")
     spec = _spec(args)
     root = Path.cwd().resolve()
+    if args.post and args.yes:
+        # late: see above
+        from swecli.review.posting import need_token  # noqa: PLC0415
+
+        need_token(os.environ)  # before anything is paid for
     target = None if args.go_on else find_any(root, spec, os.environ)
     start = make_start(_as_run(args))
     runtime = build_runtime(start, refuse)
@@ -94,20 +99,11 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
 def post(root: Path, target: Target, findings: Sequence[Finding], *, really: bool) -> None:
     """Put findings on the pull request, or say what would be put there. Raises GitHubFailed, BadInput."""
     # late: see run
-    from swecli.review.github import connect  # noqa: PLC0415
-    from swecli.review.posting import dry_run, plan, send  # noqa: PLC0415
-    from swecli.review.pull_request import pull_diffs  # noqa: PLC0415
+    from swecli.review.posting import make_ready  # noqa: PLC0415
 
-    github, number = connect(root, os.environ), target.pr or 0
-    diffs = pull_diffs(github, number)
-    posting = plan(findings, github, number, target.head, diffs)
-    lines = dry_run(posting, diffs)
-    if really:
-        done = send(posting, github, diffs)
-        lines = [*done.problems, f"{done.posted} posted, {done.failed} failed, {posting.known} there already"]
+    ready = make_ready(root, target, findings, os.environ)
+    lines = ready.send() if really else [*ready.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
-    if not really:
-        sys.stderr.write("nothing was posted: add --yes\n")
 
 
 def _as_run(args: argparse.Namespace) -> argparse.Namespace:
@@ -134,7 +130,7 @@ async def _review(
         record = store.unfinished()
         if record is None:
             raise BadInput("There is no review to go on with.", "Begin one: swecli review")
-        job = old_job(agent, find_any(agent.ctx.root, record.spec, os.environ), record)
+        job = old_job(agent, find_any(project_root(agent.ctx.root), record.spec, os.environ), record)
     else:
         job = await new_job(agent, target, store, trusted=runtime.start.trusted)
     return await run_review(Review(job, collaborators(agent, job, store)), writer)

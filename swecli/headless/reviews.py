@@ -10,7 +10,7 @@ from typing import TextIO
 from swecli.agent.reviewing import Review
 from swecli.headless.plain import dumps, one_line
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
-from swecli.models.finding import Finding
+from swecli.models.finding import Finding, counted
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
@@ -56,29 +56,35 @@ def lines_of(event: ReviewEvent) -> list[str]:
     match event:
         case ReviewStarted():
             behind = f", behind loop {event.loop}" if event.loop else ""
-            more = f", {event.leads} leads, {event.checks} checks" if event.leads or event.checks else ""
+            more = (
+                f", {counted(event.leads, 'lead')}, {counted(event.checks, 'check')}"
+                if event.leads or event.checks
+                else ""
+            )
             return [
-                f"review {event.review} of {event.target}: {event.files:,} files{more}, {event.loops} loops{behind}"
+                f"review {event.review} of {event.target}: {counted(event.files, 'file')}{more}, "
+                f"{counted(event.loops, 'loop')}{behind}"
             ]
         case ReviewProgressed():
             cost = "cost unknown" if event.cost is None else f"${event.cost:.4f}"
             return [
-                f"loop {event.loop}/{event.loops}: {event.seen:,} of {event.files:,} files, {event.findings:,} "
-                f"findings, {event.tokens:,} tokens, {cost}"
+                f"loop {event.loop}/{event.loops}: {event.seen:,} of {event.files:,} files, "
+                f"{counted(event.findings, 'finding')}, {counted(event.tokens, 'token')}, {cost}"
             ]
         case FindingsAccumulated():
             return [f"found: {line_of(finding)}" for finding in event.findings]
         case LoopWindowApplied():
-            return [f"window: {event.removed} messages left out, {event.kept} kept"]
+            return [f"window: {counted(event.removed, 'message')} left out, {event.kept} kept"]
         case ReviewFinished():
             lost = [f"not read: {line}" for line in event.lost]
-            return [*lost, f"{event.end}: {event.unique:,} findings of {event.total:,} reports in {event.loops} loops"]
+            found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
+            return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}"]
     return []
 
 
 def line_of(finding: Finding) -> str:
     """A finding on one line."""
-    mark = f" [unverified: {finding.why}]" if finding.verified is False else ""
+    mark = f" [{finding.doubt}]" if finding.doubt else ""
     state = f" [{finding.state}]" if finding.state != "open" else ""
     return (
         f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"

@@ -13,6 +13,7 @@ FindingState = Literal["open", "fixed", "dismissed", "regressed"]
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "fixed", "dismissed", "regressed")
+CHANGED = "changed, look again"  # why a finding whose code is another now can be neither kept nor called fixed
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed")
 
 # The eleven smells a review looks for, each with the line the model is told.
@@ -38,8 +39,9 @@ class Finding:
     `line` and `end_line` count from 1. `code_smell_type` is one of `SMELLS` where `kind` is "smell", else the name
     of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence` is code
     the reviewer quoted. `verified` is None until it was looked up in the file; `why` says what did not fit.
-    `anchor` is the text of its line and `file_hash` the digest of its file, both as last looked up. `reason` is
-    why it was dismissed, or fixed. `id` is `F-` and a number, "" until it is in the ledger.
+    `anchor` is the text of its line, `block` tells whether its lines are still the same, and `file_hash` is the digest
+    of its file, all as last looked up. `reason` is why it was dismissed, or fixed. `id` is `F-` and a number, "" until
+    it is in the ledger.
     """
 
     path: str
@@ -61,6 +63,7 @@ class Finding:
     fingerprint: str = ""
     anchor: str = ""
     file_hash: str = ""
+    block: str = ""
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -83,14 +86,32 @@ class Finding:
         """Whether there is still something to do about it."""
         return self.state in OPEN_STATES
 
+    @property
+    def doubt(self) -> str:
+        """What keeps it from being sure, in words; "" where nothing does."""
+        if self.verified is not False:
+            return ""
+        return self.why if self.why == CHANGED else f"unverified: {self.why}"
+
+    @property
+    def standing(self) -> str:
+        """Its state in a word or two: `open`, `open, unverified`, `open, changed`."""
+        mark = "changed" if self.why == CHANGED else "unverified"
+        return f"{self.state}, {mark}" if self.doubt else self.state
+
     def at_least(self, severity: str) -> bool:
         """Whether it is as severe as that, or more."""
         order: tuple[str, ...] = SEVERITIES
         return order.index(self.severity) >= order.index(severity) if self.severity in order else False
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values; `path`, `line` and the smell type are also what `key` is made of."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        """All fields but `block` as plain JSON values; path, line and smell type are also what `key` is made of."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "block"}
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 finding`, `2,000 findings`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def one_spaced(text: str) -> str:

@@ -33,7 +33,7 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review") -> str:
 def entry(finding: Finding) -> str:
     """One finding as a section."""
     facts: list[str] = [finding.kind, finding.state]
-    facts += [f"unverified: {safe(finding.why)}"] if finding.verified is False else []
+    facts += [safe(finding.doubt)] if finding.doubt else []
     facts += [f"reason: {safe(finding.reason)}"] if finding.reason else []
     head = f"{finding.id} " if finding.id else ""
     parts = [f"### {head}{safe(finding.code_smell_type)} in `{one_spaced(finding.place).replace('`', '')}`"]

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from swecli.models.finding import Finding, fingerprint, one_spaced
+from swecli.review.blocks import block_of
+from swecli.review.measures import LIMITS, function_at
 from swecli.review.sources import Source, Sources
 
 NEAR = 3  # lines around the finding in which its quote may stand
@@ -13,7 +15,7 @@ LONGEST_ANCHOR = 400
 
 
 def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
-    """Each finding with `verified`, `why`, `anchor`, `file_hash` and `fingerprint` as its file says.
+    """Each finding with `verified`, `why`, `anchor`, `block`, `file_hash` and `fingerprint` as its file says.
 
     Verified means: the file exists, the line is in it, and the quoted code stands there. Fingerprints of one call
     are different where the lines are.
@@ -36,9 +38,20 @@ def _apart(finding: Finding, sources: Sources) -> Finding:
         verified=not why,
         why=why,
         anchor=anchor,
+        block=_block(finding, source, sources) if anchor else "",
         file_hash=source.hash,
         fingerprint=fingerprint(finding.code_smell_type, path, mark, count),
     )
+
+
+def _block(finding: Finding, source: Source, sources: Sources) -> str:
+    """What must stand unchanged for the finding to be true still: its lines, or the function that was measured."""
+    last, measure = finding.end_line or finding.line, None
+    if finding.code_smell_type in LIMITS:
+        function = function_at(sources.functions(source.path), finding.line)
+        if function is not None:
+            last, measure = max(last, function.last), function.measure(finding.code_smell_type)
+    return block_of(source.lines[finding.line - 1 : last], measure).stored()
 
 
 def occurrence(source: Source, line: int) -> int:
@@ -67,34 +80,6 @@ def _quote(finding: Finding, source: Source) -> str:
     head = one_spaced(finding.evidence.strip().strip("`").split("\n")[0])
     elsewhere = next((n for n, text in enumerate(source.lines, 1) if head and head in one_spaced(text)), 0)
     return f"the quoted code stands at line {elsewhere:,}" if elsewhere else "the quoted code is not in the file"
-
-
-def rechecked(finding: Finding, sources: Sources) -> Finding:
-    """The finding as its file says now: moved with its code, fixed when the code is gone, regressed when it is back.
-
-    A file whose digest has not changed is not looked at again. A dismissed finding stays dismissed. What is fixed by
-    the word of the user while its code is unchanged stays fixed until the file changes.
-    """
-    source = sources.get(finding.path)
-    if source.hash == finding.file_hash and not source.missing:
-        return finding
-    if not finding.anchor:
-        return ground([finding], sources)[0] if source.hash else finding
-    lines = [n for n, text in enumerate(source.lines, 1) if one_spaced(text)[:LONGEST_ANCHOR] == finding.anchor]
-    if not lines:
-        if source.problem and not source.missing:
-            return replace(finding, verified=False, why=source.problem)
-        if not finding.is_open:
-            return replace(finding, file_hash=source.hash)
-        why = "the file is gone" if source.missing else "the code it spoke of is gone"
-        return replace(finding, state="fixed", reason=why, file_hash=source.hash)
-    line = min(lines, key=lambda n: abs(n - finding.line))
-    end = finding.end_line + line - finding.line if finding.end_line else None
-    state = "regressed" if finding.state == "fixed" and finding.reason.endswith("gone") else finding.state
-    return replace(
-        finding, line=line, end_line=end, file_hash=source.hash, verified=True, why="", state=state,
-        reason="" if state == "regressed" else finding.reason,
-    )  # fmt: skip
 
 
 def digest_of_open(findings: Iterable[Finding], paths: Iterable[str] = (), most: int = 20) -> str:

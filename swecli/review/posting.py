@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
 from swecli.review.diffs import FileDiff
 from swecli.review.exports import fenced, safe
-from swecli.review.github import KEPT, GitHub, GitHubFailed
+from swecli.review.github import KEPT, GitHub, GitHubFailed, connect
+from swecli.review.pull_request import pull_diffs
+from swecli.review.targets import Target
 
 LONGEST = 60_000  # characters of one comment; GitHub takes 65,536
 MOST_INLINE = 50  # comments of one request
@@ -36,6 +39,43 @@ class Posted:
     posted: int = 0
     failed: int = 0
     problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A posting that can be looked at and then sent."""
+
+    github: GitHub
+    posting: Posting
+    diffs: Mapping[str, FileDiff]
+
+    @property
+    def lines(self) -> list[str]:
+        """What would be posted."""
+        return dry_run(self.posting, self.diffs)
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is something that is not there yet."""
+        return bool(self.posting.inline or self.posting.rest)
+
+    def send(self) -> list[str]:
+        """Post it; what came of it, in lines. Raises as `send` does."""
+        done = send(self.posting, self.github, self.diffs)
+        return [*done.problems, f"{done.posted} posted, {done.failed} failed, {self.posting.known} there already"]
+
+
+def make_ready(root: Path, target: Target, findings: Sequence[Finding], environ: Mapping[str, str]) -> Ready:
+    """Look what is on the pull request already, and plan the rest. Raises GitHubFailed, BadInput."""
+    github, number = connect(root, environ), target.pr or 0
+    diffs = pull_diffs(github, number)
+    return Ready(github, plan(findings, github, number, target.head, diffs), diffs)
+
+
+def need_token(environ: Mapping[str, str]) -> None:
+    """Raises BadInput where nothing could be posted."""
+    if not (environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN")):
+        raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
 
 
 def plan(findings: Sequence[Finding], github: GitHub, number: int, head: str, diffs: Mapping[str, FileDiff]) -> Posting:
@@ -121,7 +161,7 @@ def comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     parts = [f"**{safe(finding.code_smell_type)}** ({finding.severity}) {safe(finding.message)}"]
     parts += [safe(finding.improvement)] if finding.improvement else []
     parts += [fenced(finding.suggestion, "suggestion")] if finding.suggestion and whole else []
-    parts += [f"_unverified: {safe(finding.why)}_"] if finding.verified is False else []
+    parts += [f"_{safe(finding.doubt)}_"] if finding.doubt else []
     body = "\n\n".join(parts)[:LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row

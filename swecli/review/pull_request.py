@@ -27,9 +27,7 @@ def pull_target(root: Path, number: str, environ: Mapping[str, str]) -> Target:
     """The files of a pull request. Raises UsageError, BadInput, GitHubFailed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is no number of a pull request.", "For example: --pr 12")
-    top = need_repository(root, environ)
-    if top.resolve() != root.resolve():  # GitHub's paths begin there
-        raise BadInput("A pull request is reviewed from the top of its repository.", f"Start there: -C {top}")
+    root = need_repository(root, environ)  # GitHub's paths begin there
     github = connect(root, environ)
     pull = github.get(f"pulls/{int(number)}")
     head = str(pull["head"]["sha"]) if isinstance(pull, dict) and "head" in pull else ""

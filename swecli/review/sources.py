@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swecli.review.measures import Function, functions_in
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.paths import locate, relative
@@ -31,14 +32,24 @@ class Sources:
 
     root: Path
     _kept: dict[str, Source] = field(default_factory=dict)
+    _functions: dict[str, tuple[Function, ...]] = field(default_factory=dict)
 
     def get(self, path: str) -> Source:
         """The file of that name; never raises."""
         if path not in self._kept:
             while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
+                oldest = next(iter(self._kept))
+                self._functions.pop(oldest, None)
+                self._kept.pop(oldest)
             self._kept[path] = self._read(path)
         return self._kept[path]
+
+    def functions(self, path: str) -> tuple[Function, ...]:
+        """The Python functions in it; never raises."""
+        source = self.get(path)
+        if path not in self._functions:
+            self._functions[path] = functions_in(path, source.lines)
+        return self._functions[path]
 
     def _read(self, path: str) -> Source:
         if ".." in path.split("/"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.diffs import FileDiff, parse_diff
 from swecli.review.git import DIFF, GitFailed, need_repository, run_git
@@ -36,14 +37,17 @@ class Target:
     head: str = ""
 
 
-def find_target(root: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None) -> Target:
+def find_target(here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None) -> Target:
     """What these words name: nothing, `--staged`, `--base BRANCH`, a commit, `A..B`, paths or `.`.
+
+    Words are read as they are meant in the folder `here`; all that comes out, `spec` too, is relative to the top of
+    its repository (to `here` outside of one), so that a review begun in a subfolder and one from the top agree.
 
     Raises:
         UsageError: words that do not go together.
         BadInput: no repository, no such commit or path, or nothing to review.
     """
-    words = tuple(spec)
+    words, root = tuple(spec), project_root(here)
     if not words:
         return _changes(root, words, ("HEAD",), "the uncommitted changes", environ, untracked=True)
     if words[0] == "--staged":
@@ -54,11 +58,11 @@ def find_target(root: Path, spec: Sequence[str], environ: Mapping[str, str] | No
         return _base(root, words, environ)
     if words[0].startswith("-"):
         raise UsageError(f"A review has no {words[0]}.", "It takes --staged, --base BRANCH, --pr N, a commit or paths.")
-    if all((root / word).exists() for word in words):
-        return _paths(root, words)
+    if all((here / word).exists() for word in words):
+        return _paths(root, tuple(_from_top(root, here, word) for word in words))
     if len(words) == 1:
         return _commits(root, words, environ)
-    missing = next(word for word in words if not (root / word).exists())
+    missing = next(word for word in words if not (here / word).exists())
     raise BadInput(f"There is no file {missing!r}.", "Paths are relative to the working directory.")
 
 
@@ -86,7 +90,7 @@ def _commits(root: Path, words: tuple[str, ...], environ: Mapping[str, str] | No
             run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", name.split("..")[0] or "HEAD")
             return _changes(root, words, (name,), f"the commits {name}", environ)
         commit = run_git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}", environ=environ)
-        text = run_git(root, "show", "--format=", *DIFF[1:], "--relative", commit.strip(), environ=environ)
+        text = run_git(root, "show", "--format=", *DIFF[1:], commit.strip(), environ=environ)
     except GitFailed as error:
         raise BadInput(f"{name!r} is no file, commit or range here.", "See: git log --oneline") from error
     return of_diffs(root, words, f"the commit {name}", parse_diff(text))
@@ -102,11 +106,11 @@ def _changes(
 ) -> Target:
     need_repository(root, environ)
     try:
-        text = run_git(root, *DIFF, "--relative", *what, "--", environ=environ)
+        text = run_git(root, *DIFF, *what, "--", environ=environ)
     except GitFailed:
         if what != ("HEAD",):
             raise
-        text = run_git(root, *DIFF, "--relative", "--cached", environ=environ)  # nothing was committed yet
+        text = run_git(root, *DIFF, "--cached", environ=environ)  # nothing was committed yet
     diffs = parse_diff(text)
     if untracked:
         listed = run_git(root, "ls-files", "--others", "--exclude-standard", "-z", environ=environ)
@@ -146,16 +150,19 @@ def _unfit(root: Path, path: str) -> str:
     return f"{path} is too large ({size:,} bytes, at most {LARGEST:,}) and is not reviewed" if size > LARGEST else ""
 
 
-def _paths(root: Path, words: tuple[str, ...]) -> Target:
-    top = root.resolve()
+def _from_top(top: Path, here: Path, word: str) -> str:
+    path = (here / word).resolve()
+    if not path.is_relative_to(top):
+        raise BadInput(f"{word!r} is outside of this project, {top}.", "Start swecli where the files are.")
+    return path.relative_to(top).as_posix()
+
+
+def _paths(top: Path, words: tuple[str, ...]) -> Target:
     rules = IgnoreRules(top)
     found: dict[str, None] = {}
     notes = []
-    for word in words:
-        path = (top / word).resolve()
-        if not path.is_relative_to(top):
-            raise BadInput(f"{word!r} is outside of this directory.", "Start swecli where the files are.")
-        start = path.relative_to(top).as_posix()
+    for start in words:
+        path = top / start
         names = [start] if path.is_file() else [e.path for e in walk(top, start, None, rules) if e.kind == "file"]
         for name in names:
             if BINARY.fullmatch(name):

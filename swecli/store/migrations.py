@@ -54,8 +54,13 @@ def step_4(connection: Connection) -> None:
     add_tables(connection, *(str(table.__tablename__) for table in review_tables.REVIEW_TABLES))
 
 
+def step_5(connection: Connection) -> None:
+    """A finding knows the whole of its lines, so that it is not called fixed when they were only laid out anew."""
+    add_column(connection, "finding", "block")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

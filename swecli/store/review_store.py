@@ -11,7 +11,7 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, FindingState, fingerprint
+from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, fingerprint
 from swecli.models.ids import short_id
 from swecli.models.review import ReviewRecord
 from swecli.store.columns import clean_text
@@ -20,7 +20,7 @@ from swecli.store.review_tables import FindingRow, ReviewFindingRow, ReviewRow
 
 COLUMNS = (
     "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
-    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "fingerprint", "loop",
+    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "block", "fingerprint", "loop",
 )  # fmt: skip
 
 
@@ -36,11 +36,11 @@ class ReviewStore:
     """The reviews of one project (`project` is its folder) and their findings."""
 
     def __init__(self, database: Database, project: str) -> None:
-        self._database, self.project = database, clean_text(project)
+        self.database, self.project = database, clean_text(project)
 
     def begin(self, review: ReviewRecord) -> ReviewRecord:
         """Commit a new review; it gets its id."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
             row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
             db.add(row)
@@ -53,7 +53,7 @@ class ReviewStore:
         A finding whose path, line and type this review has had counts as a repetition. One whose fingerprint is in
         the ledger is that finding: open again when it was fixed ("regressed"), still dismissed when it was.
         """
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = _review_row(db, review.id)
             new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
             row.total += len(findings)
@@ -93,6 +93,7 @@ class ReviewStore:
                 break
             again += 1  # this review had it at another line: these are two
             print_ = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, again)
+        row = row or _by_place(db, self.project, finding)
         if row is None:
             row = FindingRow(
                 project=self.project, **{n: getattr(finding, n) for n in COLUMNS} | {"fingerprint": print_}
@@ -107,7 +108,7 @@ class ReviewStore:
 
     def end(self, review: ReviewRecord, status: str) -> ReviewRecord:
         """Commit how it ended."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = _review_row(db, review.id)
             row.status, row.updated_at = status, datetime.now(UTC)
             return _review(db, row)
@@ -115,7 +116,7 @@ class ReviewStore:
     def unfinished(self) -> ReviewRecord | None:
         """The project's newest review, if it is one that was killed or interrupted before its end."""
         newest = select(ReviewRow).where(col(ReviewRow.project) == self.project).order_by(col(ReviewRow.number).desc())
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
             return _review(db, row) if row is not None and row.status in ("running", "interrupted", "failed") else None
 
@@ -128,7 +129,7 @@ class ReviewStore:
             .where(col(ReviewFindingRow.review) == number)
             .order_by(col(ReviewFindingRow.id))
         )
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return [replace(finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
@@ -138,17 +139,17 @@ class ReviewStore:
             which = which.where(col(FindingRow.state).in_(chosen))
         if named := tuple(paths):
             which = which.where(col(FindingRow.path).in_(named))
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return [finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
 
     def get(self, ref: str) -> Finding:
         """A finding by its id, `F-12`, `f12` or `12`. Raises BadInput."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             return finding_of(self._row(db, ref))
 
     def set_state(self, ref: str, state: FindingState, reason: str = "") -> Finding:
         """Commit a state the user gave, with the reason. Raises BadInput for an unknown id."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             row = self._row(db, ref)
             row.fixes += state == "fixed" and row.state != "fixed"
             row.state, row.reason, row.updated_at = state, clean_text(reason), datetime.now(UTC)
@@ -156,7 +157,7 @@ class ReviewStore:
 
     def put(self, findings: Iterable[Finding]) -> None:
         """Commit what a recheck changed; a finding that became fixed is counted as one more fix."""
-        with self._database.transaction() as db:
+        with self.database.transaction() as db:
             for finding in findings:
                 row = self._row(db, finding.id)
                 row.fixes += finding.state == "fixed" and row.state != "fixed"
@@ -165,7 +166,7 @@ class ReviewStore:
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
         fixes = func.sum(FindingRow.fixes)
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             theirs = select(FindingRow.code_smell_type).where(col(FindingRow.project) == self.project)
             types = db.exec(theirs.group_by(col(FindingRow.code_smell_type)).having(fixes >= times)).all()
             which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
@@ -195,6 +196,16 @@ def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | N
     return db.exec(
         select(FindingRow).where(col(FindingRow.project) == project, col(FindingRow.fingerprint) == print_)
     ).first()
+
+
+def _by_place(db: sqlmodel.Session, project: str, finding: Finding) -> FindingRow | None:
+    """The open finding at this line whose code has changed: found there again, it is the same one."""
+    which = select(FindingRow).where(
+        col(FindingRow.project) == project, col(FindingRow.path) == clean_text(finding.path),
+        col(FindingRow.line) == finding.line, col(FindingRow.code_smell_type) == clean_text(finding.code_smell_type),
+        col(FindingRow.why) == CHANGED, col(FindingRow.state).in_(OPEN_STATES),
+    )  # fmt: skip
+    return db.exec(which.limit(1)).first()
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:

@@ -45,6 +45,7 @@ class FindingRow(Row, table=True):
     reason: str = Field(default="", sa_type=CleanText)
     anchor: str = Field(default="", sa_type=CleanText)
     file_hash: str = Field(default="", sa_type=CleanText)
+    block: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     loop: int = Field(default=0, sa_type=Number)
     fixes: int = Field(default=0, sa_type=Number)
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)

@@ -61,3 +61,16 @@ def test_they_are_exported(run: Run, style: str) -> None:
 @pytest.mark.parametrize("words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()])
 def test_what_is_wrong_is_one_line(run: Run, words: tuple[str, ...]) -> None:
     assert run("findings", *words).complaint
+
+
+def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> None:
+    rows = reported(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)])
+    run("review", "shop", "-m", script("../s.json", rows, "Done.", "Done."))
+    done = [run("findings", "fixed", ref) for ref in ("F-1", "F-4", "F-5")]
+    assert done[1].err == ""
+    assert "P-1 is proposed to the playbook, since magic numbers was fixed 3 times" in done[2].err
+    assert "swecli playbook review" in done[2].err
+    [waiting] = run("playbook", "review", "--json").json
+    assert (waiting["id"], waiting["what"]) == ("P-1", "new")
+    assert run("findings", "recheck").err == ""
+    assert "P-1 is active" in run("playbook", "review", "P-1", "accept").out

@@ -26,7 +26,7 @@ def test_every_format_holds_the_findings(run: Run) -> None:
     model = script("../s.json", CALL, "Done.")
     done = run("review", "shop/prices.py", "-m", model)
     assert done.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
-    assert "loop 1/20: 1 of 1 files, 1 findings" in done.err
+    assert "loop 1/20: 1 of 1 files, 1 finding," in done.err
     result = run("review", "shop/prices.py", "-m", model, "--json").json
     assert (result["type"], result["unique"], result["by_type"]) == (
         "final_code_smells_summary",
@@ -40,6 +40,19 @@ def test_every_format_holds_the_findings(run: Run) -> None:
     assert "## High (1)" in run("review", "shop/prices.py", "-m", model, "--format", "markdown").out
     run("review", "shop/prices.py", "-m", model, "--format", "sarif", "--output", "out.sarif")
     assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_a_review_in_a_subfolder_finds_what_one_from_the_top_has_found(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = script(str(Path("../s.json").resolve()), CALL, "Done.")
+    run("review", "shop/prices.py", "-m", model)
+    monkeypatch.chdir("shop")
+    below = run("review", "prices.py", "-m", model)
+    assert below.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
+    assert "1 of 1 files" in below.err
+    assert [row["id"] for row in run("findings", "list", "--path", "prices.py", "--json").json] == ["F-1"]
+    assert run("findings", "recheck").out == "Nothing has changed.\n"
 
 
 @pytest.mark.parametrize(("level", "code"), [("critical", 0), ("high", 1), ("low", 1)])

@@ -131,11 +131,47 @@ def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (done.json["end"], done.json["unique"]) == ("interrupted", 6)
 
 
-def test_two_thousand_files_keep_requests_and_memory_flat(project: Path) -> None:
+def make_tree(project: Path) -> None:
     for number in range(2_000):
         folder = project / f"package_{number // 100:02}"
         folder.mkdir(exist_ok=True)
         (folder / f"module_{number:04}.py").write_text(source(number)[:4_000])
+
+
+def resident(process: subprocess.Popen[str]) -> int:
+    """KiB of memory the process holds; 0 where it has ended, or the system does not tell."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")), 0)
+
+
+def test_a_review_of_two_thousand_files_keeps_its_memory_flat(project: Path) -> None:
+    make_tree(project)
+    held, tokens = list[int](), list[int]()
+    command = [*COMMAND, "review", ".", "-m", "demo", "--loops", "240", "--format", "stream-json"]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            event = json.loads(line)
+            if event["type"] == "review_progressed":
+                held.append(resident(process))
+                seen = event["seen"]
+            elif event["type"] == "context_measured":
+                tokens.append(event["tokens"])
+    assert process.returncode == 0
+    assert seen > 900
+    assert max(held[20:]) < 1.25 * max(held[:20] or [1]), (
+        "145 MB at loop 10 and 161 MB at loop 500, when it was measured"
+    )
+    assert max(tokens[20:]) < 1.15 * max(tokens[:20])
+
+
+def test_two_thousand_files_keep_requests_flat_and_progress_shown(project: Path) -> None:
+    make_tree(project)
     loops = iter(range(2_000))
 
     def answer(request: Received) -> Reply:

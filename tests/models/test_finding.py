@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.models.finding import SMELLS, Finding, fingerprint
+from swecli.models.finding import CHANGED, SMELLS, Finding, counted, fingerprint
 
 
 def test_the_key_is_path_line_and_type() -> None:
@@ -27,3 +27,15 @@ def test_a_place_is_written_as_editors_take_it() -> None:
 
 def test_there_are_eleven_smells() -> None:
     assert len(SMELLS) == 11
+
+
+def test_a_doubt_is_said_in_the_words_of_its_kind() -> None:
+    assert Finding("a.py", 3, "X", "m", verified=True).standing == "open"
+    gone = Finding("a.py", 3, "X", "m", verified=False, why="no such file")
+    assert (gone.doubt, gone.standing) == ("unverified: no such file", "open, unverified")
+    changed = Finding("a.py", 3, "X", "m", verified=False, why=CHANGED)
+    assert (changed.doubt, changed.standing) == ("changed, look again", "open, changed")
+
+
+def test_one_is_no_plural() -> None:
+    assert [counted(n, "loop") for n in (0, 1, 2000)] == ["0 loops", "1 loop", "2,000 loops"]

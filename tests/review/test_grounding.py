@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.grounding import digest_of_open, ground, rechecked
+from swecli.review.blocks import read_block
+from swecli.review.grounding import digest_of_open, ground
 from swecli.review.sources import Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
@@ -66,28 +67,12 @@ def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
     before = grounded(one())
     write("# a new line\n" * 7 + TEXT)
     assert grounded(one(12)).fingerprint == before.fingerprint
-    moved = rechecked(before, Sources(Path.cwd()))
-    assert (moved.line, moved.state, moved.verified) == (12, "open", True)
 
 
-def test_code_that_is_gone_is_fixed_and_regresses_when_it_is_back() -> None:
+def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
     write()
-    found = grounded(one())
-    write(TEXT.replace("37", "LIMIT"))
-    fixed = rechecked(found, Sources(Path.cwd()))
-    assert (fixed.state, fixed.reason) == ("fixed", "the code it spoke of is gone")
-    write()
-    assert rechecked(fixed, Sources(Path.cwd())).state == "regressed"
-    Path("a.py").unlink()
-    assert rechecked(found, Sources(Path.cwd())).reason == "the file is gone"
-
-
-def test_dismissed_stays_dismissed() -> None:
-    write()
-    dismissed = replace(grounded(one()), state="dismissed", reason="meant so")
-    write("\n" + TEXT)
-    again = rechecked(dismissed, Sources(Path.cwd()))
-    assert (again.state, again.reason, again.line) == ("dismissed", "meant so", 6)
+    block = read_block(grounded(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
+    assert (block.length, block.measure) == (len("deff():return37"), 2)
 
 
 def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ import pytest
 from swecli.review.leads import Lead, find_leads, read_plain, read_radon, read_ruff
 
 RUFF = '[{"filename": "/p/a.py", "location": {"row": 3}, "code": "E722", "message": "bare except"}]'
+# as radon 6.0.1 and vulture 2.16 wrote it
+RADON = (
+    '{"./a.py": [{"type": "function", "rank": "C", "endline": 20, "col_offset": 0, "name": "f", "lineno": 5, '
+    '"complexity": 14, "closures": []}], "./broken.py": {"error": "invalid syntax (<unknown>, line 1)"}}'
+)
+VULTURE = (
+    "a.py:1: unused import 'os' (90% confidence)\n"
+    "with space/b c.py:20: unreachable code after 'return' (100% confidence)\n"
+)
 
 
 def tool(name: str, script: str) -> dict[str, str]:
@@ -22,11 +32,26 @@ def tool(name: str, script: str) -> dict[str, str]:
 
 def test_each_tools_own_words_are_read() -> None:
     assert read_ruff("ruff", RUFF) == [Lead("ruff", "/p/a.py", 3, "E722 bare except")]
-    radon = '{"a.py": [{"lineno": 2, "name": "f", "complexity": 12}], "b.py": {"error": "x"}}'
-    assert read_radon("radon", radon) == [Lead("radon", "a.py", 2, "f has complexity 12")]
+    assert read_radon("radon", RADON) == [Lead("radon", "./a.py", 5, "f has complexity 14")]
+    assert read_plain("vulture", VULTURE) == [
+        Lead("vulture", "a.py", 1, "unused import 'os' (90% confidence)"),
+        Lead("vulture", "with space/b c.py", 20, "unreachable code after 'return' (100% confidence)"),
+    ]
     assert read_plain("v", "a.py:3: unused f\nnoise\nb.py:4:5: odd") == [
         Lead("v", "a.py", 3, "unused f"), Lead("v", "b.py", 4, "odd"),
     ]  # fmt: skip
+
+
+async def test_the_real_ruff_is_asked_and_understood() -> None:
+    Path("a.py").write_text("import os\n\ntry:\n    x = 1\nexcept:\n    pass\n")
+    Path("broken.py").write_text("def (\n")
+    environ = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": os.environ["HOME"]}
+    leads, notes = await find_leads(Path.cwd(), ["a.py", "broken.py"], environ)
+    said = [lead.line() for lead in leads if lead.tool == "ruff"]
+    assert "- ruff: a.py:1: F401 `os` imported but unused" in said
+    assert any(line.startswith("- ruff: a.py:5: E722") for line in said)
+    assert any(line.startswith("- ruff: broken.py:1: ") for line in said)
+    assert notes == []
 
 
 async def test_a_tool_is_run_and_only_the_files_at_hand_are_led_to() -> None:

@@ -106,3 +106,13 @@ def test_a_repository_without_a_commit() -> None:
     subprocess.run(["git", "init", "-q", "fresh"], check=True)
     Path("fresh/a.py").write_text("x\n")
     assert find_target(Path("fresh").resolve(), ()).files == ("a.py",)
+
+
+def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
+    change()
+    below = Path("shop/shop").resolve()
+    assert find_target(below, ()) == find()
+    assert find_target(below, ("prices.py",)) == find("shop/prices.py")
+    assert find_target(below, (".",)) == find("shop")
+    assert find_target(below, ("..",)) == find(".")
+    assert find_target(below, ("HEAD",)) == find("HEAD")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.finding import Finding
+from swecli.models.finding import Finding, counted
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
@@ -32,20 +32,22 @@ def drawn(event: ReviewEvent, look: Look) -> RenderableType | None:
     dot = f" {look.glyphs.dot} "
     match event:
         case ReviewStarted():
-            again = f"goes on behind loop {event.loop}" if event.loop else f"up to {event.loops} loops"
-            parts = [f"review {event.review} of {one_line(event.target)}", f"{event.files:,} files", again]
-            parts += [f"{event.leads} leads"] if event.leads else []
-            parts += [f"{event.checks} checks"] if event.checks else []
+            again = f"goes on behind loop {event.loop}" if event.loop else f"up to {counted(event.loops, 'loop')}"
+            parts = [f"review {event.review} of {one_line(event.target)}", counted(event.files, "file"), again]
+            parts += [counted(event.leads, "lead")] if event.leads else []
+            parts += [counted(event.checks, "check")] if event.checks else []
             return Text(dot.join(parts), style="head")
         case ReviewProgressed():
             cost = "cost unknown" if event.cost is None else money(event.cost)
             parts = [f"loop {event.loop} of {event.loops}", f"{event.seen:,} of {event.files:,} files"]
-            parts += [f"{event.findings:,} findings", f"{event.tokens:,} tokens", cost]
+            parts += [counted(event.findings, "finding"), counted(event.tokens, "token"), cost]
             return Text(dot.join(parts), style="quiet")
         case FindingsAccumulated():
             return Group(*(row(finding, look) for finding in event.findings)) if event.findings else None
         case LoopWindowApplied():
-            return Text(f"window: {event.removed} messages left out, {event.kept} kept; findings stay", style="quiet")
+            return Text(
+                f"window: {counted(event.removed, 'message')} left out, {event.kept} kept; findings stay", style="quiet"
+            )
         case ReviewFinished():
             return summary(event, look)
     return None
@@ -53,11 +55,12 @@ def drawn(event: ReviewEvent, look: Look) -> RenderableType | None:
 
 def row(finding: Finding, look: Look) -> RenderableType:
     """One finding on a line or two."""
-    text = Text(f"{finding.id} {one_line(finding.place, 200)} ", style="head")
-    text.append(f"{one_line(finding.code_smell_type, 60)} ({finding.severity})", "warn")
+    text = Text().append(f"{finding.id} {one_line(finding.place, 200)} ", "head")
+    style = "error" if finding.at_least("high") else "warn"
+    text.append(f"{one_line(finding.code_smell_type, 60)} ({finding.severity})", style)
     text.append(f" {one_line(finding.message, 300)}")
-    if finding.verified is False:
-        text.append(f" {look.glyphs.dot} unverified: {one_line(finding.why, 120)}", "quiet")
+    if finding.doubt:
+        text.append(f" {look.glyphs.dot} {one_line(finding.doubt, 130)}", "quiet")
     if finding.state != "open":
         text.append(f" {look.glyphs.dot} {finding.state}", "quiet")
     return prefixed(text, "  ")
@@ -66,7 +69,7 @@ def row(finding: Finding, look: Look) -> RenderableType:
 def summary(event: ReviewFinished, look: Look) -> RenderableType:
     """How it ended, in counts; what could not be read is said."""
     dot = f" {look.glyphs.dot} "
-    counts = [f"{event.unique:,} findings", f"{event.total:,} reports", f"{event.loops} loops"]
+    counts = [counted(event.unique, "finding"), counted(event.total, "report"), counted(event.loops, "loop")]
     lines: list[RenderableType] = [Text(dot.join([*counts, *([ENDS[event.end]] if event.end in ENDS else [])]), "head")]
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))

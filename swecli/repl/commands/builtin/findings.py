@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import Finding
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
@@ -41,29 +41,27 @@ async def findings(ctx: CommandContext, args: str) -> None:
 
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
+    from swecli.repl.render.reviewed import row  # noqa: PLC0415
     from swecli.review.recheck import states_of  # noqa: PLC0415
 
     found = store.findings(states_of(rest.split()))
     if not found:
         ctx.screen.note("no such findings · /review makes them")
         return
-    rows = [(f.id, f.place, f.code_smell_type, f.severity, _state(f), f.message) for f in found]
-    ctx.screen.table(("", "place", "type", "severity", "state", "message"), rows)
+    for finding in found:
+        ctx.screen.print(row(finding, ctx.screen.look))
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
-
-
-def _state(finding: Finding) -> str:
-    return f"{finding.state}, unverified" if finding.verified is False else finding.state
 
 
 def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     found = store.get(rest)
     ctx.screen.line(f"{found.id} {found.place} {found.code_smell_type} ({found.severity})", "head")
     ctx.screen.line(found.message)
-    ctx.screen.note(f"{found.kind} · {_state(found)} · found in loop {found.loop}")
+    ctx.screen.note(f"{found.kind} · {found.standing} · found in loop {found.loop}")
+    if found.doubt:
+        ctx.screen.line(found.doubt)
     for label, text in (
         ("reason", found.reason),
-        ("unverified", "" if found.verified else found.why),
         ("code", found.anchor),
         ("improvement", found.improvement),
         ("suggestion", found.suggestion),
@@ -113,16 +111,17 @@ def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     if not words:
         raise UsageError("The export has no file.", "Use /findings export sarif findings.sarif")
     count = write_findings(store.findings(["open", "regressed"]), style, ctx.runtime.cwd / words[0])
-    ctx.screen.note(f"{count} findings are in {words[0]}")
+    ctx.screen.note(f"{words[0]} holds {counted(count, 'finding')}")
 
 
 def propose(ctx: CommandContext, store: ReviewStore) -> None:
-    """Teach the playbook a smell that was fixed again and again; say so."""
+    """Propose a smell that was fixed again and again to the playbook; say so."""
     # late: see above
-    from swecli.agent.review_lessons import lessons  # noqa: PLC0415
+    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
 
-    for applied in lessons(ctx.runtime.sessions, store):
-        ctx.screen.note(f"{' '.join(applied.added)} is in the playbook: {applied.delta.reason}")
+    sessions = ctx.runtime.sessions
+    for applied in lessons(sessions, store, sessions.current_session):
+        ctx.screen.note(told(applied, "/playbook"))
 
 
 _DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], None]] = {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.config.trust import is_trusted, project_root
@@ -14,19 +16,34 @@ from swecli.repl.commands.builtin.findings import propose
 
 if TYPE_CHECKING:
     from swecli.agent.reviewing import Review
+    from swecli.models.review_events import ReviewFinished
+    from swecli.review.targets import Target
     from swecli.store.review_store import ReviewStore
 
+MOST_LOOPS = 1_000
 TARGETS = (
     ("--staged", "what is staged"),
     ("--base", "BRANCH: what changed since it"),
-    ("--pr", "N: a pull request on GitHub"),
+    ("--pr", "N: a pull request on GitHub; with --post its findings go there, after your yes"),
     (".", "the whole tree"),
     ("--continue", "go on with the review that was not finished"),
     ("--fix", "F-1: let the agent repair it"),
 )
 
 
-@command(usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N|--continue|--fix F-1]", complete=lambda runtime: TARGETS)
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for: the words of the target, `--post`, and `--loops N` (0: as in the settings)."""
+
+    target: tuple[str, ...]
+    post: bool = False
+    loops: int = 0
+
+
+@command(
+    usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N [--post]|--continue|--fix F-1] [--loops N]",
+    complete=lambda runtime: TARGETS,
+)
 async def review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are kept and survive everything"""
     # late: most sessions review nothing
@@ -43,10 +60,30 @@ async def review(ctx: CommandContext, args: str) -> None:
             raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
         await _fix(ctx, store, words[1])
         return
-    await _watch(ctx, await _begin(ctx, store, words))
+    wish = _wish(words)
+    target, running = await _begin(ctx, store, wish)
+    end = await _watch(ctx, running)
+    if wish.post and end is not None:
+        await _post(ctx, target, end)
 
 
-async def _begin(ctx: CommandContext, store: ReviewStore, words: list[str]) -> Review:
+def _wish(words: list[str]) -> Wish:
+    """The flags taken apart. Raises UsageError."""
+    rest, post, loops = list(words), "--post" in words, 0
+    if "--loops" in rest:
+        at = rest.index("--loops")
+        number = rest[at + 1] if at + 1 < len(rest) else ""
+        if not number.isdecimal() or not 0 < int(number[:6]) <= MOST_LOOPS:
+            raise UsageError(f"--loops takes a number from 1 to {MOST_LOOPS:,}.", "For example: /review --loops 40")
+        loops = int(number)
+        del rest[at : at + 2]
+    rest = [word for word in rest if word != "--post"]
+    if post and "--pr" not in rest and rest != ["--continue"]:
+        raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
+    return Wish(tuple(rest), post, loops)
+
+
+async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
     from swecli.agent.review_job import collaborators, new_job, old_job  # noqa: PLC0415
@@ -54,34 +91,63 @@ async def _begin(ctx: CommandContext, store: ReviewStore, words: list[str]) -> R
     from swecli.review.pull_request import find_any  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
-    environ = runtime.start.environ
-    if words == ["--continue"]:
-        record = store.unfinished()
-        if record is None:
-            raise BadInput("There is no review to go on with.", "Begin one: /review")
-        job = old_job(agent, find_any(agent.ctx.root, record.spec, environ), record)
+    environ: Mapping[str, str] = runtime.start.environ
+    going_on = wish.target == ("--continue",)
+    record = store.unfinished() if going_on else None
+    if going_on and record is None:
+        raise BadInput("There is no review to go on with.", "Begin one: /review")
+    here = project_root(agent.ctx.root) if record else agent.ctx.root
+    # git and GitHub are waited for in a thread, so that Ctrl-C is heard
+    target = await asyncio.to_thread(find_any, here, record.spec if record else wish.target, environ)
+    if wish.post and target.pr is None:
+        raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
+    if record is not None:
+        job = old_job(agent, target, record, wish.loops)
     else:
-        target = find_any(agent.ctx.root, words, environ)
         trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
         job = await new_job(agent, target, store, trusted=trusted)
-    return Review(job, collaborators(agent, job, store))
+        job.most_loops = wish.loops or job.most_loops
+    return target, Review(job, collaborators(agent, job, store))
 
 
-async def _watch(ctx: CommandContext, running: Review) -> None:
-    """Draw it; interrupted, it ends with what it has."""
+async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
+    """Draw it; interrupted, it ends with what it has. Its last event."""
     # late: see above
     from swecli.models.events import ContextReduced, Notice, StepRetried  # noqa: PLC0415
-    from swecli.models.review_events import ReviewEvent  # noqa: PLC0415
+    from swecli.models.review_events import ReviewEvent, ReviewFinished  # noqa: PLC0415
 
+    end: ReviewFinished | None = None
     try:
         async with aclosing(running.run()) as events:
             async for event in events:
                 if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
                     ctx.show(event)
+                end = event if isinstance(event, ReviewFinished) else end
     except asyncio.CancelledError:
         ctx.show(running.finish("interrupted"))
         ctx.screen.note("/review --continue goes on with it")
         raise
+    return end
+
+
+async def _post(ctx: CommandContext, target: Target, end: ReviewFinished) -> None:
+    """Say what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
+    # late: see above
+    from swecli.review.posting import make_ready, need_token  # noqa: PLC0415
+
+    environ: Mapping[str, str] = ctx.runtime.start.environ
+    ready = await asyncio.to_thread(make_ready, ctx.runtime.agent.ctx.root, target, end.findings, environ)
+    for line in ready.lines:
+        ctx.screen.line(line)
+    if not ready.anything:
+        return
+    need_token(environ)
+    answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
+    if await ctx.pick(f"Put this on pull request {target.pr} of {ready.github.repository}?", answers) != "yes":
+        ctx.screen.note("nothing was posted")
+        return
+    for line in await asyncio.to_thread(ready.send):
+        ctx.screen.note(line)
 
 
 async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
@@ -95,7 +161,7 @@ async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     finding = store.get(ref)
     if not finding.is_open:
         raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
-    async with aclosing(agent.run(agent.prepare(repair_request(finding)))) as events:
+    async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
         async for event in events:
             ctx.show(event)
     changed = recheck(store, agent.ctx.root)

@@ -31,16 +31,17 @@ async def test_they_are_listed_shown_and_settled(desk: Desk) -> None:
     assert "F-1" in await desk.type("/findings list dismissed")
     await desk.type("/findings reopen F-1")
     assert "nothing has changed" in await desk.type("/findings recheck")
-    assert "4 findings are in out.sarif" in await desk.type("/findings export sarif out.sarif")
+    assert "out.sarif holds 4 findings" in await desk.type("/findings export sarif out.sarif")
 
 
 async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(desk: Desk) -> None:
     said = [await desk.type(f"/findings fixed F-{n}") for n in (1, 2, 3)]
-    assert "magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
+    assert "P-1 is proposed to the playbook, since magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
     playbook = desk.runtime.sessions.playbook
     session = desk.runtime.sessions.current_session
     assert session is not None
-    [bullet] = session.playbook.live()
+    [bullet] = session.playbook.bullets.values()
+    assert bullet.state == "quarantined"
     assert [row.quote.split(":")[0] for row in playbook.evidence(bullet.id)] == [
         f"F-{n} shop/prices.py" for n in (1, 2, 3)
     ]

@@ -8,6 +8,7 @@ import pytest
 
 from swecli.models.errors import SwecliError
 from tests.support.desk import Desk
+from tests.support.github import FakeGitHub
 from tests.support.project import make_project
 from tests.support.reviews import reported, store_of
 from tests.support.runtime import NO, User, calls, make_runtime
@@ -28,8 +29,41 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
     said = await desk.type("/review shop/prices.py")
     assert "review R-1 of shop/prices.py" in said
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
-    assert "loop 1 of 20 · 1 of 1 files · 1 findings" in said
-    assert "1 findings · 1 reports · 2 loops" in said
+    assert "loop 1 of 20 · 1 of 1 files · 1 finding ·" in said
+    assert "1 finding · 1 report · 2 loops" in said
+
+
+async def test_the_most_loops_are_said_with_it() -> None:
+    desk = Desk(make_runtime([READ, READ, "Done."]))
+    said = await desk.type("/review shop --loops 1")
+    assert "loop 1 of 1" in said
+    assert "1 report · 1 loop" in said
+
+
+async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
+        for name, value in hub.environ().items():
+            monkeypatch.setenv(name, value)
+        desk = Desk(make_runtime([READ, "Done."] * 3), "no", "yes")
+        said = await desk.type("/review --pr 7 --post")
+        assert "inline shop/prices.py:3 MAGIC_NUMBERS" in said
+        assert "nothing was posted" in said
+        assert hub.posted == []
+        assert "1 posted, 0 failed, 0 there already" in await desk.type("/review --pr 7 --post")
+        assert len(hub.posted) == 1
+        assert "0 inline, 0 in the summary, 1 there already" in await desk.type("/review --pr 7 --post")
+        assert len(desk.offered) == 2
+
+
+async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
+        for name, value in hub.environ("").items():
+            monkeypatch.setenv(name, value)
+        desk = Desk(make_runtime([READ, "Done."]))
+        with pytest.raises(SwecliError, match="no token"):
+            await desk.type("/review --pr 7 --post")
+        assert "1 inline" in desk.paper.getvalue()
+        assert [f.id for f in store_of(desk.runtime).findings()] == ["F-1"]
 
 
 async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
@@ -59,6 +93,12 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --fix F-9", "no finding 'F-9'"),
         ("/review 'a", "cannot read"),
         ("/review --odd", "no --odd"),
+        ("/review --post", "--post goes with --pr"),
+        ("/review shop --post", "--post goes with --pr"),
+        ("/review shop --loops", "--loops takes a number"),
+        ("/review shop --loops 0", "--loops takes a number"),
+        ("/review --base nope", "no branch or commit 'nope'"),
+        ("/review --staged", "nothing to review"),
     ],
 )
 async def test_what_is_wrong_is_one_line(line: str, said: str) -> None:
