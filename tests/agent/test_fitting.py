@@ -129,6 +129,7 @@ def check(climb: Climb) -> None:
     assert len(climb.sessions.context.log(climb.session)) == rows
 
 
+@pytest.mark.slow
 @given(climbs())
 @settings(max_examples=60)
 def test_any_history_under_any_limits_becomes_a_request_or_a_named_stop(climb: Climb) -> None:

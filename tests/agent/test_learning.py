@@ -81,6 +81,7 @@ USELESS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_no_answer_of_a_reflector_loses_or_invents_a_strategy_and_each_failure_is_told() -> None:
     answer = ""
     runtime = runtime_with(lambda _: answer)

@@ -82,7 +82,7 @@ def random_delta(dice: random.Random, known: int) -> list[Op]:
     return [dice.choice(makers)((Evidence("rules", f"q{dice.random()}"),)) for _ in range(dice.randint(1, 4))]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_fifty_random_deltas_are_undone_one_by_one(manager: SessionManager, session: Session, seed: int) -> None:
     dice = random.Random(seed)
     apply(manager, "start", *(Op("ADD", fields={"content": f"n{n}"}, evidence=(Evidence("u", "q"),)) for n in range(6)))

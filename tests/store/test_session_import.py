@@ -172,6 +172,7 @@ paths = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(path=paths, value=junk)
 def test_odd_values_are_refused_or_can_be_read_back(path: str, value: Any) -> None:

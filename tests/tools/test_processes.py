@@ -81,6 +81,7 @@ async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
         assert await gone(int(pid))
 
 
+@pytest.mark.slow
 async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
     output = Output()
     command = "trap '' TERM; echo $$; while true; do sleep 0.1; done"

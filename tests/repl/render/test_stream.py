@@ -62,6 +62,7 @@ UNITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
 def test_what_the_parser_is_given_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     small = (unit * (10_000 // len(unit) + 1))[:10_000]
