@@ -42,13 +42,21 @@ class Composer:
     def prepare(self, session: Session, words: str, query: str, model: ChatModel, counter: TokenCounter) -> Prepared:
         """The request for a query: `words` as the user said it, `query` as it is sent. Nothing is stored."""
         self._remember_counts(session, counter)
-        self.strategies = self.strategies or Strategies(self.sessions, self.settings)
-        self.chosen = self.strategies.choose(session, words, counter.count)
+        self.chosen = self._strategies().choose(session, words, counter.count)
         prepared = prepare(session, query, self._parts(session, model), counter)
         if prepared.opens is not None and self.reread is not None and (text := self.reread()) != self.instructions:
             self.instructions = text
             prepared = prepare(session, query, self._parts(session, model), counter)
         return prepared
+
+    def warm(self, counter: TokenCounter) -> None:
+        """Do beforehand, in a thread, what the first request would take longest for."""
+        if (session := self.sessions.current_session) is not None:
+            self._strategies().warm(session, counter.count)
+
+    def _strategies(self) -> Strategies:
+        self.strategies = self.strategies or Strategies(self.sessions, self.settings)
+        return self.strategies
 
     def head(self, summary: str, sent: set[int]) -> Head:
         """The system message of an epoch that begins now and sends the interactions in `sent` word for word."""

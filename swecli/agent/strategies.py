@@ -40,6 +40,11 @@ class Strategies:
             most=self.settings.max_strategies,
         )
 
+    def warm(self, session: Session, count: Callable[[str], int]) -> None:
+        """Read and weigh all of them once, so that the first choice costs what later ones do."""
+        if session.get_playbook().bullets:
+            self.choose(session, "", count)
+
     def _believed(self, session: Session) -> Standings:
         known = (session.id, session.get_playbook().version)
         if not session.get_playbook().bullets:

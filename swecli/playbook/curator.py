@@ -223,11 +223,21 @@ def _confirms(add: AddProposal, old: Bullet) -> bool:
 
 
 def _witnessed(add: AddProposal, old: Bullet, digest: TurnDigest) -> bool:
-    """Whether a proposal quotes something that happened, and not only the bullet it repeats."""
-    said = " ".join([digest.query, digest.why, *(c.command for c in digest.calls), *(c.output for c in digest.calls)])
-    told = " ".join(said.split()).lower()
-    quotes = (" ".join(e.quote.split()).lower() for e in add.evidence)
-    return any(len(q) >= 4 and q in told and q not in old.content.lower() for q in quotes)
+    """Whether a proposal quotes something that happened and is about the bullet it repeats, but is not the bullet."""
+    about = content_words(old.content)
+    scenes = [(text, "") for text in (digest.query, digest.why)]
+    scenes += [(f"{call.command} {call.output}", call.command) for call in digest.calls]
+    for evidence in add.evidence:
+        quote = _told(evidence.quote)
+        if len(quote) < 4 or quote in old.content.lower():
+            continue
+        if any(quote in _told(text) and about & content_words(f"{quote} {ran}") for text, ran in scenes):
+            return True
+    return False
+
+
+def _told(text: str) -> str:
+    return " ".join(text.split()).lower()
 
 
 def _label(add: AddProposal) -> str:

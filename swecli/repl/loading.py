@@ -99,6 +99,7 @@ class Loading:
         with polite(self.last_key):
             self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
             agent.counter.load()
+            agent.composer.warm(agent.counter)
         if not agent.model.offline:
             said = warm_up(self.last_key, agent.model.name.partition("/")[0])
             if "failed" in said:

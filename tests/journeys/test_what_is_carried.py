@@ -9,6 +9,7 @@ from swecli.models.finding import Finding, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.models.review import ReviewRecord
 from swecli.models.window import WindowSpec
+from swecli.playbook.ablation import AblationPlan, ablate
 from swecli.store.review_store import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 
@@ -51,6 +52,22 @@ async def test_an_ablation_turn_leaves_the_playbook_out_and_is_recorded() -> Non
     record = runtime.sessions.playbook.turns.of(session.id, 2)
     assert record is not None
     assert (record.ablation, record.withheld) == ("off", ("P-1",))
+
+
+async def test_one_strategy_is_withheld_by_a_recorded_seed_which_chooses_it_again() -> None:
+    runtime = make_runtime(["one", "two"], ablation="one:2")
+    taught(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
+    for _ in range(2):
+        await run_turn(runtime, "restart the billing service", learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    record = runtime.sessions.playbook.turns.of(session.id, 2)
+    assert record is not None
+    [withheld] = record.withheld
+    ids = [f"P-{n}" for n in (1, 2, 3)]
+    assert [name for name in ids if f"[{name}]" in sent(runtime)[0]] == [name for name in ids if name != withheld]
+    chosen = [bullet for bullet in session.playbook.live() if bullet.id in ids]
+    assert ablate(AblationPlan("one", 2), 2, chosen, record.seed).withheld == record.withheld
 
 
 async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
