@@ -44,7 +44,7 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if source.missing:
-        return _gone(finding, source, FILE_GONE) if finding.file_hash else finding
+        return _without_file(finding, sources) if finding.file_hash else finding
     if not finding.anchor:
         return ground([finding], sources)[0] if source.hash else finding
     if source.problem:
@@ -64,6 +64,15 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     if left := trace(block, finding.anchor, source.lines, finding.line):
         return _changed(finding, source, left)
     return _gone(finding, source, CODE_GONE)
+
+
+def _without_file(finding: Finding, sources: Sources) -> Finding:
+    """Fixed with its file, unless the same lines stand in another one: a renamed file has fixed nothing."""
+    block = read_block(finding.block, finding.anchor)
+    for path in sources.alike(finding.path) if finding.anchor and finding.is_open else ():
+        if places(block, finding.anchor, sources.get(path).lines):
+            return replace(finding, verified=False, why=f"its lines stand in {path} now, look again")
+    return _gone(finding, sources.get(finding.path), FILE_GONE)
 
 
 def _function(finding: Finding, sources: Sources, line: int) -> Function | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from swecli.tools.paths import locate, relative
 from swecli.tools.text_files import decode, split_lines
 
 LARGEST = 5_000_000  # bytes of a file that is looked into
+MOST_ALIKE = 2_000
+NOT_OURS = ("node_modules", "venv", "__pycache__")
 KEPT = 32  # files kept in memory at a time
 
 
@@ -43,6 +46,17 @@ class Sources:
                 self._kept.pop(oldest)
             self._kept[path] = self._read(path)
         return self._kept[path]
+
+    def alike(self, path: str) -> list[str]:
+        """Other files of the same ending, those of the same name first; the first few of a large project."""
+        wanted, found = Path(path), list[str]()
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_OURS)
+            at = Path(folder).relative_to(self.root)
+            found += [(at / name).as_posix() for name in sorted(names) if Path(name).suffix == wanted.suffix]
+            if len(found) >= MOST_ALIKE:
+                break
+        return sorted((name for name in found if name != path), key=lambda name: Path(name).name != wanted.name)
 
     def functions(self, path: str) -> tuple[Function, ...]:
         """The Python functions in it; never raises."""

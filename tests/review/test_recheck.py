@@ -170,3 +170,14 @@ def test_a_changed_finding_that_is_found_there_again_keeps_its_id(store: ReviewS
     new = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "still")], Sources(Path.cwd()))
     noted = store.note(store.begin(ReviewRecord("/p", (), "x")), new)
     assert [(f.id, f.doubt) for f in noted.new] == [("F-2", "")]
+
+
+def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\ntotal = net * 37\n")
+    found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "a.py").rename(tmp_path / "src" / "b.py")
+    after = rechecked(found, Sources(tmp_path))
+    assert (after.state, after.why) == ("open", "its lines stand in src/b.py now, look again")
+    (tmp_path / "src" / "b.py").unlink()
+    assert rechecked(found, Sources(tmp_path)).state == "fixed"
