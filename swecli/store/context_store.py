@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import sqlmodel
+from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, Survivor
@@ -36,11 +37,9 @@ class ContextStore:
         state = ContextState()
         with self._database.reading() as db:
             state.reductions = _present(db, session.id)
-            rows = db.exec(_survivors(session.id).order_by(col(SurvivorRow.id))).all()
-            newest = select(RequestRow).where(
-                col(RequestRow.session_id) == session.id, col(RequestRow.purpose) == "turn"
-            )
-            asked = db.exec(newest.order_by(col(RequestRow.id).desc()).limit(1)).first()
+            found = db.exec(_known(session.id)).all()
+        rows = [row for row, _ in found if row is not None]
+        asked = next((request for _, request in found if request is not None), None)
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
         state.keep(Survivor(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
         if asked is not None:
@@ -164,8 +163,15 @@ def _rows(session_id: str) -> Any:
     )
 
 
-def _survivors(session_id: str) -> Any:
-    return select(SurvivorRow).where(col(SurvivorRow.session_id) == session_id)
+def _known(session_id: str) -> Any:
+    """The session's survivors, oldest first, each beside its newest request: one statement, at least one row."""
+    newest = select(func.max(RequestRow.id)).where(
+        col(RequestRow.session_id) == session_id, col(RequestRow.purpose) == "turn"
+    )
+    which = select(SurvivorRow, RequestRow).select_from(SessionRow)
+    which = which.outerjoin(SurvivorRow, col(SurvivorRow.session_id) == col(SessionRow.id))
+    which = which.outerjoin(RequestRow, col(RequestRow.id) == newest.scalar_subquery())
+    return which.where(col(SessionRow.id) == session_id).order_by(col(SurvivorRow.id))
 
 
 def _survivor_row(session_id: str, one: Survivor) -> SurvivorRow:
@@ -182,9 +188,12 @@ def _delete(db: sqlmodel.Session, session_id: str, kind: str, key: str) -> None:
 
 def _present(db: sqlmodel.Session, session_id: str) -> list[Reduction]:
     """The row that began the present epoch and those after it, oldest first."""
-    opening = _rows(session_id).where(col(ReductionRow.opens) == sqlmodel.true())
-    first = db.exec(opening.order_by(col(ReductionRow.number).desc()).limit(1)).first()
-    since = _rows(session_id).where(col(ReductionRow.number) >= (first.number if first else 0))
+    opening = select(func.max(ReductionRow.number)).where(
+        col(ReductionRow.session_id) == session_id,
+        col(ReductionRow.undone) == sqlmodel.false(),
+        col(ReductionRow.opens) == sqlmodel.true(),
+    )
+    since = _rows(session_id).where(col(ReductionRow.number) >= func.coalesce(opening.scalar_subquery(), 0))
     return [_reduction(row) for row in db.exec(since.order_by(col(ReductionRow.number))).all()]
 
 

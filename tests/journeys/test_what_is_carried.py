@@ -65,7 +65,7 @@ async def test_one_strategy_is_withheld_by_a_recorded_seed_which_chooses_it_agai
     assert record is not None
     [withheld] = record.withheld
     ids = [f"P-{n}" for n in (1, 2, 3)]
-    assert [name for name in ids if f"[{name}]" in sent(runtime)[0]] == [name for name in ids if name != withheld]
+    assert [name for name in ids if f"- [{name}] " in sent(runtime)[0]] == [name for name in ids if name != withheld]
     chosen = [bullet for bullet in session.playbook.live() if bullet.id in ids]
     assert ablate(AblationPlan("one", 2), 2, chosen, record.seed).withheld == record.withheld
 
