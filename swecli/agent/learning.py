@@ -31,7 +31,6 @@ from swecli.store.records import Draft
 from swecli.store.session_manager import SessionManager
 
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
-LOOKED_BACK = 50  # deltas, to find what was counted for a turn before
 
 
 def _today() -> datetime:
@@ -152,7 +151,7 @@ class Learner:
 
     def _digest(self, session: Session, number: int, mark: Mark | None = None, why: str = "") -> TurnDigest:
         """The turn with what is known of the one before it; what was counted already is not counted again."""
-        rows = self.sessions.playbook.log(session, LOOKED_BACK)
+        rows = self.sessions.playbook.made_of(session, number - 1, number + 1)
         deltas = [row.delta for row in rows if not row.undone]
         before = self._digest_one(session, number - 1, deltas).as_previous() if number > 1 else None
         return replace(self._digest_one(session, number, deltas), previous=before, mark=mark, why=redact(why))
@@ -188,9 +187,8 @@ class Learner:
         """What the turn teaches; where a model was asked, it is kept before anything else is done with it."""
         earlier = [
             op
-            for row in self.sessions.playbook.log(session, LOOKED_BACK)
-            if (row.delta.session_id, row.delta.interaction) == (session.id, digest.interaction)
-            and not (row.undone or row.delta.author in FREE)
+            for row in self.sessions.playbook.made_of(session, digest.interaction, digest.interaction)
+            if not (row.undone or row.delta.author in FREE)
             for op in row.delta.ops
         ]
         learned = await learn(

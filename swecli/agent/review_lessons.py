@@ -10,7 +10,6 @@ from swecli.store.review_store import ReviewStore
 from swecli.store.session_manager import SessionManager
 
 TIMES = 3
-LOOKED_BACK = 10_000  # changes of the playbook: one taken back is not proposed again
 QUOTED = 5  # findings named as evidence
 
 
@@ -23,10 +22,9 @@ def lessons(sessions: SessionManager, store: ReviewStore, session: Session | Non
     if session is None:
         return []
     proposed = []
-    known = {row.delta.id for row in sessions.playbook.log(session, LOOKED_BACK)}
     for smell, findings in store.fixed_often(TIMES).items():
         name = f"review:{store.project}:{smell}"
-        if smell in SMELLS and name not in known:
+        if smell in SMELLS and not sessions.playbook.made(name):  # one that was taken back is not proposed again
             proposed.append(sessions.playbook.apply(lesson(name, smell, findings, session.id), session))
     return proposed
 

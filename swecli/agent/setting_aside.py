@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.playbook.desk import ALL
-from swecli.playbook.standing import in_words, standings_of
+from swecli.playbook.standing import believed, in_words
 from swecli.store.playbook_limits import FREE
 from swecli.store.session_manager import SessionManager
 
@@ -19,18 +18,15 @@ def set_aside(sessions: SessionManager, session: Session, interaction: int) -> A
     Pinned ones, and those whose state the user decided once, are left alone. Raises StoreError.
     """
     store = sessions.playbook
-    changes = store.log(session, ALL)
-    standings = standings_of(store.turns.here(session), reversed(changes))
-    taken_back = {name for row in changes if row.undone and row.delta.reason == REASON for name in row.before}
-    ops: list[Op] = []
-    for bullet in session.playbook.bullets.values():
-        belief = standings.of(bullet.id)
-        harmful = bullet.state == "active" and belief.standing in ("quarantined", "proposed for deletion")
-        if harmful and len(ops) < MOST and bullet.id not in taken_back and not _decided(sessions, bullet.id):
-            found = Evidence("score", in_words(belief), session.id, interaction)
-            ops.append(Op("QUARANTINE", bullet.id, evidence=(found,)))
-    if not ops:
+    standings = believed(store, session)
+    active = (bullet.id for bullet in session.playbook.bullets.values() if bullet.state == "active")
+    harmful = [name for name in active if standings.of(name).standing in ("quarantined", "proposed for deletion")]
+    taken_back = store.history.taken_back(session, REASON) if harmful else set()
+    wanted = [name for name in harmful if name not in taken_back and not _decided(sessions, name)][:MOST]
+    if not wanted:
         return None
+    found = {name: Evidence("score", in_words(standings.of(name)), session.id, interaction) for name in wanted}
+    ops = [Op("QUARANTINE", name, evidence=(found[name],)) for name in wanted]
     name = f"aside-{session.id}-{interaction}-{'-'.join(op.bullet_id for op in ops)}"
     applied = store.apply(Delta(name, tuple(ops), "rules", session.id, interaction, REASON), session)
     return None if applied.undone else applied

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from swecli.config.settings import Settings
 from swecli.models.session import Session
 from swecli.playbook.ablation import AblationPlan
 from swecli.playbook.choosing import Chosen, choose
 from swecli.playbook.score import Standings
-from swecli.playbook.standing import standings_of
+from swecli.playbook.standing import believed
 from swecli.store.session_manager import SessionManager
-
-ALL = 100_000  # deltas: more than any playbook has
 
 
 @dataclass(slots=True)
 class Strategies:
-    """Chooses for one workspace. What is believed of the strategies is worked out anew when the playbook changes."""
+    """Chooses for one workspace."""
 
     sessions: SessionManager
     settings: Settings
-    _known: tuple[str, int] = ("", -1)
-    _standings: Standings = field(default_factory=Standings)
 
     def choose(self, session: Session, query: str, count: Callable[[str], int]) -> Chosen:
         """Choose for the next turn of a session; the same query and playbook give the same choice."""
@@ -46,14 +42,7 @@ class Strategies:
             self.choose(session, "", count)
 
     def _believed(self, session: Session) -> Standings:
-        known = (session.id, session.get_playbook().version)
-        if not session.get_playbook().bullets:
-            return Standings()
-        if known != self._known:
-            store = self.sessions.playbook
-            self._standings = standings_of(store.turns.here(session), reversed(store.log(session, ALL)))
-            self._known = known
-        return self._standings
+        return believed(self.sessions.playbook, session) if session.get_playbook().bullets else Standings()
 
 
 def seed_of(session: Session) -> int:

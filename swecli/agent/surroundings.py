@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from swecli.playbook.commands import misused
 from swecli.playbook.digest import TurnDigest
 from swecli.playbook.here import Here, refused_flags
 from swecli.store.session_manager import SessionManager
+
+NAMED = 3  # strategies, where one thing is gone for many
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,14 @@ async def look_around(sessions: SessionManager, session: Session, around: Surrou
     looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-    lines = tuple(
-        f"{name} is stale and stays out of prompts: {why}" for name, why in stale.items() if not bullets[name].stale
-    )
+    lines = tuple(_said({name: why for name, why in stale.items() if not bullets[name].stale}))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
+
+
+def _said(stale: Mapping[str, str]) -> Iterator[str]:
+    """A line for each thing that is gone, with the strategies that name it."""
+    for why in dict.fromkeys(stale.values()):
+        names = [name for name, reason in stale.items() if reason == why]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
+        yield f"{', '.join(names[:NAMED])}{more} {verb} out of prompts: {why}"

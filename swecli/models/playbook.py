@@ -136,7 +136,7 @@ class AppliedDelta:
 
 @dataclass(slots=True)
 class SessionPlaybook:
-    """The bullets that apply to a session, by id. `version` counts the deltas applied to it.
+    """The bullets that apply to a session, by id. `version` grows with every change.
 
     `off` says that the user has switched the playbook off here: nothing of it is shown to a model.
     """

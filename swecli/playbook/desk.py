@@ -11,12 +11,10 @@ from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.score import Standings
 from swecli.playbook.select import BUDGET, Count
-from swecli.playbook.standing import standings_of
+from swecli.playbook.standing import believed
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.store.session_manager import SessionManager
-
-ALL = 100_000  # deltas: more than any playbook has
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,7 @@ class PlaybookDesk:
 
     def standings(self) -> Standings:
         """What each is worth by all the turns of this project."""
-        playbook = self.sessions.playbook
-        return standings_of(playbook.turns.here(self.session), reversed(playbook.log(self.session, ALL)))
+        return believed(self.sessions.playbook, self.session)
 
 
 Run = Callable[[PlaybookDesk, Sequence[str]], Said]

@@ -31,6 +31,7 @@ def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         budget=desk.tokens,
         most=desk.most,
         stale=stale,
+        measured=True,
     )
     if not chosen.candidates:
         return Said({"query": query, "candidates": []}, ("There are no strategies yet.",))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from swecli.playbook.words import content_words
+from swecli.playbook.words import content_word, written
 
 SATURATION, LENGTH = 1.2, 0.75  # k1 and b of BM25
 HALFWAY = 3.0  # the BM25 sum that counts as half of a full match
@@ -20,21 +20,25 @@ _SHORTEST = 4  # letters that an ending leaves, at least
 @lru_cache(maxsize=8192)
 def terms(text: str) -> frozenset[str]:
     """What a text is found by: its content words, the parts of its paths, flags and dotted names, without endings."""
-    return frozenset(term for word in content_words(text) for term in _of_word(word))
+    return frozenset().union(*map(_of_word, written(text)))
 
 
 @lru_cache(maxsize=32_768)
-def _of_word(word: str) -> tuple[str, ...]:
-    parts = (word,) if word.isalpha() else (word, *_PARTS.findall(word))
-    return tuple(_stem(part) for part in parts if len(part) > 1)
+def _of_word(token: str) -> tuple[str, ...]:
+    word = content_word(token)
+    if word.isalnum():
+        return (_stem(word),) if len(word) > 1 else ()
+    return tuple([_stem(part) for part in (word, *_PARTS.findall(word)) if len(part) > 1])
 
 
 def _stem(word: str) -> str:
     """A word without one English ending: `test`, `tests` and `testing` are one term."""
+    if not word.isalpha():
+        return word
     if word.endswith("ies") and len(word) > _SHORTEST + 1:
         return word[:-3] + "y"
     for ending in _ENDINGS if not word.endswith(("ss", "us", "is")) else ():
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST and word.isalpha():
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
             return _undoubled(word[: -len(ending)])
     return word
 

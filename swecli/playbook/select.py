@@ -26,15 +26,15 @@ class Candidate:
     """What was thought of one bullet. The parts add up to the score, and the score and the reason to the decision.
 
     `relevance = base + (1 - base) * match`, 0 to 1, and `score = relevance * value`. `value` is half of one plus the
-    bullet's own score, at least 0; `tokens` those of its line. `reason` says why it is in or out, as a clause: "it is
-    pinned", "there is no room: 12 tokens are left".
+    bullet's own score, at least 0; `tokens` those of its line, 0 where they did not matter. `reason` says why it is in
+    or out, as a clause: "it is pinned", "there is no room: 12 tokens are left".
     """
 
     bullet: Bullet
     match: float
     base: float
     value: float
-    tokens: int
+    tokens: int = 0
     chosen: bool = False
     reason: str = ""
 
@@ -77,6 +77,7 @@ def select(
     most: int | None = None,
     stale: Mapping[str, str] = _NONE,
     floor: float = FLOOR,
+    measured: bool = False,
 ) -> Selection:
     """Choose for a query. The same arguments give the same selection, in whatever order the bullets come.
 
@@ -89,31 +90,42 @@ def select(
         most: bullets, at most; None: as many as fit.
         stale: ids of bullets whose anchors are gone, with what is gone; they are left out unless pinned.
         floor: the lowest score that is not left out.
+        measured: count the tokens of every line, for the user to see; else of those only that could stand in the text.
     """
-    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, count)
+    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings)
     chosen: list[tuple[Bullet, frozenset[str]]] = []
     left = budget - _frame(ranked, count)
     decided = []
     for candidate in ranked:
+        bullet, tokens = candidate.bullet, count(_line(candidate.bullet)) if measured else 0
         reason = (
             _unfit(candidate, standings, stale, floor)
             or (f"{most} are the limit" if most is not None and len(chosen) >= most else "")
-            or (f"there is no room: {max(0, left)} tokens are left" if candidate.tokens > left else "")
-            or _twin(candidate.bullet, words := content_words(candidate.bullet.content), chosen)
+            or ("" if _may_fit(bullet, left) and (tokens := count(_line(bullet))) <= left else _full(left))
+            or _twin(bullet, words := content_words(bullet.content), chosen)
         )
         if not reason:
-            chosen.append((candidate.bullet, words))
-            left -= candidate.tokens
-        why = reason or ("it is pinned" if candidate.bullet.state == "pinned" else "it is among the best")
-        decided.append(replace(candidate, chosen=not reason, reason=why))
+            chosen.append((bullet, words))
+            left -= tokens
+        why = reason or ("it is pinned" if bullet.state == "pinned" else "it is among the best")
+        decided.append(Candidate(bullet, candidate.match, candidate.base, candidate.value, tokens, not reason, why))
     return _fitted(decided, count, budget)
 
 
-def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings, count: Count) -> list[Candidate]:
+def _may_fit(bullet: Bullet, left: int) -> bool:
+    """Whether counting its tokens is worth the while: no line has fewer of them than words, two before its content."""
+    return len(bullet.content.split()) + 2 <= left
+
+
+def _full(left: int) -> str:
+    return f"there is no room: {max(0, left)} tokens are left"
+
+
+def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings) -> list[Candidate]:
     """The candidates: pinned ones first, then by score, then the older ones."""
     found = matches(query, [f"{b.section} {b.content}" for b in bullets])
     candidates = [
-        Candidate(b, match, BASE[b.kind], max(0.0, (1 + standings.of(b.id).score) / 2), count(_line(b)))
+        Candidate(b, match, BASE[b.kind], max(0.0, (1 + standings.of(b.id).score) / 2))
         for b, match in zip(bullets, found, strict=True)
     ]
     return sorted(candidates, key=lambda c: (c.bullet.state != "pinned", -c.score, c.bullet.number))
@@ -126,7 +138,7 @@ def _line(bullet: Bullet) -> str:
 
 def _frame(ranked: Sequence[Candidate], count: Count) -> int:
     """The tokens that stand around the lines."""
-    return count(render_bullets([ranked[0].bullet])) - ranked[0].tokens if ranked else 0
+    return count(render_bullets([ranked[0].bullet])) - count(_line(ranked[0].bullet)) if ranked else 0
 
 
 def _unfit(candidate: Candidate, standings: Standings, stale: Mapping[str, str], floor: float) -> str:

@@ -1,30 +1,76 @@
-"""What every strategy is worth by all the turns that are known: the score, worked out anew from what is stored.
+"""What every strategy is worth by all the turns that are known: the score, worked out from what is stored.
 
-Nothing of it is kept: a change that is taken back, or a turn whose outcome is corrected, is right the next time.
+The newest turns are counted each time; the older ones are in a checkpoint, which is thrown away when one of them is
+judged anew or a verdict on it is taken back. So a turn costs the same after ten turns and after ten thousand, and
+what comes out is what counting from the first turn gives.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from swecli.models.playbook import AppliedDelta, Tag
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Delta, Tag
+from swecli.models.session import Session
 from swecli.playbook.counted import LOOKING_BACK
-from swecli.playbook.score import Belief, Citation, Outcome, Standings, after
+from swecli.playbook.score import VERSION, Belief, Citation, Outcome, Standings, after
 from swecli.store.records import TurnRecord
+
+if TYPE_CHECKING:  # the commands are declared without loading the database
+    from swecli.store.playbook_store import PlaybookStore
+
+MOST = 48  # turns outside of a checkpoint before it moves on
+# Of these, one in three stays outside: what is judged late or taken back is mostly among the newest.
+STAYING = 3
 
 Turn = tuple[str, int]
 
 
-def standings_of(records: Sequence[TurnRecord], deltas: Iterable[AppliedDelta]) -> Standings:
-    """The beliefs after all turns, the oldest first.
+def believed(store: PlaybookStore, session: Session, *, most: int = MOST) -> Standings:
+    """What the strategies of a session's project are worth now; at most `most` turns are counted for it, as a rule.
+
+    Raises StoreError.
+    """
+    past = store.standing.uncounted(session)
+    before = _read(past.since.state) if past.since.state else Standings()
+    if before is None:  # by other rules than these: count anew
+        past, before = store.standing.uncounted(session, whole=True), Standings()
+    closed = len(past.turns) - most // STAYING
+    if len(past.turns) <= most:
+        return standings_of(past.turns, past.verdicts, before)
+    before = standings_of(past.turns[:closed], past.verdicts, before)
+    store.standing.keep(session, past.upto(closed, json.dumps(before.to_json())))
+    return standings_of(past.turns[closed:], past.verdicts, before)
+
+
+@lru_cache(maxsize=4)
+def _read(state: str) -> Standings | None:
+    """What a checkpoint holds; None when it cannot be read or was made by other rules."""
+    try:
+        data = json.loads(state)
+        return Standings.from_json(data) if data["version"] == VERSION else None
+    except (ValueError, TypeError, KeyError, BadInput):
+        return None
+
+
+def standings_of(
+    records: Sequence[TurnRecord],
+    verdicts: Iterable[Delta],
+    before: Standings = Standings(),  # noqa: B008 - frozen
+) -> Standings:
+    """The beliefs after these turns, the oldest first.
 
     Args:
-        records: the turns of a project, the oldest first.
-        deltas: the changes that concern it; those taken back do not count.
+        records: turns of a project, the oldest first.
+        verdicts: the changes that were made of them and stand.
+        before: what was believed before the first of them.
     """
-    tags, authors = _tags(deltas)
-    standings = Standings()
+    tags, authors = _tags(verdicts)
+    standings = before
     for record in records:
         turn = (record.session_id, record.interaction)
         given = tags.get(turn, {})
@@ -45,13 +91,12 @@ def _judged(given: dict[str, Tag]) -> list[str]:
     return [name for name, tag in given.items() if tag != "neutral"]
 
 
-def _tags(deltas: Iterable[AppliedDelta]) -> tuple[dict[Turn, dict[str, Tag]], dict[Turn, str]]:
+def _tags(deltas: Iterable[Delta]) -> tuple[dict[Turn, dict[str, Tag]], dict[Turn, str]]:
     """By turn, the tag each strategy was given (a verdict before a neutral one) and who gave them."""
     tags: dict[Turn, dict[str, Tag]] = defaultdict(dict)
     authors: dict[Turn, str] = {}
-    for applied in deltas:
-        delta = applied.delta
-        if applied.undone or delta.interaction is None:
+    for delta in deltas:
+        if delta.interaction is None:
             continue
         for op in delta.ops:
             if op.op == "TAG" and op.tag:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _TOKEN = re.compile(r"--?[A-Za-z][\w-]*|\w(?:[\w./+#-]*\w)?")
 _FORBIDS = re.compile(
@@ -18,16 +19,29 @@ _STOP_WORDS = """
     avoid without stop
 """
 _STOP = frozenset(_STOP_WORDS.split())
+_NOTHING = frozenset([""])
 
 
 def tokens(text: str) -> list[str]:
     """The words of a text, in order and lower case; flags (`-q`), paths and dotted names stay whole."""
-    return [token.lower() for token in _TOKEN.findall(text.replace("’", "'"))]
+    return [token.lower() for token in written(text)]
+
+
+def written(text: str) -> list[str]:
+    """The words of a text as they are written, in order."""
+    return _TOKEN.findall(text.replace("’", "'"))
 
 
 def content_words(text: str) -> frozenset[str]:
     """The words that carry meaning: no filler, a plural counted with its singular."""
-    return frozenset(_singular(word) for word in tokens(text) if word not in _STOP)
+    return frozenset(map(content_word, written(text))) - _NOTHING
+
+
+@lru_cache(maxsize=32_768)
+def content_word(token: str) -> str:
+    """What a word as it is written counts as; "" for filler."""
+    word = token.lower()
+    return "" if word in _STOP else _singular(word)
 
 
 def _singular(word: str) -> str:

@@ -35,6 +35,12 @@ def add_column(connection: Connection, table: str, column: str) -> None:
     connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}")
 
 
+def add_index(connection: Connection, table: str, name: str) -> None:
+    """Add an index where it is not there yet."""
+    [wanted] = (index for index in Row.metadata.tables[table].indexes if index.name == name)
+    wanted.create(connection, checkfirst=True)
+
+
 def step_2(connection: Connection) -> None:
     """What a session sends is stored; tokens are counted once."""
     add_tables(connection, "reduction", "survivor")
@@ -59,8 +65,15 @@ def step_5(connection: Connection) -> None:
     add_column(connection, "finding", "block")
 
 
+def step_6(connection: Connection) -> None:
+    """What strategies are worth is counted once, not from the first turn at every turn."""
+    add_tables(connection, "playbook_standing")
+    add_index(connection, "delta", "ix_delta_turn")
+    add_index(connection, "delta", "ix_delta_undone")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

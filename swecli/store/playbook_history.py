@@ -49,6 +49,13 @@ class PlaybookHistory:
         names = sorted(before, key=mapping.number_of)
         return [(name, before[name], now.get(name)) for name in names if not _same(before[name], now.get(name))]
 
+    def taken_back(self, session: Session, reason: str) -> set[str]:
+        """The strategies that a change made for that reason touched before it was taken back."""
+        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(True))
+        with self._database.reading() as db:
+            found = db.exec(which.where(col(DeltaRow.reason) == reason)).all()
+            return {name for row in found for name in row.before}
+
     def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
         """The turns in whose prompt a strategy stood, newest first."""
         which = select(InteractionRow).where(_holds(col(InteractionRow.shown), bullet_id))

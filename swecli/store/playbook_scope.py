@@ -43,9 +43,13 @@ def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
     """What applies to the session, within a transaction."""
     alive = select(BulletRow).where(applies(session), col(BulletRow.state) != "deleted")
     rows = db.exec(alive.order_by(col(BulletRow.number))).all()
-    # taking back is a change too: a version never comes twice with different bullets
-    counted = sqlmodel.select(func.count(), func.count().filter(col(DeltaRow.undone))).where(concerns(session))
-    applied, undone = db.exec(counted.select_from(DeltaRow)).one()
     bullets = [mapping.bullet_of(row) for row in rows]
     off = db.get(SwitchRow, project_of(session)) is not None
-    return SessionPlaybook({bullet.id: bullet for bullet in bullets}, applied + undone, off)
+    return SessionPlaybook({bullet.id: bullet for bullet in bullets}, _version(db), off)
+
+
+def _version(db: sqlmodel.Session) -> int:
+    """A number that grows with every change and every one taken back; both are found without reading the changes."""
+    newest = sqlmodel.select(func.coalesce(func.max(DeltaRow.number), 0)).scalar_subquery()
+    undone = sqlmodel.select(func.count()).select_from(DeltaRow).where(col(DeltaRow.undone)).scalar_subquery()
+    return int(db.exec(sqlmodel.select(newest + undone)).one())

@@ -18,6 +18,7 @@ from swecli.store.database import Database
 from swecli.store.playbook_history import PlaybookHistory
 from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
 from swecli.store.playbook_scope import applies, concerns, load_bullets
+from swecli.store.playbook_standing import StandingCheckpoints
 from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_write import last_number, newest, only_counts, take_back, write
 from swecli.store.records import Draft
@@ -31,6 +32,7 @@ class PlaybookStore(ReflectionQueue):
         super().__init__(database)
         self.history = PlaybookHistory(database)
         self.turns = TurnRecords(database)
+        self.standing = StandingCheckpoints(database)
 
     def load(self, session: Session) -> SessionPlaybook:
         """The bullets that apply to the session: its own, its project's and the user's; all but deleted ones."""
@@ -108,6 +110,18 @@ class PlaybookStore(ReflectionQueue):
         newest_first = select(DeltaRow).where(concerns(session)).order_by(col(DeltaRow.number).desc())
         with self._database.reading() as db:
             return [mapping.applied_of(row) for row in db.exec(newest_first.limit(max(0, limit))).all()]
+
+    def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
+        """The deltas made of those turns of a session, newest first, those taken back too."""
+        theirs = (col(DeltaRow.session_id) == session.id, col(DeltaRow.interaction).between(first, last))
+        with self._database.reading() as db:
+            found = db.exec(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc())).all()
+            return [mapping.applied_of(row) for row in found]
+
+    def made(self, delta_id: str) -> bool:
+        """Whether a delta was ever applied, also if it was taken back since."""
+        with self._database.reading() as db:
+            return db.exec(select(DeltaRow.number).where(col(DeltaRow.id) == delta_id)).first() is not None
 
     def get(self, bullet_id: str) -> Bullet | None:
         """A bullet in any state, a deleted one too."""

@@ -66,4 +66,17 @@ class SwitchRow(Row, table=True):
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
-PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow)
+class StandingRow(Row, table=True):
+    """What the strategies of a project are worth by its turns up to one of them: `upto` is that turn's row, `latest`
+    when it began. `era` counts changes of the past; `state` is "" when they reached what was covered."""
+
+    __tablename__ = "playbook_standing"
+
+    project: str = Field(primary_key=True, sa_type=CleanText)
+    era: int = Field(default=0, sa_type=Number)
+    upto: int = Field(default=0, sa_type=Number)
+    latest: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    state: str = Field(default="", sa_type=CleanText)
+
+
+PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow, StandingRow)

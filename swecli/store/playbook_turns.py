@@ -13,6 +13,7 @@ from sqlmodel import col, select
 from swecli.models.session import Session
 from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
+from swecli.store.playbook_standing import forget
 from swecli.store.playbook_tables import SwitchRow, TurnRow
 from swecli.store.records import TurnRecord
 from swecli.store.tables import InteractionRow, SessionRow
@@ -84,6 +85,7 @@ def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: 
         assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
     db.add(row)
+    forget(db, session_id, interaction)
 
 
 def _row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:

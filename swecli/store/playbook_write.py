@@ -17,6 +17,7 @@ from swecli.store import playbook_mapping as mapping
 from swecli.store.playbook_limits import FREE, check
 from swecli.store.playbook_ops import Outcome, named_in, work_out
 from swecli.store.playbook_scope import applies, concerns, project_of
+from swecli.store.playbook_standing import forget
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
 SCOPES = ("session", "project", "user")  # from narrow to wide
@@ -57,6 +58,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     for name, item in outcome.evidence:
         db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
         db.flush()  # one by one: they are read back in this order
+    _turns_past(db, row)
     db.refresh(row)  # as the database has it, cleaned
     return row
 
@@ -150,4 +152,11 @@ def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
         db.add(mapping.fill_bullet(bullet, replace(old, **seen)))  # what was seen of it stays seen
         bullet.session_id, bullet.project = value["session_id"], value["project"]
     row.undone = True
+    _turns_past(db, row)
     db.flush()
+
+
+def _turns_past(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """What is known of the change's turn, or of the one before it, is another thing now."""
+    if row.interaction is not None and any(op["op"] == "TAG" for op in row.ops):
+        forget(db, row.session_id, row.interaction - 1)

@@ -14,6 +14,7 @@ from swecli.store import sqlite
 from swecli.store.faults import code_of
 from swecli.store.files import new_file, spare_name
 from swecli.store.migrations import Step, migrate
+from swecli.store.playbook_tables import StandingRow
 
 CHUNK = 1000  # rows read at once while all goes well
 PATIENCE = 20_000  # failing reads of one table before the rest of it is given up
@@ -91,9 +92,10 @@ def _copy(old: sqlite3.Connection, fresh: Path, steps: Sequence[Step]) -> str:
 
 
 def _tables(new: sqlite3.Connection) -> list[str]:
-    """Tables that hold rows of their own: no search index, nothing of SQLite's."""
+    """Tables that hold rows of their own: no search index, nothing of SQLite's, nothing worked out from other rows."""
     names = [row[0] for row in new.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return [name for name in names if not name.startswith("sqlite_") and "_fts" not in name]
+    worked_out = StandingRow.__tablename__
+    return [name for name in names if not name.startswith("sqlite_") and "_fts" not in name and name != worked_out]
 
 
 def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:

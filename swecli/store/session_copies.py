@@ -16,6 +16,7 @@ from swecli.models.message import ChatMessage
 from swecli.store import mapping
 from swecli.store.database import Database
 from swecli.store.playbook_scope import load_bullets
+from swecli.store.playbook_standing import forget
 from swecli.store.playbook_tables import DraftRow, TurnRow
 from swecli.store.session_queries import find_row
 from swecli.store.session_store import read_messages
@@ -126,6 +127,7 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
         calls = select(CallRow.id).where(col(CallRow.session_id) == session)
+        forget(db, session, 0)
         own = and_(col(BulletRow.session_id) == session, col(BulletRow.scope) == "session")
         bullets = select(BulletRow.number).where(own)
         for statement in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Index, UniqueConstraint
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -204,6 +204,8 @@ class DeltaRow(Row, table=True):
     __tablename__ = "delta"
     __table_args__ = (
         Index("ix_delta_session", "session_id", "number"),
+        Index("ix_delta_turn", "session_id", "interaction"),
+        Index("ix_delta_undone", "undone", sqlite_where=text("undone = 1")),
         Index("ix_delta_reach", "reach", "project", "number"),
         COUNTING,
     )

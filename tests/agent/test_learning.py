@@ -270,3 +270,20 @@ async def test_what_an_earlier_session_left_in_the_queue_is_reflected_on_when_th
     assert second.sessions.playbook.pending() == []
     assert second.sessions.current_session is not session
     assert await second.learner.catch_up() == []
+
+
+async def test_a_turn_that_is_reflected_on_again_much_later_counts_nothing_twice() -> None:
+    runtime = make_runtime(["I did it, see [P-1].", "Sorry."])
+    session = runtime.sessions.current_session
+    assert session is not None
+    runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields={"content": "use make"}),), "user"), session)
+    await run_turn(runtime, "build")
+    await run_turn(runtime, "no, that was wrong")
+    once = session.playbook.bullets["P-1"]
+    assert once.harmful == 1
+    for number in range(60):
+        runtime.sessions.playbook.apply(Delta(f"e{number}", (Op("PIN", "P-1"),), "user"), session)
+    for number in (1, 2):
+        await runtime.learner.learn(number)
+    again = session.playbook.bullets["P-1"]
+    assert (again.helpful, again.harmful, again.neutral) == (once.helpful, once.harmful, once.neutral)

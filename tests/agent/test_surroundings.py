@@ -40,3 +40,16 @@ async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
     assert await look_around(runtime.sessions, session, AROUND) is None, "what is for all projects is left alone"
+
+
+async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None:
+    runtime = make_runtime()
+    session = runtime.sessions.current_session
+    assert session is not None
+    for number in range(5):
+        ops = (Op("ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}),)
+        runtime.sessions.playbook.apply(Delta(f"d{number}", ops, "user"), session)
+    event = await look_around(runtime.sessions, session, AROUND)
+    assert event is not None
+    [line] = event.lines
+    assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op, Tag
+from swecli.models.playbook import Delta, Evidence, Op, Tag
 from swecli.playbook.score import PRIOR
 from swecli.playbook.standing import standings_of
 from swecli.store.records import TurnRecord
@@ -14,9 +12,9 @@ def record(number: int, good: bool | None = True, *cited: str) -> TurnRecord:
     return TurnRecord("s", number, shown=cited, cited=cited, good=good, weight=1.0, topic="tests")
 
 
-def tagged(number: int, name: str, tag: Tag, source: str = "command") -> AppliedDelta:
+def tagged(number: int, name: str, tag: Tag, source: str = "command") -> Delta:
     op = Op("TAG", name, tag, evidence=(Evidence(source, "why"),))
-    return AppliedDelta(Delta(f"d{number}{name}{tag}", (op,), "rules", "s", number), {})
+    return Delta(f"d{number}{name}{tag}", (op,), "rules", "s", number)
 
 
 def test_what_goes_well_is_worth_more_than_what_does_not() -> None:
@@ -35,7 +33,5 @@ def test_a_verdict_on_the_turn_before_counts_there() -> None:
     assert found.of("P-1").expected < PRIOR.expected
 
 
-def test_what_was_taken_back_and_what_nobody_knows_does_not_count() -> None:
-    undone = replace(tagged(1, "P-1", "harmful"), undone=True)
-    assert standings_of([record(1, True, "P-1")], [undone]).of("P-1").tags == 0
+def test_what_nobody_knows_does_not_count() -> None:
     assert standings_of([record(1, None, "P-1")], [tagged(1, "P-1", "harmful")]).beliefs == {}
