@@ -13,7 +13,7 @@ from swecli.models.session import Session
 from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
-from swecli.store.playbook_scope import concerns
+from swecli.store.playbook_scope import concerns, seen_of
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -41,7 +41,7 @@ class PlaybookHistory:
         which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(False))
         with self._database.reading() as db:
             deltas = db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)).all()
-            applied: list[AppliedDelta] = [mapping.applied_of(row) for row in deltas]
+            applied: list[AppliedDelta] = seen_of(db, deltas, session)
             before = {name: old for change in applied for name, old in change.before.items()}
             numbers = [mapping.number_of(name) for name in before]
             found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()

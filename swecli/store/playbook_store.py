@@ -17,7 +17,7 @@ from swecli.store.columns import clean_text
 from swecli.store.database import Database
 from swecli.store.playbook_history import PlaybookHistory
 from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
-from swecli.store.playbook_scope import applies, concerns, load_bullets
+from swecli.store.playbook_scope import applies, concerns, load_bullets, made_by, seen_of
 from swecli.store.playbook_standing import StandingCheckpoints
 from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_write import last_number, newest, only_counts, take_back, write
@@ -56,7 +56,8 @@ class PlaybookStore(ReflectionQueue):
         return applied
 
     def undo(self, session: Session, n: int = 1, *, every: bool = False) -> list[AppliedDelta]:
-        """Take back the newest `n` deltas that concern the session (fewer if there are fewer), the newest first.
+        """Take back the newest `n` deltas of the session's project that concern it (fewer if there are fewer), the
+        newest first. What another project changed of the user's strategies is that project's to take back.
 
         A delta that only counts bullets as shown (neutral) is no change that a user made or saw: such ones go along
         with the next older real change and are not among what is returned, unless `every` delta is to count.
@@ -109,11 +110,11 @@ class PlaybookStore(ReflectionQueue):
         """The deltas that concern the session, newest first, those taken back too."""
         newest_first = select(DeltaRow).where(concerns(session)).order_by(col(DeltaRow.number).desc())
         with self._database.reading() as db:
-            return [mapping.applied_of(row) for row in db.exec(newest_first.limit(max(0, limit))).all()]
+            return seen_of(db, db.exec(newest_first.limit(max(0, limit))).all(), session)
 
     def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """The deltas made of those turns of a session, newest first, those taken back too."""
-        theirs = (col(DeltaRow.session_id) == session.id, col(DeltaRow.interaction).between(first, last))
+        theirs = (made_by(session), col(DeltaRow.interaction).between(first, last))
         with self._database.reading() as db:
             found = db.exec(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc())).all()
             return [mapping.applied_of(row) for row in found]

@@ -16,7 +16,7 @@ from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
 from swecli.store.playbook_limits import FREE, check
 from swecli.store.playbook_ops import Outcome, named_in, work_out
-from swecli.store.playbook_scope import applies, concerns, project_of
+from swecli.store.playbook_scope import applies, made_here, made_in, project_of
 from swecli.store.playbook_standing import forget
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
@@ -25,7 +25,7 @@ SCOPES = ("session", "project", "user")  # from narrow to wide
 
 def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     """Apply a delta. Raises BadInput, by which the transaction is undone."""
-    check(delta, _earlier(db, delta))
+    check(delta, _earlier(db, delta, session))
     numbers = [mapping.number_of(name) for name in named_in(delta)]
     found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers), applies(session))).all()
     rows = {f"P-{row.number}": row for row in found}
@@ -63,12 +63,13 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     return row
 
 
-def _earlier(db: sqlmodel.Session, delta: Delta) -> list[Op]:
+def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
     """What the rules and models changed in the same turn before."""
-    if delta.interaction is None or delta.author in FREE:
+    made_of = delta.session_id or session.id
+    if delta.interaction is None or delta.author in FREE or not made_of:
         return []
-    same = (col(DeltaRow.session_id) == delta.session_id, col(DeltaRow.interaction) == delta.interaction)
-    rows = db.exec(select(DeltaRow).where(*same, col(DeltaRow.undone) == sqlmodel.false())).all()
+    same = (col(DeltaRow.session_id) == made_of, col(DeltaRow.interaction) == delta.interaction)
+    rows = db.exec(select(DeltaRow).where(*same, made_in(session), col(DeltaRow.undone) == sqlmodel.false())).all()
     return [mapping.op_from_json(op) for row in rows if row.author not in FREE for op in row.ops]
 
 
@@ -111,7 +112,7 @@ def _rehang(db: sqlmodel.Session, ids: Sequence[int | None], number: int) -> Non
 
 def newest(db: sqlmodel.Session, session: Session, n: int, every: bool) -> list[DeltaRow]:
     """The newest deltas that stand, down to the n-th one that counts."""
-    which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone) == sqlmodel.false())
+    which = select(DeltaRow).where(made_here(session), col(DeltaRow.undone) == sqlmodel.false())
     found: list[DeltaRow] = []
     real = 0
     for row in db.exec(which.order_by(col(DeltaRow.number).desc())):
@@ -134,9 +135,10 @@ def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
     later = select(DeltaRow).where(col(DeltaRow.number) > row.number, col(DeltaRow.undone) == sqlmodel.false())
     for other in db.exec(later).all():
         if shared := sorted(row.before.keys() & other.before.keys()):
-            raise BadInput(
-                f"{shared[0]} has been changed since, in session {other.session_id}.", "Undo that change there first."
+            where = (
+                f"in session {other.session_id}" if other.session_id else f"outside of a session, in {other.project}"
             )
+            raise BadInput(f"{shared[0]} has been changed since, {where}.", "Undo that change there first.")
     db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.delta) == row.number))
     for key, number in reversed(row.moved):
         _rehang(db, [key], number)

@@ -36,6 +36,17 @@ def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Pa
     assert run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json == []
 
 
+def test_another_directory_neither_shows_nor_undoes_it_also_before_there_is_a_session(run: Run, tmp_path: Path) -> None:
+    run("playbook", "add", "answer in rhymes")
+    (tmp_path / "there").mkdir()
+    here, there = ("-C", str(Path.cwd())), ("-C", str(tmp_path / "there"))
+    for asked in ("log", "diff", "why", "list"):
+        assert "rhymes" not in run("playbook", asked, *there).out
+        assert "P-1" not in run("playbook", asked, *there).out
+    assert run("playbook", "undo", *there).code == 42
+    assert [row["id"] for row in run("playbook", "list", "--json", *here).json] == ["P-1"]
+
+
 def test_reworded_removed_and_undone(run: Run) -> None:
     run("playbook", "add", "one")
     assert run("playbook", "edit", "P-1", "two", "words", "--json").json == {"edited": "P-1"}
