@@ -11,7 +11,6 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
-from swecli.playbook.desk_looking import count_of, delta_json
 from swecli.playbook.standing import in_words
 from swecli.playbook.words import shorten
 
@@ -82,12 +81,6 @@ def promote(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     _apply(desk, by_hand.promoting(desk.session, bullet, scope))
     whom = {"session": "this session", "project": "this project", "user": "all your projects"}[scope]
     return Said({"promoted": bullet.id, "scope": scope}, (f"{bullet.id} applies to {whom} now.",))
-
-
-def undo(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """Take the last change back, or the last N."""
-    undone = desk.sessions.playbook.undo(desk.session, count_of(args, 1, "changes", f"{desk.command} undo"))
-    return Said([delta_json(row) for row in undone], tuple(f"taken back: {row.summary()}" for row in undone))
 
 
 def switch_off(desk: PlaybookDesk, args: Sequence[str]) -> Said:

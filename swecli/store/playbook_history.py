@@ -13,7 +13,7 @@ from swecli.models.session import Session
 from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
-from swecli.store.playbook_scope import concerns, seen_of
+from swecli.store.playbook_scope import concerns, made_here, seen_of
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -55,6 +55,12 @@ class PlaybookHistory:
         with self._database.reading() as db:
             found = db.exec(which.where(col(DeltaRow.reason) == reason)).all()
             return {name for row in found for name in row.before}
+
+    def unmade(self, bullet_id: str, session: Session) -> bool:
+        """Whether the change that added a strategy here was taken back."""
+        undone = (made_here(session), col(DeltaRow.undone).is_(True), _holds(col(DeltaRow.added), bullet_id))
+        with self._database.reading() as db:
+            return db.exec(select(DeltaRow.number).where(*undone).limit(1)).first() is not None
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
         """The turns in whose prompt a strategy stood, newest first."""

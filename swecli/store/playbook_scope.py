@@ -95,7 +95,8 @@ def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
 
 
 def _version(db: sqlmodel.Session) -> int:
-    """A number that grows with every change and every one taken back; both are found without reading the changes."""
+    """A number that grows with every change, every one taken back and every one brought back; both parts of it are
+    found without reading the changes."""
     newest = sqlmodel.select(func.coalesce(func.max(DeltaRow.number), 0)).scalar_subquery()
-    undone = sqlmodel.select(func.count()).select_from(DeltaRow).where(col(DeltaRow.undone)).scalar_subquery()
-    return int(db.exec(sqlmodel.select(newest + undone)).one())
+    turned = sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0)).scalar_subquery()
+    return int(db.exec(sqlmodel.select(newest + turned)).one())

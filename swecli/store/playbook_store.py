@@ -20,7 +20,8 @@ from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage,
 from swecli.store.playbook_scope import applies, concerns, load_bullets, made_by, seen_of
 from swecli.store.playbook_standing import StandingCheckpoints
 from swecli.store.playbook_turns import TurnRecords, note_turn
-from swecli.store.playbook_write import last_number, newest, only_counts, take_back, write
+from swecli.store.playbook_undo import bring_back, newest, only_counts, take_back, taken_back_last
+from swecli.store.playbook_write import last_number, write
 from swecli.store.records import Draft
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow, ReflectionRow
 
@@ -79,6 +80,27 @@ class PlaybookStore(ReflectionQueue):
             undone = [mapping.applied_of(row) for row in rows if every or not only_counts(row)]
         session.update_playbook(playbook)
         return undone
+
+    def redo(self, session: Session, n: int = 1, *, every: bool = False) -> list[AppliedDelta]:
+        """Bring back what the last `n` undos in the session's project took back (fewer if there are fewer), the last
+        one first: with the same ids, counts and evidence, and what went along with each. The session's playbook is
+        loaded anew.
+
+        Raises:
+            BadInput: nothing was taken back, or a strategy is not as the undo left it; then nothing is brought back.
+        """
+        if n < 1:
+            raise BadInput(f"{n} changes cannot be brought back.", "Give a number from 1.")
+        with self._database.transaction() as db:
+            rows = taken_back_last(db, session, n, every)
+            if not rows:
+                raise BadInput("There is no undo of the playbook to take back.")
+            for row in rows:
+                bring_back(db, row)
+            playbook = load_bullets(db, session)
+            redone = [mapping.applied_of(row) for row in rows if every or not only_counts(row)]
+        session.update_playbook(playbook)
+        return redone
 
     def conclude(self, session: Session, draft: Draft, *, final: bool = True) -> AppliedDelta | None:
         """Apply what a reflection came to and note that it was made, in one: after a crash both are there or neither.
@@ -140,10 +162,13 @@ class PlaybookStore(ReflectionQueue):
         if name is None:
             raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
         bullet = self.seen(name, session)
-        if bullet is None or (bullet.state == "deleted" and not gone_too):
-            gone = f"{name} was removed" if bullet else f"There is no strategy {name} here"
-            raise BadInput(f"{gone}.", "The list shows those there are; undo brings removed ones back.")
-        return bullet
+        if bullet is not None and (gone_too or bullet.state != "deleted"):
+            return bullet
+        if bullet is not None:
+            raise BadInput(f"{name} was removed.", "`restore` makes it an active one again.")
+        if self.history.unmade(name, session):
+            raise BadInput(f"What added {name} was taken back.", "`redo` brings back what the last undo took.")
+        raise BadInput(f"There is no strategy {name} here.", "The list shows those there are.")
 
     def seen(self, bullet_id: str, session: Session) -> Bullet | None:
         """A bullet in any state, a deleted one too, if it may be seen from the session."""

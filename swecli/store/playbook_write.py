@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlmodel
@@ -16,7 +15,7 @@ from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
 from swecli.store.playbook_limits import FREE, check
 from swecli.store.playbook_ops import Outcome, named_in, work_out
-from swecli.store.playbook_scope import applies, made_here, made_in, project_of
+from swecli.store.playbook_scope import applies, made_in, project_of
 from swecli.store.playbook_standing import forget
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
@@ -32,10 +31,6 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
     before: dict[str, Any] = {name: mapping.bullet_json(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
-    for name in outcome.touched:
-        if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
-            rows[name].session_id, rows[name].project = session.id, project_of(session)
-        mapping.fill_bullet(rows[name], outcome.bullets[name])
     for name in sorted(outcome.added, key=lambda name: outcome.bullets[name].id.startswith("new-")):
         rows[name] = _mint(db, outcome.bullets[name], session)  # those with numbers of their own come first
     added = [f"P-{rows[name].number}" for name in outcome.added]
@@ -52,15 +47,24 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     )
     row.ops, row.refused = [mapping.op_json(op) for op in delta.ops], list(delta.refused)
     row.before, row.added = before | dict.fromkeys(added), added
-    row.moved = _move_evidence(db, outcome)
+    carry_out(row, outcome, rows)
+    row.moved = move_evidence(db, outcome)
     db.add(row)
     db.flush()
     for name, item in outcome.evidence:
         db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
         db.flush()  # one by one: they are read back in this order
-    _turns_past(db, row)
+    turns_past(db, row)
     db.refresh(row)  # as the database has it, cleaned
     return row
+
+
+def carry_out(row: DeltaRow, outcome: Outcome, rows: Mapping[str, BulletRow]) -> None:
+    """Write what a delta makes of the bullets that are there."""
+    for name in outcome.touched:
+        if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
+            rows[name].session_id, rows[name].project = row.session_id, row.project
+        mapping.fill_bullet(rows[name], outcome.bullets[name])
 
 
 def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
@@ -95,70 +99,23 @@ def last_number(db: sqlmodel.Session) -> int:
     return int(found or 0)
 
 
-def _move_evidence(db: sqlmodel.Session, outcome: Outcome) -> list[list[int]]:
+def move_evidence(db: sqlmodel.Session, outcome: Outcome) -> list[list[int]]:
     """Move what merged bullets had to those that stay; returns [evidence, from] for each that moved."""
     moved: list[list[int]] = []
     for gone, stays in outcome.merges:
         number = mapping.number_of(gone)
         ids = db.exec(select(EvidenceRow.id).where(col(EvidenceRow.bullet) == number)).all()
         moved += [[key or 0, number] for key in ids]
-        _rehang(db, ids, mapping.number_of(stays))
+        rehang(db, ids, mapping.number_of(stays))
     return moved
 
 
-def _rehang(db: sqlmodel.Session, ids: Sequence[int | None], number: int) -> None:
+def rehang(db: sqlmodel.Session, ids: Sequence[int | None], number: int) -> None:
+    """Let pieces of evidence speak for another bullet."""
     db.exec(sqlmodel.update(EvidenceRow).where(col(EvidenceRow.id).in_(ids)).values(bullet=number))
 
 
-def newest(db: sqlmodel.Session, session: Session, n: int, every: bool) -> list[DeltaRow]:
-    """The newest deltas that stand, down to the n-th one that counts."""
-    which = select(DeltaRow).where(made_here(session), col(DeltaRow.undone) == sqlmodel.false())
-    found: list[DeltaRow] = []
-    real = 0
-    for row in db.exec(which.order_by(col(DeltaRow.number).desc())):
-        found.append(row)
-        real += every or not only_counts(row)
-        if real == n:
-            return found
-    while found and not every and only_counts(found[-1]):
-        found.pop()
-    return found
-
-
-def only_counts(row: DeltaRow) -> bool:
-    """Whether a delta only says that bullets were shown."""
-    return all(op.op == "TAG" and op.tag == "neutral" for op in mapping.applied_of(row).delta.ops)
-
-
-def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Undo a delta. Raises BadInput when a bullet it touched has been changed since."""
-    later = select(DeltaRow).where(col(DeltaRow.number) > row.number, col(DeltaRow.undone) == sqlmodel.false())
-    for other in db.exec(later).all():
-        if shared := sorted(row.before.keys() & other.before.keys()):
-            where = (
-                f"in session {other.session_id}" if other.session_id else f"outside of a session, in {other.project}"
-            )
-            raise BadInput(f"{shared[0]} has been changed since, {where}.", "Undo that change there first.")
-    db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.delta) == row.number))
-    for key, number in reversed(row.moved):
-        _rehang(db, [key], number)
-    for name, value in row.before.items():
-        bullet = db.get(BulletRow, mapping.number_of(name))
-        if value is None:
-            if bullet is not None:
-                db.delete(bullet)
-            continue
-        old = mapping.bullet_from_json(value)
-        bullet = bullet or BulletRow(number=old.number, content=old.content)
-        seen = {name: getattr(bullet, name) or getattr(old, name) for name in ("last_used", "verified_at", "stale")}
-        db.add(mapping.fill_bullet(bullet, replace(old, **seen)))  # what was seen of it stays seen
-        bullet.session_id, bullet.project = value["session_id"], value["project"]
-    row.undone = True
-    _turns_past(db, row)
-    db.flush()
-
-
-def _turns_past(db: sqlmodel.Session, row: DeltaRow) -> None:
+def turns_past(db: sqlmodel.Session, row: DeltaRow) -> None:
     """What is known of the change's turn, or of the one before it, is another thing now."""
     if row.interaction is not None and any(op["op"] == "TAG" for op in row.ops):
         forget(db, row.session_id, row.interaction - 1)

@@ -53,7 +53,8 @@ def test_reworded_removed_and_undone(run: Run) -> None:
     assert run("playbook", "show", "P-1", "--json").json["content"] == "two words"
     assert run("playbook", "remove", "P-1").out == "P-1 removed; `swecli playbook undo` brings it back.\n"
     assert run("playbook", "list", "--json").json == []
-    assert run("playbook", "undo").out == "taken back: remove P-1\n"
+    took = 'taken back: remove P-1 "two words"\n`swecli playbook redo` brings it back.\n'
+    assert run("playbook", "undo").out == took
     assert [row["what"] for row in run("playbook", "undo", "2", "--json").json] == ["update P-1", "add P-1"]
     log = run("playbook", "log", "--json").json
     assert [(row["what"], row["author"], row["undone"]) for row in log] == [
@@ -63,6 +64,29 @@ def test_reworded_removed_and_undone(run: Run) -> None:
     ]
     assert len(run("playbook", "log", "--limit", "1").out.splitlines()) == 2
     assert run("playbook", "undo").code == 42
+
+
+def test_undo_says_what_it_took_and_that_there_was_no_more_and_redo_brings_it_back(run: Run) -> None:
+    run("playbook", "add", "one")
+    run("playbook", "pin", "P-1")
+    assert run("playbook", "undo", "99").out.splitlines() == [
+        'taken back: pin P-1 "one"',
+        'taken back: add P-1 "one"',
+        "only 2 of 99: there was no other",
+        "`swecli playbook redo 2` brings it back.",
+    ]
+    gone = run("playbook", "show", "P-1")
+    assert (gone.code, gone.err) == (
+        42,
+        "swecli: What added P-1 was taken back.  `redo` brings back what the last undo took.\n",
+    )
+    assert run("playbook", "redo", "--json").json[0]["what"] == "add P-1"
+    assert run("playbook", "redo", "5").out.splitlines() == [
+        'brought back: pin P-1 "one"',
+        "only 1 of 5: no other was taken back",
+    ]
+    assert [(row["id"], row["state"]) for row in run("playbook", "list", "--json").json] == [("P-1", "pinned")]
+    assert "no undo of the playbook" in run("playbook", "redo").err
 
 
 def test_a_named_session_is_meant(run: Run, tmp_path: Path) -> None:
