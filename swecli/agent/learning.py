@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from swecli.agent.marking import marked as mark_of
 from swecli.agent.reflecting import question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
 from swecli.agent.surroundings import Surroundings, look_around
@@ -27,7 +28,7 @@ from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
 from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.playbook_limits import FREE, room
-from swecli.store.records import Draft
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
@@ -112,10 +113,14 @@ class Learner:
         if session is None or not session.interactions:
             return []
         number = session.interactions
-        self.sessions.mark(number, "good" if good else "bad", why)
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
         self._note(digest, session)
-        return self._conclude(session, await self._reflect(digest, session, None), final=False)
+        draft, info = await self._reflect(digest, session, None), self.sessions.interaction_info(number)
+        assert info is not None, "its digest was made of it"
+        rows = self.sessions.playbook.made_of(session, number, number)
+        made = [row.delta for row in reversed(rows) if not row.undone]
+        draft, marked = mark_of(draft, digest, info, made, session.playbook)
+        return self._conclude(session, draft, final=False, marked=marked)
 
     async def _left_behind(self, session: Session) -> list[LearningEvent]:
         """Reflect on what waits in this project's other sessions, which no program has open; not on all at once."""
@@ -175,8 +180,10 @@ class Learner:
         turns, number = self.sessions.playbook.turns, digest.interaction
         known = {"topic": topic(digest, session.playbook), "contradicted": digest.contradicted}
         turns.note(session.id, number, unknown=digest.unknown, **known)
-        verdict = verdict_on_turn(digest)
-        turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
+        info = self.sessions.interaction_info(number)
+        if digest.mark is None and not (info and info.mark):  # what the user said of it stands
+            verdict = verdict_on_turn(digest)
+            turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
         if digest.previous is not None and digest.mark is None:
             verdict = verdict_on_previous(digest)
             turns.judge(session.id, number - 1, verdict.good, verdict.weight, verdict.signal)
@@ -240,11 +247,13 @@ class Learner:
 
     # After
 
-    def _conclude(self, session: Session, draft: Draft, held: str = "", *, final: bool = True) -> list[LearningEvent]:
+    def _conclude(
+        self, session: Session, draft: Draft, held: str = "", *, final: bool = True, marked: MarkedTurn | None = None
+    ) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
         draft = still_possible(draft, session)
         try:
-            applied = self.sessions.playbook.conclude(session, draft, final=final)
+            applied = self.sessions.playbook.conclude(session, draft, final=final, marked=marked)
         except BadInput as error:
             self.sessions.playbook.forget_draft(session.id, draft.interaction)
             failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")

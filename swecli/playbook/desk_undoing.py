@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swecli.models.playbook import AppliedDelta, Op
+from swecli.models.playbook import MARKS, AppliedDelta, Op
 from swecli.playbook.desk import PlaybookDesk, Said
 from swecli.playbook.desk_looking import count_of, delta_json
 from swecli.playbook.words import shorten
@@ -40,7 +40,8 @@ def in_full(desk: PlaybookDesk, change: AppliedDelta) -> str:
     """What a change did, with the words of the strategies: `add P-3 "run the tests"`."""
     minted = iter(change.added)
     told = [_op(desk, change, op, op.bullet_id or next(minted, "")) for op in change.delta.ops]
-    return ", ".join(told) or change.summary()
+    said = [f"{change.delta.reason} T{change.delta.interaction}"] if change.delta.reason in MARKS else []
+    return ", ".join([*said, *told]) or change.summary()
 
 
 def _op(desk: PlaybookDesk, change: AppliedDelta, op: Op, name: str) -> str:

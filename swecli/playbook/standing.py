@@ -93,16 +93,24 @@ def _judged(given: dict[str, Tag]) -> list[str]:
 
 def _tags(deltas: Iterable[Delta]) -> tuple[dict[Turn, dict[str, Tag]], dict[Turn, str]]:
     """By turn, the tag each strategy was given (a verdict before a neutral one) and who gave them."""
-    tags: dict[Turn, dict[str, Tag]] = defaultdict(dict)
+    given: dict[Turn, dict[str, list[Tag]]] = defaultdict(lambda: defaultdict(list))
     authors: dict[Turn, str] = {}
     for delta in deltas:
         if delta.interaction is None:
             continue
         for op in delta.ops:
+            back = any(item.source in LOOKING_BACK for item in op.evidence)
+            turn = (delta.session_id, delta.interaction - back)
             if op.op == "TAG" and op.tag:
-                back = any(item.source in LOOKING_BACK for item in op.evidence)
-                turn = (delta.session_id, delta.interaction - back)
-                if op.tag != "neutral" or op.bullet_id not in tags[turn]:
-                    tags[turn][op.bullet_id] = op.tag
+                given[turn][op.bullet_id].append(op.tag)
                 authors[turn] = delta.author
-    return tags, authors
+            elif op.op == "UNTAG" and op.tag in given[turn][op.bullet_id]:
+                given[turn][op.bullet_id].reverse()  # the last one goes
+                given[turn][op.bullet_id].remove(op.tag)
+                given[turn][op.bullet_id].reverse()
+    return {turn: {name: _weighing(all_) for name, all_ in of.items() if all_} for turn, of in given.items()}, authors
+
+
+def _weighing(tags: list[Tag]) -> Tag:
+    """The tag that counts of several for one turn: the last verdict."""
+    return next((tag for tag in reversed(tags) if tag != "neutral"), "neutral")

@@ -76,6 +76,7 @@ def step_7(connection: Connection) -> None:
     """A change of the playbook that was taken back can be brought back."""
     add_column(connection, "delta", "turned")
     add_column(connection, "delta", "kept")
+    add_column(connection, "delta", "judged")
     add_index(connection, "delta", "ix_delta_turned")
 
 

@@ -82,10 +82,8 @@ def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
 
 def _change(outcome: Outcome, op: Op, when: datetime) -> None:
     bullet = _existing(outcome, op.bullet_id, deleted_too=op.op == "RESTORE")
-    if op.op == "TAG":
-        if op.tag not in _COUNTS:
-            raise BadInput(f"TAG of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
-        changed = replace(bullet, **{op.tag: getattr(bullet, op.tag) + 1}, updated_at=when)
+    if op.op in ("TAG", "UNTAG"):
+        changed = replace(_counted(bullet, op), updated_at=when)
     elif op.op == "UPDATE":
         values = _checked(op)
         if not values:
@@ -97,6 +95,16 @@ def _change(outcome: Outcome, op: Op, when: datetime) -> None:
         raise BadInput(f"There is no operation {op.op!r} on the playbook.")
     _put(outcome, changed)
     outcome.evidence += [(bullet.id, item) for item in op.evidence]
+
+
+def _counted(bullet: Bullet, op: Op) -> Bullet:
+    """The bullet with a tag counted once more, or once less."""
+    if op.tag not in _COUNTS:
+        raise BadInput(f"{op.op} of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
+    count = getattr(bullet, op.tag) + (1 if op.op == "TAG" else -1)
+    if count < 0:
+        raise BadInput(f"{bullet.id} was never counted as {op.tag}: nothing of it can be taken back.")
+    return replace(bullet, **{op.tag: count})
 
 
 def _existing(outcome: Outcome, name: str, *, deleted_too: bool = False) -> Bullet:

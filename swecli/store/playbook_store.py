@@ -16,13 +16,14 @@ from swecli.store import playbook_mapping as mapping
 from swecli.store.columns import clean_text
 from swecli.store.database import Database
 from swecli.store.playbook_history import PlaybookHistory
+from swecli.store.playbook_marks import put_mark
 from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
 from swecli.store.playbook_scope import applies, concerns, load_bullets, made_by, seen_of
 from swecli.store.playbook_standing import StandingCheckpoints
 from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_undo import bring_back, newest, only_counts, take_back, taken_back_last
 from swecli.store.playbook_write import last_number, write
-from swecli.store.records import Draft
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow, ReflectionRow
 
 
@@ -102,10 +103,13 @@ class PlaybookStore(ReflectionQueue):
         session.update_playbook(playbook)
         return redone
 
-    def conclude(self, session: Session, draft: Draft, *, final: bool = True) -> AppliedDelta | None:
+    def conclude(
+        self, session: Session, draft: Draft, *, final: bool = True, marked: MarkedTurn | None = None
+    ) -> AppliedDelta | None:
         """Apply what a reflection came to and note that it was made, in one: after a crash both are there or neither.
 
         A delta that the user took back before stays taken back. With `final` False the turn waits for another look.
+        With `marked` the draft's delta is the user's mark on the turn: taken back, it takes the mark with it.
         Gives back the delta if it stands. The session's playbook is loaded anew.
 
         Raises:
@@ -115,6 +119,8 @@ class PlaybookStore(ReflectionQueue):
         detail = draft.failure or "; ".join(draft.lines)
         with self._database.transaction() as db:
             row = _once(db, draft.delta, session) if draft.delta else None
+            if row and marked:
+                put_mark(db, row, marked)
             if final:
                 tried = ReflectionRow(session_id=session.id, interaction=draft.interaction, status=status)
                 tried.author, tried.detail = draft.author, detail

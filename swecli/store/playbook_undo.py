@@ -15,6 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
+from swecli.store.playbook_marks import mark_again, unmark
 from swecli.store.playbook_ops import named_in, work_out
 from swecli.store.playbook_scope import made_here
 from swecli.store.playbook_write import carry_out, move_evidence, rehang, turns_past
@@ -53,7 +54,7 @@ def taken_back_last(db: sqlmodel.Session, session: Session, n: int, every: bool)
 
 def only_counts(row: DeltaRow) -> bool:
     """Whether a delta only says that bullets were shown."""
-    return all(op.op == "TAG" and op.tag == "neutral" for op in mapping.applied_of(row).delta.ops)
+    return not row.judged and all(op.op == "TAG" and op.tag == "neutral" for op in mapping.applied_of(row).delta.ops)
 
 
 def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
@@ -77,6 +78,7 @@ def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
         still = {name: getattr(bullet, name) or getattr(old, name) for name in SEEN}
         db.add(mapping.fill_bullet(bullet, replace(old, **still)))  # what was seen of it stays seen
         bullet.session_id, bullet.project = value["session_id"], value["project"]
+    unmark(db, row)
     row.undone, row.kept = True, seen
     _turn(db, row)
 
@@ -105,6 +107,7 @@ def bring_back(db: sqlmodel.Session, row: DeltaRow) -> None:
     for name, item in outcome.evidence:
         db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
         db.flush()  # one by one: they are read back in this order
+    mark_again(db, row)
     row.undone = False
     _turn(db, row)
 

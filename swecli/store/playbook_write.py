@@ -117,5 +117,5 @@ def rehang(db: sqlmodel.Session, ids: Sequence[int | None], number: int) -> None
 
 def turns_past(db: sqlmodel.Session, row: DeltaRow) -> None:
     """What is known of the change's turn, or of the one before it, is another thing now."""
-    if row.interaction is not None and any(op["op"] == "TAG" for op in row.ops):
+    if row.interaction is not None and any(op["op"] in ("TAG", "UNTAG") for op in row.ops):
         forget(db, row.session_id, row.interaction - 1)

@@ -201,7 +201,8 @@ class EvidenceRow(Row, table=True):
 class DeltaRow(Row, table=True):
     """A change of the playbook with all that is needed to take it back, and to bring it back then. `reach` is its
     bullets' widest scope; `turned` counts on with every change that is taken back or brought back, 0 for one that
-    always stood; `kept` is what was seen of strategies that go with it."""
+    always stood; `kept` is what was seen of strategies that go with it, `judged` how a marked turn stood before and
+    after."""
 
     __tablename__ = "delta"
     __table_args__ = (
@@ -230,6 +231,7 @@ class DeltaRow(Row, table=True):
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
     turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     kept: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
 
 
 class ReflectionRow(UsageColumns, Row, table=True):

@@ -17,6 +17,7 @@ from swecli.models.session import Session
 from swecli.playbook.score import VERSION, Standings
 from swecli.playbook.standing import believed, standings_of
 from swecli.store.database import Database, open_database
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 BULLETS = ("P-1", "P-2", "P-3")
@@ -96,6 +97,25 @@ class Histories(RuleBasedStateMachine):
     def take_back(self, count: int) -> None:
         with suppress(BadInput):  # nothing is left, or another session has changed the same strategy since
             self.sessions.playbook.undo(self.session, count, every=True)
+
+    @rule(turn=st.integers(1, 30), name=st.sampled_from(BULLETS), good=st.booleans())
+    def mark(self, turn: int, name: str, good: bool) -> None:
+        """The user's mark, also one that takes the place of the other one."""
+        session = self.session
+        if turn > session.interactions:
+            return
+        mark, tags = ("good", ("helpful", "harmful")) if good else ("bad", ("harmful", "helpful"))
+        counted = getattr(session.playbook.bullets.get(name), tags[1], 0)
+        ops = (Op("TAG", name, tags[0]), *([Op("UNTAG", name, tags[1])] if counted else []))  # type: ignore[arg-type]
+        draft = Draft(session.id, turn, Delta(uuid7(), ops, "rules", session.id, turn, f"mark {mark}"))
+        marked = MarkedTurn(mark, "", {"good": good, "weight": 1.0, "signal": "mark"})
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.conclude(session, draft, final=False, marked=marked)
+
+    @rule(count=st.integers(1, 12))
+    def bring_back(self, count: int) -> None:
+        with suppress(BadInput):  # there is nothing, or it was changed since
+            self.sessions.playbook.redo(self.session, count, every=True)
 
     @rule(upto=st.integers(1, 30))
     def fork(self, upto: int) -> None:
