@@ -39,6 +39,7 @@ class Bullet:
     """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words.
 
     `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
+    `vouched_at` is when the user last took it in again: what turns before that held against it counts no more.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Bullet:
     last_used: datetime | None = None
     verified_at: datetime | None = None
     stale: str = ""
+    vouched_at: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -76,7 +78,7 @@ class Bullet:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("created_at", "updated_at", "last_used", "verified_at"):
+        for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
         return row | {"anchors": list(self.anchors)}
 

@@ -11,7 +11,7 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
-from swecli.playbook.standing import in_words
+from swecli.playbook.standing import held_to_harm, in_words
 from swecli.playbook.words import shorten
 
 UNUSED = timedelta(days=90)  # in no prompt while others were: its removal is proposed
@@ -65,7 +65,7 @@ def disable(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 def restore(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Make a pinned, disabled, quarantined or removed strategy an active one again."""
     bullet = desk.find(" ".join(args), gone_too=True)
-    if bullet.state == "active":
+    if bullet.state == "active" and not held_to_harm(desk.standings().of(bullet.id)):
         raise BadInput(f"{bullet.id} is active already.")
     _apply(desk, by_hand.setting(desk.session, bullet, "RESTORE", f"restore {bullet.id}"))
     return Said({"restored": bullet.id}, (f"{bullet.id} is active again.",))
@@ -120,8 +120,8 @@ def waiting(desk: PlaybookDesk) -> list[Waiting]:
         belief = standings.of(bullet.id)
         if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
             found.append(Waiting(bullet, "old", in_words(belief)))
-        elif bullet.state == "quarantined":
-            known = belief.standing == "quarantined"
+        elif bullet.state == "quarantined" or (bullet.state == "active" and held_to_harm(belief)):
+            known = held_to_harm(belief)
             found.append(Waiting(bullet, "new", in_words(belief) if known else f"set aside, from {bullet.trust}"))
         elif bullet.state == "active" and latest is not None and latest - _seen(bullet) >= UNUSED:
             days = (latest - _seen(bullet)).days

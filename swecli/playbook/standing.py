@@ -17,10 +17,11 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Tag
 from swecli.models.session import Session
 from swecli.playbook.counted import LOOKING_BACK
-from swecli.playbook.score import VERSION, Belief, Citation, Outcome, Standings, after
+from swecli.playbook.score import VERSION, Belief, Citation, Outcome, Standings, after, vouched_for
 from swecli.store.records import TurnRecord
 
 if TYPE_CHECKING:  # the commands are declared without loading the database
+    from swecli.store.playbook_standing import Uncounted
     from swecli.store.playbook_store import PlaybookStore
 
 MOST = 48  # turns outside of a checkpoint before it moves on
@@ -39,12 +40,27 @@ def believed(store: PlaybookStore, session: Session, *, most: int = MOST) -> Sta
     before = _read(past.since.state) if past.since.state else Standings()
     if before is None:  # by other rules than these: count anew
         past, before = store.standing.uncounted(session, whole=True), Standings()
-    closed = len(past.turns) - most // STAYING
     if len(past.turns) <= most:
-        return standings_of(past.turns, past.verdicts, before)
-    before = standings_of(past.turns[:closed], past.verdicts, before)
-    store.standing.keep(session, past.upto(closed, json.dumps(before.to_json())))
-    return standings_of(past.turns[closed:], past.verdicts, before)
+        return counted_on(past, before)
+    closed = len(past.turns) - most // STAYING
+    covered = counted_on(past, before, closed)
+    store.standing.keep(session, past.upto(closed, json.dumps(covered.to_json())))
+    return counted_on(past, before)
+
+
+def counted_on(past: Uncounted, before: Standings = Standings(), count: int | None = None) -> Standings:  # noqa: B008
+    """The beliefs after these turns, with the user's word where it came between them: a strategy that was taken in
+    again is from then on held to be no worse than an unknown one. With `count` after the first turns only."""
+    standings, began = before, [when for _, when in past.places[:count]]
+    done = 0
+    for name, when in past.vouched:
+        place = next((at for at, start in enumerate(began) if start > when), None)
+        if place is None and count is not None:
+            continue  # it came later
+        place = len(began) if place is None else max(place, done)
+        standings = vouched_for(standings_of(past.turns[done:place], past.verdicts, standings), name)
+        done = place
+    return standings_of(past.turns[done:count], past.verdicts, standings)
 
 
 @lru_cache(maxsize=4)
@@ -79,6 +95,11 @@ def standings_of(
         reflector = authors.get(turn, "rules")
         standings = after(standings, Outcome(record.topic or "general", record.good, weight, cited, reflector))
     return standings
+
+
+def held_to_harm(belief: Belief) -> bool:
+    """Whether a strategy stays out of prompts for what is believed of it, unless it is pinned."""
+    return belief.standing in ("quarantined", "proposed for deletion")
 
 
 def in_words(belief: Belief) -> str:

@@ -76,7 +76,7 @@ def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
 
 
 def _same(one: Bullet | None, other: Bullet | None) -> bool:
-    """Whether two forms differ in nothing but the time of the last change."""
+    """Whether two forms differ in nothing but the times of their changes."""
     if one is None or other is None:
         return one is other
-    return replace(one, updated_at=None) == replace(other, updated_at=None)
+    return replace(one, updated_at=None, vouched_at=None) == replace(other, updated_at=None, vouched_at=None)

@@ -16,7 +16,7 @@ from swecli.store import playbook_mapping as mapping
 from swecli.store.playbook_limits import FREE, check
 from swecli.store.playbook_ops import Outcome, named_in, work_out
 from swecli.store.playbook_scope import applies, made_in, project_of
-from swecli.store.playbook_standing import forget
+from swecli.store.playbook_standing import forget, forget_all
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
 SCOPES = ("session", "project", "user")  # from narrow to wide
@@ -119,3 +119,5 @@ def turns_past(db: sqlmodel.Session, row: DeltaRow) -> None:
     """What is known of the change's turn, or of the one before it, is another thing now."""
     if row.interaction is not None and any(op["op"] in ("TAG", "UNTAG") for op in row.ops):
         forget(db, row.session_id, row.interaction - 1)
+    if any(op["op"] == "RESTORE" or (op["op"] == "UPDATE" and "state" in op["fields"]) for op in row.ops):
+        forget_all(db, row.project)  # what was held against a strategy counts no more, or does again

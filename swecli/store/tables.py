@@ -158,6 +158,7 @@ class BulletRow(Row, table=True):
     __table_args__ = (
         Index("ix_bullet_session", "session_id", "scope"),
         Index("ix_bullet_project", "project", "scope"),
+        Index("ix_bullet_vouched", "vouched_at", sqlite_where=text("vouched_at IS NOT NULL")),
         COUNTING,
     )
 
@@ -179,6 +180,7 @@ class BulletRow(Row, table=True):
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
     verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
     stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class EvidenceRow(Row, table=True):

@@ -15,7 +15,7 @@ from swecli.models.ids import uuid7
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.score import VERSION, Standings
-from swecli.playbook.standing import believed, standings_of
+from swecli.playbook.standing import believed, counted_on
 from swecli.store.database import Database, open_database
 from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
@@ -55,7 +55,7 @@ def anew(sessions: SessionManager, session: Session) -> Standings:
     assert [(r.session_id, r.interaction, r.good) for r in past.turns] == [
         (r.session_id, r.interaction, r.good) for r in sessions.playbook.turns.here(session)
     ]
-    return standings_of(past.turns, past.verdicts)
+    return counted_on(past)
 
 
 class Histories(RuleBasedStateMachine):
@@ -111,6 +111,11 @@ class Histories(RuleBasedStateMachine):
         marked = MarkedTurn(mark, "", {"good": good, "weight": 1.0, "signal": "mark"})
         with suppress(BadInput):  # the strategy was taken back
             self.sessions.playbook.conclude(session, draft, final=False, marked=marked)
+
+    @rule(name=st.sampled_from(BULLETS))
+    def take_in_again(self, name: str) -> None:
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.apply(Delta(uuid7(), (Op("RESTORE", name),), "user"), self.session)
 
     @rule(count=st.integers(1, 12))
     def bring_back(self, count: int) -> None:
