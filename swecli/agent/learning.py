@@ -227,11 +227,11 @@ class Learner:
         return draft
 
     def _curator(self, earlier: Sequence[Op], digest: TurnDigest, session: Session) -> Curator:
-        """One that knows what the turn taught already, where it is, and what the prompt says anyway."""
-        around = self._around
+        """One that knows what the turn taught, what the user does not want, where it is, and what the prompt says."""
+        around, removed = self._around, self.sessions.playbook.history.removed(session)
         if around is None:
-            return Curator(*room(earlier))
-        return Curator(*room(earlier), around.instructions(), around.here(session, digest))
+            return Curator(*room(earlier), removed=removed)
+        return Curator(*room(earlier), around.instructions(), around.here(session, digest), removed)
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
         self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))

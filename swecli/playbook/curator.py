@@ -45,6 +45,7 @@ class Curator:
         instructions: what the prompt says anyway; a bullet that repeats one of its lines is refused.
         here: the workspace; what a reflector proposes waits in quarantine when it names something that is not there.
             None: nothing is looked up.
+        removed: bullets that the user removed, refused or took back: only the user's own words bring them in again.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class Curator:
         max_changes: int = MAX_CHANGES,
         instructions: str = "",
         here: Here | None = None,
+        removed: Sequence[Bullet] = (),
     ) -> None:
         self.max_adds = max_adds
         self.max_changes = max_changes
         self.instructions = instructions
         self.here = here
+        self.removed = removed
 
     def curate(
         self,
@@ -134,6 +137,9 @@ class Curator:
 
     def _new(self, add: AddProposal, sifted: Sifted, doubt: str = "") -> None:
         """A new bullet; with a doubt, or out of untrusted text, it waits in quarantine for the user's yes."""
+        if gone := self._gone(add):
+            sifted.refused.append(f"not learned: {_label(add)}: you removed {gone}, which says so")
+            return
         if sifted.count("ADD") >= self.max_adds:
             sifted.refused.append(f"not learned: {_label(add)}: {self.max_adds} new ones a turn are the limit")
             return
@@ -153,6 +159,11 @@ class Curator:
             at = (first.session_id, first.interaction) if first else ("", None)
             evidence += (safe(Evidence(DOUBT, doubt, *at)),)
         sifted.ops.append(Op("ADD", fields=fields, evidence=evidence))
+
+    def _gone(self, add: AddProposal) -> str:
+        """The id of a bullet that the user did not want and that says what a reflector proposes; "" where none does."""
+        found = None if add.trust == "user" else nearest(add.content, self.removed, gone=True)
+        return found[0].id if found and found[1] != "opposite" else ""
 
     def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
         """The user's words about something a bullet speaks of already: their newest word wins."""

@@ -13,7 +13,7 @@ from swecli.models.session import Session
 from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
-from swecli.store.playbook_scope import concerns, made_here, seen_of
+from swecli.store.playbook_scope import applies, concerns, made_here, seen_of
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -61,6 +61,19 @@ class PlaybookHistory:
         undone = (made_here(session), col(DeltaRow.undone).is_(True), _holds(col(DeltaRow.added), bullet_id))
         with self._database.reading() as db:
             return db.exec(select(DeltaRow.number).where(*undone).limit(1)).first() is not None
+
+    def removed(self, session: Session) -> list[Bullet]:
+        """The strategies the user removed, refused or took back, as far as the session could see them."""
+        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
+        undone = select(DeltaRow).where(made_here(session), col(DeltaRow.undone).is_(True))
+        with self._database.reading() as db:
+            removed = {f"P-{row.number}": mapping.bullet_of(row) for row in db.exec(gone).all()}
+            taken = [mapping.applied_of(row) for row in db.exec(undone).all()]
+        for applied in taken:
+            added = (op for op in applied.delta.ops if op.op == "ADD")
+            for name, op in zip(applied.added, added, strict=True):
+                removed.setdefault(name, Bullet(name, str(op.fields["content"]), state="deleted"))
+        return list(removed.values())
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
         """The turns in whose prompt a strategy stood, newest first."""

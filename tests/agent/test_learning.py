@@ -15,7 +15,9 @@ from swecli.models.errors import ModelNotFound
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import ModelRequest, Usage
 from swecli.models.playbook import Delta, Op
+from swecli.playbook.actions import ACTIONS
 from swecli.playbook.budget import Limits
+from swecli.playbook.desk import PlaybookDesk
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
 TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
@@ -287,3 +289,19 @@ async def test_a_turn_that_is_reflected_on_again_much_later_counts_nothing_twice
         await runtime.learner.learn(number)
     again = session.playbook.bullets["P-1"]
     assert (again.helpful, again.harmful, again.neutral) == (once.helpful, once.harmful, once.neutral)
+
+
+@pytest.mark.parametrize("how", ["remove", "undo"])
+async def test_what_the_user_removed_is_not_learned_again_and_that_is_said(how: str) -> None:
+    runtime = runtime_with(json.dumps(ANSWER))
+    await run_turn(runtime, "build it")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert contents(runtime)["P-4"] == "Build with `ninja -C out`"
+    ACTIONS[how].run(PlaybookDesk(runtime.sessions, session), ["P-4"] if how == "remove" else [])
+    events = await run_turn(runtime, "build it")
+    refused = [line for e in events if isinstance(e, PlaybookUpdated) for line in e.refused]
+    assert any(line.endswith("you removed P-4, which says so") for line in refused)
+    assert "Build with `ninja -C out`" not in contents(runtime).values()
+    await run_turn(runtime, "always build with `ninja -C out`")
+    assert "Always build with `ninja -C out`" in contents(runtime).values()
