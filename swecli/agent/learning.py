@@ -73,6 +73,7 @@ class Learner:
             return []
         number, held = interaction or session.interactions, ""
         try:
+            self.sessions.playbook.renew(session)
             draft = self.sessions.playbook.draft(session.id, number)
             if draft is None:
                 digest = self._digest(session, number)
@@ -113,6 +114,7 @@ class Learner:
         if session is None or not session.interactions:
             return []
         number = session.interactions
+        self.sessions.playbook.renew(session)
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
         self._note(digest, session)
         draft, info = await self._reflect(digest, session, None), self.sessions.interaction_info(number)
@@ -251,13 +253,15 @@ class Learner:
         self, session: Session, draft: Draft, held: str = "", *, final: bool = True, marked: MarkedTurn | None = None
     ) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+        store = self.sessions.playbook
+        store.renew(session)
         draft = still_possible(draft, session)
         try:
-            applied = self.sessions.playbook.conclude(session, draft, final=final, marked=marked)
+            applied = store.conclude(session, draft, final=final, marked=marked)
         except BadInput as error:
-            self.sessions.playbook.forget_draft(session.id, draft.interaction)
-            failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
-            applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
+            store.forget_draft(session.id, draft.interaction)
+            draft = replace(draft, delta=None, lines=(), failure=f"nothing of it was applied: {error}")
+            applied = store.conclude(session, draft, final=final)
         told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
         if draft.requests and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")

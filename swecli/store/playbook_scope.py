@@ -94,6 +94,12 @@ def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
     return SessionPlaybook({bullet.id: bullet for bullet in bullets}, _version(db), off)
 
 
+def is_current(db: sqlmodel.Session, session: Session) -> bool:
+    """Whether the session's playbook is as the database has it, within a transaction: without reading a bullet."""
+    off = db.get(SwitchRow, project_of(session)) is not None
+    return (session.playbook.version, session.playbook.off) == (_version(db), off)
+
+
 def _version(db: sqlmodel.Session) -> int:
     """A number that grows with every change, every one taken back and every one brought back; both parts of it are
     found without reading the changes."""

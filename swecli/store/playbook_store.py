@@ -18,7 +18,7 @@ from swecli.store.database import Database
 from swecli.store.playbook_history import PlaybookHistory
 from swecli.store.playbook_marks import put_mark
 from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
-from swecli.store.playbook_scope import applies, concerns, load_bullets, made_by, seen_of
+from swecli.store.playbook_scope import applies, concerns, is_current, load_bullets, made_by, seen_of
 from swecli.store.playbook_standing import StandingCheckpoints
 from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_undo import bring_back, newest, only_counts, take_back, taken_back_last
@@ -40,6 +40,13 @@ class PlaybookStore(ReflectionQueue):
         """The bullets that apply to the session: its own, its project's and the user's; all but deleted ones."""
         with self._database.reading() as db:
             return load_bullets(db, session)
+
+    def renew(self, session: Session) -> None:
+        """Load the session's playbook anew where another process has changed it; else it costs next to nothing."""
+        with self._database.reading() as db:
+            playbook = None if is_current(db, session) else load_bullets(db, session)
+        if playbook is not None:
+            session.update_playbook(playbook)
 
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
         """Apply a delta, all of it or nothing; one whose id was applied before changes nothing and is given back.
