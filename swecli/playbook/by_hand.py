@@ -6,6 +6,7 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op, OpName, Scope
 from swecli.models.session import Session
+from swecli.playbook.anchors import anchors_of
 from swecli.playbook.redact import redact
 
 
@@ -24,15 +25,21 @@ def adding(session: Session, text: str) -> Delta:
     """Teach a strategy for the session's project (for the session alone where there is none)."""
     content = content_of(text)
     scope = "project" if session.project else "session"
-    fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user"}
+    fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user", "anchors": anchors(content)}
     return _delta(session, Op("ADD", fields=fields, evidence=(_said(session, content),)), "taught by the user")
 
 
 def editing(session: Session, bullet: Bullet, text: str) -> Delta:
     """Put a strategy differently."""
     content = content_of(text)
-    op = Op("UPDATE", bullet.id, fields={"content": content, "trust": "user"}, evidence=(_said(session, content),))
+    fields = {"content": content, "trust": "user", "anchors": anchors(content)}
+    op = Op("UPDATE", bullet.id, fields=fields, evidence=(_said(session, content),))
     return _delta(session, op, "edited by the user")
+
+
+def anchors(content: str) -> list[str]:
+    """What a strategy's words name, as a field of an operation: other words name other things."""
+    return list(anchors_of(content))
 
 
 def removing(session: Session, bullet: Bullet) -> Delta:

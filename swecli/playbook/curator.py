@@ -129,6 +129,9 @@ class Curator:
         else:
             self._merge(add, *found, digest, sifted)
 
+    def _anchors(self, add: AddProposal) -> list[str]:
+        return list(anchors_of(add.content, self.here.tools if self.here else ()))
+
     def _missing(self, add: AddProposal) -> str:
         """What a reflector's text names that is not here, "" for nothing. Users may speak of what is still to come."""
         if self.here is None or add.trust == "user":
@@ -151,8 +154,8 @@ class Curator:
             "state": "quarantined" if doubt or add.trust in OUTSIDE else "active",
             "trust": add.trust,
         }
-        if anchors := anchors_of(add.content, self.here.tools if self.here else ()):
-            fields["anchors"] = list(anchors)
+        if anchors := self._anchors(add):
+            fields["anchors"] = anchors
         evidence = tuple(map(safe, add.evidence))
         if doubt:
             first = add.evidence[0] if add.evidence else None
@@ -177,7 +180,8 @@ class Curator:
         elif not old.live:
             self._change(_update(old, add, state="active", trust="user"), add, sifted)
         elif relation == "narrower":
-            self._change(_update(old, add, content=add.content, trust="user"), add, sifted)
+            anchors = self._anchors(add)
+            self._change(_update(old, add, content=add.content, trust="user", anchors=anchors), add, sifted)
         else:
             self._change(_update(old, add, trust="user"), add, sifted)
 
@@ -210,7 +214,7 @@ class Curator:
         sifted.ops.append(op)
 
 
-def _update(old: Bullet, add: AddProposal, **fields: str) -> Op:
+def _update(old: Bullet, add: AddProposal, **fields: Any) -> Op:
     """New evidence for a bullet. Its trust is always named: an update has to say something."""
     return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
 

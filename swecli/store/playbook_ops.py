@@ -91,6 +91,8 @@ def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
         changed = replace(bullet, **values, updated_at=when)
+        if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
+            changed = replace(changed, stale="", verified_at=None)
     elif op.op in _STATES:
         changed = replace(bullet, state=_STATES[op.op], updated_at=when)
     else:

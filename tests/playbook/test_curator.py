@@ -45,6 +45,15 @@ def sift(
     return found.ops, found.refused
 
 
+def test_other_words_name_other_things() -> None:
+    book = SessionPlaybook()
+    book.add("Run the checks with `make check`", anchors=("command:make check",))
+    said = add("Always run the checks with `make check` and `ruff check`", "user")
+    [op] = Curator().sift(Reflection(adds=(said,)), book, DIGEST).ops
+    assert (op.op, op.bullet_id) == ("UPDATE", "P-1")
+    assert op.fields["anchors"] == ["command:make check", "command:ruff check"]
+
+
 def test_what_the_user_removed_comes_back_by_the_users_own_words_only() -> None:
     gone = [Bullet("P-7", "Run the tests with tox", state="deleted"), Bullet("P-8", "Use spaces", state="deleted")]
     curator = Curator(removed=gone)
