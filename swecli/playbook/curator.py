@@ -12,7 +12,7 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op, SessionPlaybook
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.counted import safe
 from swecli.playbook.digest import TurnDigest
-from swecli.playbook.gate import Relation, clean, nearest, objection
+from swecli.playbook.gate import DOUBT, Relation, clean, nearest, objection
 from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
@@ -21,7 +21,6 @@ from swecli.playbook.words import content_words, jaccard, shorten
 MAX_ADDS = 3
 MAX_CHANGES = 2
 OUTSIDE = ("repository", "tool", "web")
-DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.curator import DOUBT
+from swecli.playbook.gate import DOUBT
 from swecli.playbook.words import shorten
 
 CONTENT = 90

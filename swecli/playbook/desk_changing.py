@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Scope
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Op, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
+from swecli.playbook.gate import DOUBT
 from swecli.playbook.standing import held_to_harm, in_words
 from swecli.playbook.words import shorten
 
@@ -25,8 +26,24 @@ def add(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Teach a strategy for this project."""
     if not args:
         raise wrong(desk, "The strategy has no words.", "add TEXT")
-    added = _apply(desk, by_hand.adding(desk.session, " ".join(args))).added
-    return Said({"added": list(added)}, (f"Added as {', '.join(added)}.",))
+    applied = _apply(desk, by_hand.adding(desk.session, " ".join(args)))
+    added, known = applied.added, [op for op in applied.delta.ops if op.op != "ADD"]
+    lines = [f"Added as {', '.join(added)}."] if added else []
+    if added and not known:
+        doubts = [item.quote for op in applied.delta.ops for item in op.evidence if item.source == DOUBT]
+        lines += [f"Mind that {doubt}, which stays as it is." for doubt in doubts]
+    value = {"added": list(added)} | ({"known": known[0].bullet_id} if known else {})
+    return Said(value, (*lines, *map(_known, known)))
+
+
+def _known(op: Op) -> str:
+    """What adding did to a strategy that speaks of the same."""
+    if op.op == "QUARANTINE":
+        return f"{op.bullet_id} says the opposite and is set aside: review asks what is to become of it."
+    again = " It is active again." if op.fields.get("state") == "active" else ""
+    if "content" in op.fields:
+        return f"{op.bullet_id} said part of it, and says all of it now.{again}"
+    return f"{op.bullet_id} says so already; your words are noted with it.{again}"
 
 
 def edit(desk: PlaybookDesk, args: Sequence[str]) -> Said:

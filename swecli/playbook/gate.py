@@ -17,6 +17,7 @@ from swecli.playbook.words import containment, content_words, forbids, jaccard
 Relation = Literal["same", "narrower", "variant", "opposite"]
 
 SIMILAR = 0.5
+DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
 LONGEST = 600  # characters: sixty words, none of them absurd
 BEGINNING = 6  # letters of a word by which two forms of it are one
 KNOWN = 0.75  # share of its words that one line of the instructions holds

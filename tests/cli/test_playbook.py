@@ -28,6 +28,19 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
+def test_what_is_taught_twice_is_there_once_and_the_opposite_is_told(run: Run) -> None:
+    run("playbook", "add", "use tabs for indentation")
+    again = run("playbook", "add", "Use tabs for indentation")
+    assert again.out == "P-1 says so already; your words are noted with it.\n"
+    assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
+    assert len(run("playbook", "show", "P-1", "--json").json["evidence"]) == 3
+    assert run("playbook", "add", "never use tabs for indentation").out.splitlines() == [
+        "Added as P-2.",
+        "P-1 says the opposite and is set aside: review asks what is to become of it.",
+    ]
+    assert [row["state"] for row in run("playbook", "list", "--json").json] == ["quarantined", "active"]
+
+
 def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello."))

@@ -108,6 +108,16 @@ def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
     assert bullet.verified_at is None
 
 
+def test_the_opposite_of_a_pinned_strategy_is_told(desk: PlaybookDesk) -> None:
+    do(desk, "add use tabs for indentation")
+    do(desk, "pin P-1")
+    assert do(desk, "add never use tabs for indentation").lines == (
+        "Added as P-2.",
+        "Mind that it contradicts P-1, which stays as it is.",
+    )
+    assert desk.session.playbook.bullets["P-1"].state == "pinned"
+
+
 def test_what_a_strategy_names_follows_its_words(desk: PlaybookDesk) -> None:
     do(desk, "add prices are in `src/prices.py`")
     assert desk.bullets()[0].anchors == ("path:src/prices.py",)
