@@ -165,6 +165,12 @@ class PlaybookStore(ReflectionQueue):
             row = db.get(BulletRow, mapping.number_of(bullet_id))
             return None if row is None else mapping.bullet_of(row)
 
+    def home(self, bullet_id: str) -> str:
+        """The project in which a bullet was made, or last moved into; "" for an unknown one."""
+        with self._database.reading() as db:
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            return row.project if row else ""
+
     def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`.
 
