@@ -81,7 +81,9 @@ class PlaybookStore(ReflectionQueue):
         with self._database.transaction() as db:
             rows = newest(db, session, n, every)
             if not rows:
-                raise BadInput("There is no change of the playbook to undo.")
+                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
+                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
+                raise BadInput("There is no change of the playbook to undo.", hint)
             for row in rows:
                 take_back(db, row)
             playbook = load_bullets(db, session)
