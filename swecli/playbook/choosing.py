@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.ablation import Ablation, AblationPlan, ablate
 from swecli.playbook.score import Standings
-from swecli.playbook.select import BUDGET, Count, Selection, select
+from swecli.playbook.select import BUDGET, Count, Held, Selection, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ def choose(
     plan: AblationPlan = AblationPlan(),  # noqa: B008 - frozen
     budget: int = BUDGET,
     most: int | None = None,
+    held: Held | None = None,
+    new: Collection[str] = (),
 ) -> Chosen:
     """Choose for one turn; nothing while the playbook is off. The same arguments give the same choice.
 
@@ -43,9 +46,13 @@ def choose(
         plan: the user's setting.
         budget: tokens of the text, at most.
         most: strategies, at most; None: as many as fit.
+        held: what the conversation holds already; None for a new one, or an epoch that begins.
+        new: ids of those that the user has just taught.
     """
     bullets = [] if playbook.off else list(playbook.bullets.values())
     stale = {bullet.id: bullet.stale for bullet in bullets if bullet.stale}
-    selection = select(bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale)
+    selection = select(
+        bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale, held=held, new=new
+    )
     ablation = ablate(plan, interaction, selection.chosen, seed)
     return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation)
