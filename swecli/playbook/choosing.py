@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.ablation import Ablation, AblationPlan, ablate
@@ -18,6 +19,12 @@ class Chosen:
     bullets: tuple[Bullet, ...]
     selection: Selection
     ablation: Ablation
+    off: bool = False
+
+    def to_json(self, count: Count) -> dict[str, Any]:
+        """How it was decided, as plain JSON values."""
+        ablation = {"ablation": self.ablation.what, "withheld": list(self.ablation.withheld)}
+        return self.selection.to_json(count) | ablation | {"off": self.off}
 
 
 def choose(
@@ -55,4 +62,4 @@ def choose(
         bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale, held=held, new=new
     )
     ablation = ablate(plan, interaction, selection.chosen, seed)
-    return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation)
+    return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation, playbook.off)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from swecli.models.playbook import Bullet, Kind, quoted, render_bullets
 from swecli.playbook.gate import SIMILAR
@@ -72,6 +73,22 @@ class Selection:
     def crowded_out(self) -> tuple[Candidate, ...]:
         """Those that only lacked room."""
         return tuple(candidate for candidate in self.candidates if candidate.reason.startswith(FULL))
+
+    def to_json(self, count: Count) -> dict[str, Any]:
+        """The decision as plain JSON values, the tokens of every candidate's line counted; numbers to four places."""
+        rows = [
+            [
+                c.bullet.id,
+                c.chosen,
+                round(c.match, 4),
+                c.base,
+                round(c.value, 4),
+                c.tokens or count(_line(c.bullet)),
+                c.reason,
+            ]
+            for c in self.candidates
+        ]
+        return {"tokens": self.tokens, "budget": self.budget, "candidates": rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,10 @@ import pytest
 from swecli.app import Runtime
 from swecli.context.notes import strategy_lines
 from swecli.models.playbook import Delta, Op
+from swecli.models.session import Session
 from swecli.models.window import WindowSpec
+from swecli.playbook.actions import ACTIONS
+from swecli.playbook.desk import PlaybookDesk
 from tests.support.runtime import make_runtime, run_turn
 
 TOPICS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit", "tax", "queue")
@@ -22,6 +25,12 @@ def teach(runtime: Runtime, *contents: str, name: str = "taught", trust: str = "
     fields = [{"content": content, "scope": "project", "trust": trust} for content in contents]
     ops = tuple(Op("ADD", fields=field) for field in fields)
     runtime.sessions.playbook.apply(Delta(name, ops, "user"), session)
+
+
+def session_of(runtime: Runtime) -> Session:
+    session = runtime.sessions.current_session
+    assert session is not None
+    return session
 
 
 def change(runtime: Runtime, *ops: Op, name: str = "changed") -> None:
@@ -84,6 +93,28 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
         info = runtime.sessions.interaction_info(number + 1)
         assert info is not None
         assert set(info.shown) == names(runtime)
+        desk = PlaybookDesk(runtime.sessions, session_of(runtime), count=runtime.agent.counter.count, tokens=300)
+        value = ACTIONS["why"].run(desk, [f"T{number + 1}"]).value
+        assert value["recorded"]
+        assert {row["id"] for row in value["candidates"] if row["chosen"]} == names(runtime)
+        assert len(value["candidates"]) == len(TOPICS) * len(MATTERS)
+        for row in value["candidates"]:
+            assert row["score"] == pytest.approx((row["base"] + (1 - row["base"]) * row["match"]) * row["value"])
+            assert row["tokens"] > 0
+        assert value["tokens"] <= value["budget"]
+
+
+async def test_why_a_turn_had_what_it_had_is_told_as_it_was_then() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
+    await run_turn(runtime, "restart billing", learn=False)
+    change(runtime, Op("REMOVE", "P-1"), Op("QUARANTINE", "P-2"))
+    desk = PlaybookDesk(runtime.sessions, session_of(runtime))
+    rows = {row["id"]: row for row in ACTIONS["why"].run(desk, []).value["candidates"]}
+    assert [rows[name]["chosen"] for name in ("P-1", "P-2")] == [True, True]
+    assert rows["P-1"]["content"] == "The billing port is 8000."
+    now = ACTIONS["why"].run(desk, ["restart", "billing"]).value
+    assert [(row["id"], row["chosen"]) for row in now["candidates"]] == [("P-2", False)]
 
 
 @pytest.mark.parametrize("plan", ["off:2", "one:2"])
