@@ -96,7 +96,7 @@ class Agent:
         expansion = expand_mentions(query, self.ctx.root)
         text = "\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])])
         prepared = self.composer.prepare(session, query, text, self.model, self.counter)
-        notes, files, chosen = expansion.notes, expansion.files, self.composer.chosen
+        notes, files, chosen = [*expansion.notes, *self.composer.noticed()], expansion.files, self.composer.chosen
         if chosen is None:
             return Turn(query, prepared.enhanced, prepared.shown, prepared, notes, files)
         choice = partial(chosen.to_json, self.counter.count)
@@ -120,7 +120,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
-        self.composer.anew = ""
+        self.composer.told()
         for path in turn.files:
             with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from swecli.agent.reducing import Head
 from swecli.agent.strategies import Strategies
+from swecli.agent.surroundings import Surroundings, stale_lines
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.epochs import Moment
@@ -37,6 +38,7 @@ class Composer:
     anew: str = ""
     chosen: Chosen | None = None
     strategies: Strategies | None = None
+    around: Surroundings | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _words: str = ""
     _counter: TokenCounter | None = None
@@ -57,13 +59,23 @@ class Composer:
             prepared = prepare(session, query, self._parts(session, model, anew), counter)
         return prepared
 
+    def noticed(self) -> list[str]:
+        """What was found out while choosing and the user has not been told: strategies that name what is gone."""
+        return list(stale_lines(self.strategies.gone)) if self.strategies else []
+
+    def told(self) -> None:
+        """A turn has begun: its notices are out, its head is composed."""
+        self.anew = ""
+        if self.strategies:
+            self.strategies.gone.clear()
+
     def warm(self, counter: TokenCounter) -> None:
         """Do beforehand, in a thread, what the first request would take longest for."""
         if (session := self.sessions.current_session) is not None:
             self._strategies().warm(session, counter)
 
     def _strategies(self) -> Strategies:
-        self.strategies = self.strategies or Strategies(self.sessions, self.settings)
+        self.strategies = self.strategies or Strategies(self.sessions, self.settings, self.around)
         return self.strategies
 
     def head(self, summary: str, sent: set[int]) -> Head:

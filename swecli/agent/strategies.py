@@ -6,8 +6,9 @@ that is told keeps to the budget; where it cannot, a new epoch begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from swecli.agent.surroundings import Surroundings
 from swecli.config.settings import Settings
 from swecli.context.notes import new_line, strategy_notes
 from swecli.context.tokens import TokenCounter
@@ -27,16 +28,29 @@ MISSED = 1 / 2  # of the worth of a query's strategies that may be missing befor
 
 @dataclass(slots=True)
 class Strategies:
-    """Chooses for one workspace."""
+    """Chooses for one workspace. `gone` holds what was found stale and has not been told yet, with the reason."""
 
     sessions: SessionManager
     settings: Settings
+    around: Surroundings | None = None
+    gone: dict[str, str] = field(default_factory=dict)
+    _looked: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
 
     def choose(self, session: Session, query: str, counter: TokenCounter, anew: str = "") -> tuple[Chosen, str]:
         """Choose for the next turn; with it, why an epoch must begin for it ("" when it need not).
 
         The same query, playbook and conversation give the same choice. `anew` is a reason that is known already.
         """
+        chosen, why = self._for_next(session, query, counter, anew)
+        while stale := self._missing(session, chosen):
+            self.gone |= stale
+            bullets = session.get_playbook().bullets
+            bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
+            chosen, why = self._for_next(session, query, counter, anew)
+        return chosen, why
+
+    def _for_next(self, session: Session, query: str, counter: TokenCounter, anew: str) -> tuple[Chosen, str]:
         told = None if anew else told_now(session, counter)
         if told is None:
             return self.for_head(session, query, counter), anew
@@ -50,6 +64,28 @@ class Strategies:
         head = self.for_head(session, query, counter)
         why = why or _cramped(session, chosen, head)
         return (head, why) if why else (chosen, "")
+
+    def _missing(self, session: Session, chosen: Chosen) -> dict[str, str]:
+        """Those of the chosen ones that name something that was here and is gone now, with the reason.
+
+        Only what is quickly looked up, but for the first time in a session: when the program starts, all of them are
+        looked at behind the prompt. What never was here was taught nevertheless: that is not found out by this.
+        """
+        far = bool(self._looked) and session.id not in self._looked
+        self._looked.add(session.id)
+        here = self.around.here(session, far=far) if self.around else None
+        if here is None:
+            return {}
+        stale: dict[str, str] = {}
+        for bullet in chosen.bullets:
+            if bullet.scope == "user" or bullet.state == "pinned" or bullet.stale:
+                continue
+            found = here.freshness(bullet)
+            if found.fresh:
+                self._seen.add(bullet.id)
+            elif found.missing and (bullet.verified_at is not None or bullet.id in self._seen):
+                stale[bullet.id] = found.missing
+        return stale
 
     def for_head(self, session: Session, query: str, counter: TokenCounter) -> Chosen:
         """Choose for an epoch that begins now."""

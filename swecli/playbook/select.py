@@ -132,7 +132,7 @@ def select(
     """
     ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, new)
     line = held.line if held else _line
-    known = [c.bullet for c in ranked if held and c.bullet.live and c.bullet.id in held.ids]
+    known = [c.bullet for c in ranked if held and c.bullet.id in held.ids and _holds(c.bullet, stale)]
     chosen = [(bullet, content_words(bullet.content)) for bullet in known]
     left = budget - (held.tokens if held else _frame(ranked, count))
     decided = []
@@ -158,6 +158,11 @@ def select(
             left -= tokens
         decided.append(_decided(candidate, tokens, reason))
     return _told(decided, held, count, budget) if held else _fitted(decided, count, budget)
+
+
+def _holds(bullet: Bullet, stale: Mapping[str, str]) -> bool:
+    """Whether what was told of it still stands."""
+    return bullet.live and (bullet.state == "pinned" or bullet.id not in stale)
 
 
 def _decided(candidate: Candidate, tokens: int, reason: str) -> Candidate:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from swecli.app import Runtime
 from swecli.context.notes import strategy_lines
+from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -115,6 +117,26 @@ async def test_why_a_turn_had_what_it_had_is_told_as_it_was_then() -> None:
     assert rows["P-1"]["content"] == "The billing port is 8000."
     now = ACTIONS["why"].run(desk, ["restart", "billing"]).value
     assert [(row["id"], row["chosen"]) for row in now["candidates"]] == [("P-2", False)]
+
+
+async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_said_once() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    Path("docs").mkdir()
+    for name in ("docs/notes.md", "plan.md"):
+        Path(name).write_text("x")
+    teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `plan.md`")
+    await run_turn(runtime, "restart billing", learn=False)
+    assert names(runtime) == {"P-1", "P-2"}
+    Path("docs/notes.md").rename("docs/old.md")
+    events = await run_turn(runtime, "restart billing", learn=False)
+    [line] = [event.text for event in events if isinstance(event, Notice) and "stale" in event.text]
+    assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md is not here")
+    assert "P-1 no longer applies" in "".join(told(runtime)).replace("[", "").replace("]", "")
+    assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
+    Path("plan.md").unlink()
+    runtime.new_session()
+    await run_turn(runtime, "restart billing", learn=False)
+    assert names(runtime) == set(), "a new session looks at what it takes over"
 
 
 @pytest.mark.parametrize("plan", ["off:2", "one:2"])
