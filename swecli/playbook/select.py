@@ -133,12 +133,13 @@ def select(
     ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, new)
     line = held.line if held else _line
     known = [c.bullet for c in ranked if held and c.bullet.id in held.ids and _holds(c.bullet, stale)]
+    stays = {bullet.id for bullet in known}
     chosen = [(bullet, content_words(bullet.content)) for bullet in known]
     left = budget - (held.tokens if held else _frame(ranked, count))
     decided = []
     for candidate in ranked:
         bullet, tokens = candidate.bullet, count(line(candidate.bullet)) if measured else 0
-        if bullet in known:
+        if bullet.id in stays:
             decided.append(_decided(candidate, tokens, HELD))
             continue
         reason = (
@@ -150,7 +151,7 @@ def select(
         words = frozenset[str]() if reason else content_words(bullet.content)
         if not reason and (twin := _twin(bullet, words, chosen)) is not None:
             reason = "" if _newer(bullet, twin) else _beside(bullet, twin)
-            if not reason and twin not in known:  # what the conversation holds stays until the next epoch
+            if not reason and twin.id not in stays:  # what the conversation holds stays until the next epoch
                 left += _put_out(decided, twin, bullet)
                 chosen = [pair for pair in chosen if pair[0] != twin]
         if not reason:
