@@ -105,15 +105,15 @@ class Strategies:
     def _choose(
         self, session: Session, query: str, counter: TokenCounter, budget: int, held: Held | None = None
     ) -> Chosen:
-        playbook = session.get_playbook()
+        playbook, plan = session.get_playbook(), AblationPlan.parse(self.settings.ablation)
         return choose(
             playbook,
             query,
             standings=believed(self.sessions.playbook, session) if playbook.bullets else Standings(),
             count=counter.count,
-            interaction=session.interactions + 1,
+            interaction=self.sessions.next_turn() if plan.every else 1,
             seed=seed_of(session),
-            plan=AblationPlan.parse(self.settings.ablation),
+            plan=plan,
             budget=budget,
             most=self.settings.max_strategies,
             held=held,

@@ -48,7 +48,7 @@ def choose(
         query: the user's.
         standings: what is believed of the strategies, from `standings_of`.
         count: counts the tokens of a text.
-        interaction: the turn's number in its session, from 1.
+        interaction: the turn's number among those of all sessions, from 1.
         seed: chooses what is withheld; it is to be recorded with the turn, as `ablation` says, by `TurnRecords.note`.
         plan: the user's setting.
         budget: tokens of the text, at most.

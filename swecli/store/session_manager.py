@@ -145,6 +145,10 @@ class SessionManager:
         """Commit the user's verdict on an interaction: "good", "bad" or "" to take it back. Raises BadInput."""
         return self._store.mark(self._session().id, interaction, mark, why)
 
+    def next_turn(self) -> int:
+        """The number of the next turn among those of all sessions."""
+        return self._store.next_interaction()
+
     def interaction_info(self, n: int) -> InteractionInfo | None:
         """The record of the session's interaction `n`; None if there is none."""
         return self._store.interaction(self._session().id, n)

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import sqlmodel
+from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput, DamagedDatabase
@@ -120,6 +121,11 @@ class SessionStore:
             row = _interaction(db, session_id, number)
             row.mark, row.why = mark, clean_text(why)
             return mapping.interaction_of(row)
+
+    def next_interaction(self) -> int:
+        """A number that grows by one with each turn of any session: that of the next one."""
+        with self._database.reading() as db:
+            return (db.exec(sqlmodel.select(func.max(InteractionRow.id))).one() or 0) + 1
 
     def interaction(self, session_id: str, number: int) -> InteractionInfo | None:
         """A turn's record."""

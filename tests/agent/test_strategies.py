@@ -197,3 +197,14 @@ async def test_the_users_newest_word_takes_the_place_of_the_older_one() -> None:
     assert "P-2" in names(runtime)
     await run_turn(runtime, "run the tests", learn=False)
     assert names(runtime) == {"P-2"}
+
+
+async def test_sessions_of_one_turn_have_their_ablation_turns_too() -> None:
+    runtime = make_runtime(lambda request: "Done.", ablation="off:3")
+    teach(runtime, "The billing port is 8000.")
+    left_out = []
+    for _ in range(6):
+        await run_turn(runtime, "restart billing", learn=False)
+        left_out.append(names(runtime) == set())
+        runtime.new_session()
+    assert left_out == [False, False, True, False, False, True]
