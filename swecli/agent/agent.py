@@ -91,6 +91,7 @@ class Agent:
         what another window would hold (of what is loaded).
         """
         session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
+        self.sessions.playbook.renew(session)  # another process may have changed it
         if window is not None:
             session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from swecli.agent.marking import marked as mark_of
 from swecli.agent.reflecting import question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
 from swecli.agent.surroundings import Surroundings, look_around
@@ -27,7 +28,7 @@ from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
 from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.playbook_limits import FREE, room
-from swecli.store.records import Draft
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
@@ -72,6 +73,7 @@ class Learner:
             return []
         number, held = interaction or session.interactions, ""
         try:
+            self.sessions.playbook.renew(session)
             draft = self.sessions.playbook.draft(session.id, number)
             if draft is None:
                 digest = self._digest(session, number)
@@ -112,10 +114,15 @@ class Learner:
         if session is None or not session.interactions:
             return []
         number = session.interactions
-        self.sessions.mark(number, "good" if good else "bad", why)
+        self.sessions.playbook.renew(session)
         digest = self._digest(session, number, mark="good" if good else "bad", why=why)
         self._note(digest, session)
-        return self._conclude(session, await self._reflect(digest, session, None), final=False)
+        draft, info = await self._reflect(digest, session, None), self.sessions.interaction_info(number)
+        assert info is not None, "its digest was made of it"
+        rows = self.sessions.playbook.made_of(session, number, number)
+        made = [row.delta for row in reversed(rows) if not row.undone]
+        draft, marked = mark_of(draft, digest, info, made, session.playbook)
+        return self._conclude(session, draft, final=False, marked=marked)
 
     async def _left_behind(self, session: Session) -> list[LearningEvent]:
         """Reflect on what waits in this project's other sessions, which no program has open; not on all at once."""
@@ -175,8 +182,10 @@ class Learner:
         turns, number = self.sessions.playbook.turns, digest.interaction
         known = {"topic": topic(digest, session.playbook), "contradicted": digest.contradicted}
         turns.note(session.id, number, unknown=digest.unknown, **known)
-        verdict = verdict_on_turn(digest)
-        turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
+        info = self.sessions.interaction_info(number)
+        if digest.mark is None and not (info and info.mark):  # what the user said of it stands
+            verdict = verdict_on_turn(digest)
+            turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
         if digest.previous is not None and digest.mark is None:
             verdict = verdict_on_previous(digest)
             turns.judge(session.id, number - 1, verdict.good, verdict.weight, verdict.signal)
@@ -220,11 +229,11 @@ class Learner:
         return draft
 
     def _curator(self, earlier: Sequence[Op], digest: TurnDigest, session: Session) -> Curator:
-        """One that knows what the turn taught already, where it is, and what the prompt says anyway."""
-        around = self._around
+        """One that knows what the turn taught, what the user does not want, where it is, and what the prompt says."""
+        around, removed = self._around, self.sessions.playbook.history.removed(session)
         if around is None:
-            return Curator(*room(earlier))
-        return Curator(*room(earlier), around.instructions(), around.here(session, digest))
+            return Curator(*room(earlier), removed=removed)
+        return Curator(*room(earlier), around.instructions(), around.here(session, digest), removed)
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
         self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))
@@ -240,15 +249,19 @@ class Learner:
 
     # After
 
-    def _conclude(self, session: Session, draft: Draft, held: str = "", *, final: bool = True) -> list[LearningEvent]:
+    def _conclude(
+        self, session: Session, draft: Draft, held: str = "", *, final: bool = True, marked: MarkedTurn | None = None
+    ) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+        store = self.sessions.playbook
+        store.renew(session)
         draft = still_possible(draft, session)
         try:
-            applied = self.sessions.playbook.conclude(session, draft, final=final)
+            applied = store.conclude(session, draft, final=final, marked=marked)
         except BadInput as error:
-            self.sessions.playbook.forget_draft(session.id, draft.interaction)
-            failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
-            applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
+            store.forget_draft(session.id, draft.interaction)
+            draft = replace(draft, delta=None, lines=(), failure=f"nothing of it was applied: {error}")
+            applied = store.conclude(session, draft, final=final)
         told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
         if draft.requests and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")

@@ -76,6 +76,8 @@ def show(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · score {score(belief)} ({belief.standing})" if belief.tags else counts)
+    if bullet.vouched_at:
+        lines.append(f"you took it in again on {when(bullet.vouched_at)}: what spoke against it before counts no more")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"evidence ({item.source}{_turn(item.interaction)}): {item.quote}" for item in evidence]
     lines += [f"{when(c.applied.delta.created_at)}  {c.applied.delta.author}: {c.applied.summary()}" for c in changes]

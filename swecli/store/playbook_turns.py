@@ -41,7 +41,7 @@ class TurnRecords:
         if good is None:
             return
         with self._database.transaction() as db:
-            if _row(db, session_id, interaction).weight <= weight:
+            if turn_row(db, session_id, interaction).weight <= weight:
                 note_turn(db, session_id, interaction, good=good, weight=weight, signal=signal)
 
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
@@ -86,7 +86,7 @@ class TurnRecords:
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    row = _row(db, session_id, interaction)
+    row = turn_row(db, session_id, interaction)
     for name, value in known.items():
         assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
@@ -94,7 +94,8 @@ def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: 
     forget(db, session_id, interaction)
 
 
-def _row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+def turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+    """A turn's row, a new one while nothing is known of it."""
     which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
     return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
 

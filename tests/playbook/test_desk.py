@@ -108,6 +108,30 @@ def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
     assert bullet.verified_at is None
 
 
+def test_the_opposite_of_a_pinned_strategy_is_told(desk: PlaybookDesk) -> None:
+    do(desk, "add use tabs for indentation")
+    do(desk, "pin P-1")
+    assert do(desk, "add never use tabs for indentation").lines == (
+        "Added as P-2.",
+        "Mind that it contradicts P-1, which stays as it is.",
+    )
+    assert desk.session.playbook.bullets["P-1"].state == "pinned"
+
+
+def test_what_a_strategy_names_follows_its_words(desk: PlaybookDesk) -> None:
+    do(desk, "add prices are in `src/prices.py`")
+    assert desk.bullets()[0].anchors == ("path:src/prices.py",)
+    desk.sessions.playbook.verify(desk.session, {"P-1": "src/prices.py is gone"}, [])
+    do(desk, "edit P-1 prices are in `src/costs.py`")
+    [bullet] = desk.bullets()
+    assert (bullet.anchors, bullet.stale) == (("path:src/costs.py",), "")
+    do(desk, "edit P-1 prices have two digits")
+    assert desk.bullets()[0].anchors == ()
+    do(desk, "undo 2")
+    [bullet] = desk.bullets()
+    assert (bullet.anchors, bullet.stale) == (("path:src/prices.py",), "src/prices.py is gone")
+
+
 def test_states_change_by_hand_and_back(desk: PlaybookDesk) -> None:
     do(desk, "add run make check")
     for line, state in (("pin P-1", "pinned"), ("disable 1", "disabled"), ("restore p1", "active")):

@@ -27,6 +27,7 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
     await ctx.settle()
+    ctx.runtime.sessions.playbook.renew(session)
     counter, settings = ctx.runtime.agent.counter, ctx.runtime.settings
     desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count)
     desk.tokens, desk.most = settings.playbook_tokens, settings.max_strategies
