@@ -66,8 +66,8 @@ def step_5(connection: Connection) -> None:
 
 
 def step_6(connection: Connection) -> None:
-    """What strategies are worth is counted once, not from the first turn at every turn."""
-    add_tables(connection, "playbook_standing")
+    """What strategies are worth is not counted from the first turn at every turn; how they were chosen is kept."""
+    add_tables(connection, "playbook_standing", "playbook_choice")
     add_index(connection, "delta", "ix_delta_turn")
     add_index(connection, "delta", "ix_delta_undone")
 

@@ -14,7 +14,7 @@ from swecli.models.session import Session
 from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_standing import forget
-from swecli.store.playbook_tables import SwitchRow, TurnRow
+from swecli.store.playbook_tables import ChoiceRow, SwitchRow, TurnRow
 from swecli.store.records import TurnRecord
 from swecli.store.tables import InteractionRow, SessionRow
 
@@ -48,6 +48,12 @@ class TurnRecords:
         """The record of one turn; None while nothing is known of it."""
         found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
         return found[0] if found else None
+
+    def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
+        """How a turn's strategies were chosen, as it was kept; None for a turn that did not finish, or an older one."""
+        with self._database.reading() as db:
+            row = db.get(ChoiceRow, (session_id, interaction))
+            return None if row is None else dict(row.choice)
 
     def here(self, session: Session) -> list[TurnRecord]:
         """The records of all turns of a session's project, the oldest first; a turn and its copies in forks are one."""

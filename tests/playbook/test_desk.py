@@ -187,14 +187,16 @@ def test_why_adds_up_for_every_candidate_and_knows_what_stood_in_the_prompt(desk
     value = do(desk, "why T1").value
     assert value["query"] == "run the tests"
     rows = {row["id"]: row for row in value["candidates"]}
-    assert {name: row["was"] for name, row in rows.items()} == {"P-1": "yes", "P-2": "withheld", "P-3": "no"}
+    assert {name: row["chosen"] for name, row in rows.items()} == {"P-1": True, "P-2": False, "P-3": False}
+    assert "withheld" in rows["P-2"]["reason"]
+    assert not value["recorded"]
     for row in rows.values():
         assert row["score"] == pytest.approx((row["base"] + (1 - row["base"]) * row["match"]) * row["value"])
         assert row["reason"]
     assert rows["P-1"]["score"] > rows["P-2"]["score"]
     assert (rows["P-3"]["chosen"], rows["P-3"]["reason"]) == (False, "it is disabled")
     assert sum(row["tokens"] for row in rows.values() if row["chosen"]) <= value["tokens"] <= value["budget"]
-    assert do(desk, "why").value["query"] == "run the tests"
+    assert do(desk, "why").value["query"] == do(desk, "why 1").value["query"] == "run the tests"
     assert do(desk, "why commit it").rows[0][0] == "P-2"
     with pytest.raises(BadInput, match="no turn T9"):
         do(desk, "why T9")
