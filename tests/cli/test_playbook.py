@@ -86,7 +86,7 @@ def test_undo_says_what_it_took_and_that_there_was_no_more_and_redo_brings_it_ba
         'taken back: pin P-1 "one"',
         'taken back: add P-1 "one"',
         "only 2 of 99: there was no other",
-        "`swecli playbook redo 2` brings it back.",
+        "`swecli playbook redo 2` brings them back.",
     ]
     gone = run("playbook", "show", "P-1")
     assert (gone.code, gone.err) == (
