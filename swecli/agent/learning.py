@@ -24,12 +24,14 @@ from swecli.playbook.digest import Mark, TurnDigest, digest_turn
 from swecli.playbook.learn import learn, worth_asking
 from swecli.playbook.model_reflector import ModelReflection
 from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
+from swecli.playbook.provenance import told_earlier
 from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.playbook_limits import FREE, room
 from swecli.store.records import Draft
 from swecli.store.session_manager import SessionManager
 
+TOLD_BACK = 20  # turns in which it is looked up what told the assistant to run a command
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 
 
@@ -154,7 +156,13 @@ class Learner:
         rows = self.sessions.playbook.made_of(session, number - 1, number + 1)
         deltas = [row.delta for row in rows if not row.undone]
         before = self._digest_one(session, number - 1, deltas).as_previous() if number > 1 else None
-        return replace(self._digest_one(session, number, deltas), previous=before, mark=mark, why=redact(why))
+        digest = replace(self._digest_one(session, number, deltas), previous=before, mark=mark, why=redact(why))
+        if not any(call.command for call in digest.calls):
+            return digest
+        first = max(1, number - TOLD_BACK)
+        self.sessions.load_back_to(first)
+        earlier = [message for message in session.messages if first <= message.interaction < number - 1]
+        return replace(digest, told=told_earlier(digest, earlier))
 
     def _digest_one(self, session: Session, number: int, deltas: list[Delta]) -> TurnDigest:
         self.sessions.load_back_to(number)

@@ -118,14 +118,14 @@ def _sober(spent: ModelReflection, by_rules: Reflection, digest: TurnDigest) -> 
         for tag in spent.reflection.tags
         if tag not in blames and tag.bullet_id not in judged and (tag.bullet_id, tag.tag) not in earlier
     )
-    faulty = {add.content: _fault(add, digest) for add in spent.reflection.adds}
+    faulty = {add.content: objection_to(add, digest) for add in spent.reflection.adds}
     told = (f'not learned: "{shorten(redact(content), 60)}": {why}' for content, why in faulty.items() if why)
     spent.losses = (*spent.losses, *told)
     adds = tuple(add for add in spent.reflection.adds if not faulty[add.content])
     return replace(spent.reflection, tags=tuple(kept), adds=adds)
 
 
-def _fault(add: AddProposal, digest: TurnDigest) -> str:
+def objection_to(add: AddProposal, digest: TurnDigest) -> str:
     """Why what a model proposes to add is not looked at any further; "" for nothing."""
     if blames_tests(add.content, digest):
         return "it warns of tests that only found a fault"

@@ -85,7 +85,7 @@ class ModelReflector:
         result = self.spent
         result.losses, result.unknown = tuple(answer.losses), answer.unknown
         result.failure = answer.refused or answer.problem or None
-        result.reflection = _proposals(answer, digest)
+        result.reflection = proposals(answer, digest)
         return result
 
     async def _ask(self, text: str) -> Collected:
@@ -199,7 +199,8 @@ def mask(text: str, bullets: Iterable[Bullet]) -> str:
     return text
 
 
-def _proposals(answer: Answer, digest: TurnDigest) -> Reflection:
+def proposals(answer: Answer, digest: TurnDigest) -> Reflection:
+    """What a read answer proposes, with the weight of a model's view and the trust of where it comes from."""
     return Reflection(
         tags=tuple(_tag(tag, digest) for tag in answer.tags),
         adds=tuple(_add(add, digest) for add in answer.adds),
@@ -217,7 +218,7 @@ def _add(add: ModelAdd, digest: TurnDigest) -> AddProposal:
     named, _, words = add.evidence.partition(":")
     call_id = next((c.id for c in digest.calls if c.id == named.strip()), "")
     quote = words.strip() if call_id or named.strip().lower() == "user" else add.evidence.strip()
-    trust = trust_of(add.content, digest)
+    trust = trust_of(add.content, digest, quote or add.evidence, call_id)
     evidence = Evidence("model", quote or "no quote given", digest.session_id, digest.interaction, call_id, trust)
     return AddProposal(
         content=add.content,
