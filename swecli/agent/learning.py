@@ -12,6 +12,7 @@ from swecli.agent.setting_aside import set_aside
 from swecli.agent.surroundings import Surroundings, look_around
 from swecli.agent.telling import LearningEvent, drafted, price, still_possible, told_of
 from swecli.llm.base import ChatModel
+from swecli.llm.prices import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import RequestRecord, Usage
@@ -238,6 +239,8 @@ class Learner:
         return draft
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
+        """Keep what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
+        cost = cost_of_model(usage, name) if cost is None else cost
         self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))
 
     def _cancelled(self, session: Session, number: int, took: ModelReflection) -> None:
@@ -261,7 +264,7 @@ class Learner:
             failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
             applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
         told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
-        if draft.requests and draft.failure and not told:
+        if draft.cost != 0 and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")
         if draft.failure:
             kept = not self.sessions.playbook.reflected(session.id, draft.interaction)

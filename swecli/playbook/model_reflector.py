@@ -23,6 +23,7 @@ ANSWER = 32_000  # characters read of one answer
 OUTPUT = 24_000  # characters of results in one digest, shared by its calls
 MAX_TOKENS = 2_000
 ATTEMPTS = 2
+LETTERS = 4  # characters a token, roughly, where nobody counted
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Collected:
     text: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
+    begun: bool = False
     called: bool = False
     stopped: bool = False
 
@@ -97,6 +99,7 @@ class ModelReflector:
         try:
             await _collect(self.model, request, got)
         finally:
+            _weigh(got, len(self.template) + len(text))
             self.spent.usage += got.usage
             known = self.spent.cost is not None and got.cost is not None
             self.spent.cost = cast(float, self.spent.cost) + cast(float, got.cost) if known else None
@@ -116,12 +119,23 @@ async def _collect(model: ChatModel, request: ModelRequest, got: Collected) -> N
             if length > ANSWER:
                 break
     finally:
+        got.text = "".join(parts)[:ANSWER]
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    got.text = "".join(parts)[:ANSWER]
+
+
+def _weigh(got: Collected, asked: int) -> None:
+    """What a request took where the service did not say: nothing when no answer began, else our estimate of tokens."""
+    if got.usage.total:
+        return
+    if got.begun:
+        got.usage = Usage(input=asked // LETTERS, output=len(got.text) // LETTERS)
+    else:
+        got.cost = 0.0
 
 
 def _note(got: Collected, chunk: ModelChunk) -> None:
+    got.begun = True
     got.usage = chunk.usage or got.usage
     got.cost = got.cost if chunk.cost is None else chunk.cost
     got.called = got.called or chunk.call is not None

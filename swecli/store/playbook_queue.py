@@ -106,7 +106,7 @@ class ReflectionQueue:
             which = which.where(col(RequestRow.session_id) == session_id)
         with self._database.reading() as db:
             rows = db.exec(which).all()
-        return sum((Spent(_usage(row), row.cost, 1) for row in rows), Spent())
+        return sum((_took(row) for row in rows), Spent())
 
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
@@ -136,6 +136,12 @@ class ReflectionQueue:
         )
         with self._database.reading() as db:
             return db.exec(which.limit(1)).first() is not None
+
+
+def _took(row: RequestRow) -> Spent:
+    """What one request took. One that used no token, because nobody answered, cost nothing."""
+    usage = _usage(row)
+    return Spent(usage, row.cost if usage.total else row.cost or 0.0, 1)
 
 
 def _failures(db: sqlmodel.Session, session_id: str, interaction: int) -> int:

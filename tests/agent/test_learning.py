@@ -13,7 +13,7 @@ import pytest
 from swecli.agent.digesting import digest_of
 from swecli.app import Runtime
 from swecli.llm.providers.scripted import Reply, ScriptedModel
-from swecli.models.errors import ModelNotFound
+from swecli.models.errors import ModelNotFound, Unavailable
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import Delta, Op
@@ -158,6 +158,29 @@ async def test_the_cap_of_a_day_holds_and_is_another_one_the_next_day() -> None:
     asked = questions(runtime)
     await run_turn(runtime, "build it again")
     assert questions(runtime) > asked
+
+
+async def test_a_service_that_was_down_once_costs_nothing_and_is_asked_again() -> None:
+    answers = iter([Unavailable("refused"), Reply(json.dumps(ANSWER), usage=Usage(1000, output=100), cost=0.02)])
+    runtime = runtime_with(lambda _: next(answers))
+    assert runtime.learner.model is not None
+    runtime.learner.model.name = "openai/gpt-4o"  # one whose price is known
+    runtime.learner.limits = Limits(100, 1.0)
+    await run_turn(runtime, "build it")
+    assert runtime.sessions.playbook.spent().cost == 0.0
+    await run_turn(runtime, "build it again")
+    assert questions(runtime) == 2
+    assert runtime.sessions.playbook.spent().cost == 0.02
+
+
+async def test_an_answer_whose_tokens_nobody_counted_is_estimated_and_priced() -> None:
+    runtime = runtime_with(Reply(json.dumps(ANSWER), usage=None, cost=None))
+    assert runtime.learner.model is not None
+    runtime.learner.model.name = "openai/gpt-4o"
+    await run_turn(runtime, "build it")
+    spent = runtime.sessions.playbook.spent()
+    assert spent.usage.input > spent.usage.output > 0
+    assert spent.cost
 
 
 async def test_what_was_answered_before_a_crash_is_applied_and_nobody_is_asked_again() -> None:
