@@ -201,8 +201,12 @@ class Learner:
         """Say it, once."""
         if held in self._told:
             return []
-        self._told.add(held)
+        self.said(held)
         return [ReflectionFailed(number, f"the model was not asked: {held}", kept=True)]
+
+    def said(self, held: str) -> None:
+        """Do not say again why no model is asked: the user knows."""
+        self._told.add(held)
 
     def _curator(self, digest: TurnDigest, session: Session) -> Curator:
         """One that knows what the turn taught already, where it is, and what the prompt says anyway."""

@@ -250,6 +250,41 @@ async def test_a_reflector_that_is_gone_is_one_line_and_the_rules_go_on() -> Non
     assert [e.reason for e in events if isinstance(e, ReflectionFailed)] == ["There is no model nobody/gone."]
 
 
+async def test_what_waits_for_a_model_that_is_gone_is_still_there_when_it_is_back() -> None:
+    runtime = runtime_with(json.dumps(ANSWER))
+    await run_turn(runtime, "build it", learn=False)
+    await runtime.learner.learn(rules_only=True)
+    runtime.close()
+    gone = make_runtime(runtime.agent.model, resume="", reflect_model="nobody/gone")
+    assert await gone.learner.catch_up() == [], "said once, before the first prompt"
+    [notice] = [line for line in gone.notices if "no model reflects" in line]
+    assert "nobody" in notice
+    assert len(gone.sessions.playbook.pending()) == 1
+    gone.close()
+    back = make_runtime(runtime.agent.model, resume="")
+    await back.learner.catch_up()
+    assert "Build with `ninja -C out`" in contents(back).values()
+    assert back.sessions.playbook.pending() == []
+
+
+async def test_a_model_that_is_lost_on_the_way_is_said_with_the_first_turn_that_waits() -> None:
+    runtime = runtime_with("")
+    runtime.learner.model, runtime.learner.missing = None, "There is no model nobody/gone."
+    events = [await run_turn(runtime, f"build it {n}") for n in range(2)]
+    failed = [event for turn in events for event in turn if isinstance(event, ReflectionFailed)]
+    assert [(event.reason, event.kept) for event in failed] == [
+        ("the model was not asked: There is no model nobody/gone.", True)
+    ]
+    assert len(runtime.sessions.playbook.pending()) == 2
+
+
+async def test_where_no_model_is_wanted_nothing_waits_for_one() -> None:
+    runtime = runtime_with("")
+    runtime.learner.model = None
+    await run_turn(runtime, "build it")
+    assert runtime.sessions.playbook.pending() == []
+
+
 async def test_a_model_that_sees_nothing_still_says_what_it_cost() -> None:
     runtime = runtime_with(Reply(text(), cost=0.02))
     events = await run_turn(runtime, "build it")
