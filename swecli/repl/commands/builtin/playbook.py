@@ -26,7 +26,6 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     session = ctx.runtime.sessions.current_session
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
-    await ctx.settle()
     counter, most = ctx.runtime.agent.counter, ctx.runtime.settings.max_strategies
     desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count, most=most)
     if action.name == "review" and not rest.strip():
