@@ -85,6 +85,17 @@ class ReflectionQueue:
             rows = db.exec(which.order_by(col(InteractionRow.id))).all()
             return [PendingReflection(row.session_id, row.number) for row in rows]
 
+    def waiting_in_project(self, session: Session) -> int:
+        """How many finished interactions of all the project's sessions are still to be reflected upon."""
+        rows = (
+            sqlmodel.select(func.count())
+            .select_from(InteractionRow)
+            .join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
+            .where(col(InteractionRow.pending) == sqlmodel.true(), col(SessionRow.project) == project_of(session))
+        )
+        with self._database.reading() as db:
+            return db.exec(rows).one()
+
     def left_behind(self, session: Session) -> list[PendingReflection]:
         """What waits in the other sessions of a project whose programs have ended, the newest first."""
         rows = (
