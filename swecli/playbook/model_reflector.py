@@ -183,6 +183,7 @@ def _call(call: CallDigest, bullets: list[Bullet], room: int) -> dict[str, Any]:
         "ok": call.ok,
         "error": mask(call.error or ("refused by the user: " + call.reason if call.denied else ""), bullets),
         "exit_code": call.exit_code,
+        "duration_ms": call.duration_ms,
         "head": mask(head, bullets),
         "tail": mask(tail, bullets),
     }
