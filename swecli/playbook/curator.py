@@ -16,10 +16,12 @@ from swecli.playbook.gate import Relation, clean, nearest, objection
 from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
+from swecli.playbook.succession import succeeds
 from swecli.playbook.words import content_words, jaccard, shorten
 
 MAX_ADDS = 3
 MAX_CHANGES = 2
+SINCE = "newer words"  # the source of the evidence for setting aside what newer words of the user replace
 OUTSIDE = ("repository", "tool", "web")
 DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
 
@@ -155,12 +157,15 @@ class Curator:
         sifted.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
     def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
-        """The user's words about something a bullet speaks of already: their newest word wins."""
-        if relation == "opposite" or (relation == "variant" and add.replaces):
+        """The user's words about something a bullet speaks of already: their newest word wins.
+
+        But what they pinned stays until they have chosen between the two.
+        """
+        if relation == "opposite" or (relation == "variant" and (add.replaces or succeeds(add, old))):
+            doubt = f"it {'contradicts' if relation == 'opposite' else 'would replace'} {old.id}, which you pinned"
             if old.state == "active" and sifted.count("ADD") < self.max_adds:
-                evidence = tuple(map(safe, add.evidence))
-                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=evidence))
-            self._new(add, sifted)
+                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=(_newer(add, relation),)))
+            self._new(add, sifted, doubt if old.state == "pinned" else "")
         elif relation == "variant":
             self._new(add, sifted)
         elif not old.live:
@@ -202,6 +207,14 @@ class Curator:
 def _update(old: Bullet, add: AddProposal, **fields: str) -> Op:
     """New evidence for a bullet. Its trust is always named: an update has to say something."""
     return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
+
+
+def _newer(add: AddProposal, relation: Relation) -> Evidence:
+    """The evidence for setting aside what the user's newer words take the place of: those words."""
+    evidence = safe(add.evidence[0]) if add.evidence else Evidence("teaching", add.content)
+    if relation == "opposite" or add.replaces:
+        return evidence
+    return safe(replace(evidence, source=SINCE, quote=f"you said since: {add.content}"))
 
 
 def _repeats(add: AddProposal, sifted: Sifted) -> bool:
