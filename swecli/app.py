@@ -163,6 +163,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         frozenset(tools.names()),
         lambda: f"{composer.system_prompt}\n{composer.instructions}",
     )
+    composer.around = around
     learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, around=around)
     runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
     runtime.use_reflector(model)

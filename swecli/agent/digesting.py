@@ -51,8 +51,10 @@ def note_turn(sessions: SessionManager, session: Session, digest: TurnDigest) ->
     turns, number = sessions.playbook.turns, digest.interaction
     known = {"topic": topic(digest, session.playbook), "contradicted": digest.contradicted}
     turns.note(session.id, number, unknown=digest.unknown, **known)
-    verdict = verdict_on_turn(digest)
-    turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
+    info = sessions.interaction_info(number)
+    if digest.mark is None and not (info and info.mark):  # what the user said of it stands
+        verdict = verdict_on_turn(digest)
+        turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
     if digest.previous is not None and digest.mark is None:
         verdict = verdict_on_previous(digest)
         turns.judge(session.id, number - 1, verdict.good, verdict.weight, verdict.signal)

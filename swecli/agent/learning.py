@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from swecli.agent.digesting import counted_anew, digest_of, note_turn
-from swecli.agent.reflecting import question_tokens, worst_cost
+from swecli.agent.marking import marked as mark_of
+from swecli.agent.reflecting import day_began, question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
 from swecli.agent.surroundings import Surroundings, look_around
 from swecli.agent.telling import LearningEvent, drafted, price, still_possible, told_of
@@ -16,7 +17,7 @@ from swecli.llm.prices import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import RequestRecord, Usage
-from swecli.models.playbook import AppliedDelta
+from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.playbook.budget import REFLECTING, Limits, refusal
 from swecli.playbook.curator import Curator
@@ -26,15 +27,10 @@ from swecli.playbook.learn import Learned, learn, learn_by_rules, worth_asking
 from swecli.playbook.model_reflector import ModelReflection
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.playbook_limits import FREE, room
-from swecli.store.records import Draft, PendingReflection
+from swecli.store.records import Draft, MarkedTurn, PendingReflection
 from swecli.store.session_manager import SessionManager
 
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
-
-
-def _today() -> datetime:
-    """When the user's day began."""
-    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Learner:
         model: ChatModel | None,
         enabled: bool = True,
         limits: Limits = Limits(),  # noqa: B008 - frozen
-        day: Callable[[], datetime] = _today,
+        day: Callable[[], datetime] = day_began,
         around: Surroundings | None = None,
     ) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
@@ -92,6 +88,7 @@ class Learner:
             return Begun(0)
         number = interaction or session.interactions
         try:
+            self.sessions.playbook.renew(session)
             if self.sessions.playbook.draft(session.id, number) is not None:
                 return Begun(number, more=True)
             digest = digest_of(self.sessions, session, number)
@@ -116,6 +113,7 @@ class Learner:
         if session is None:
             return []
         try:
+            self.sessions.playbook.renew(session)
             draft = self.sessions.playbook.draft(session.id, interaction)
             if draft is None:
                 digest = digest_of(self.sessions, session, interaction)
@@ -172,11 +170,16 @@ class Learner:
         if session is None or not session.interactions:
             return []
         number = session.interactions
-        self.sessions.mark(number, "good" if good else "bad", why)
+        self.sessions.playbook.renew(session)
         digest = digest_of(self.sessions, session, number, mark="good" if good else "bad", why=why)
         note_turn(self.sessions, session, digest)
         found = learn_by_rules(digest, session.playbook, curator=self._curator(digest, session))
-        return self._conclude(session, drafted(digest, found), final=False)
+        info = self.sessions.interaction_info(number)
+        assert info is not None, "its digest was made of it"
+        rows = self.sessions.playbook.made_of(session, number, number)
+        made = [row.delta for row in reversed(rows) if not row.undone]
+        draft, marked = mark_of(drafted(digest, found), digest, info, made, session.playbook)
+        return self._conclude(session, draft, final=False, marked=marked)
 
     # Before
 
@@ -209,17 +212,17 @@ class Learner:
         self._told.add(held)
 
     def _curator(self, digest: TurnDigest, session: Session) -> Curator:
-        """One that knows what the turn taught already, where it is, and what the prompt says anyway."""
+        """One that knows what the turn taught, what the user does not want, where it is, and what the prompt says."""
         earlier = [
             op
             for row in self.sessions.playbook.made_of(session, digest.interaction, digest.interaction)
             if not (row.undone or row.delta.author in FREE)
             for op in row.delta.ops
         ]
-        around = self._around
+        around, removed = self._around, self.sessions.playbook.history.removed(session)
         if around is None:
-            return Curator(*room(earlier))
-        return Curator(*room(earlier), around.instructions(), around.here(session, digest))
+            return Curator(*room(earlier), removed=removed)
+        return Curator(*room(earlier), around.instructions(), around.here(session, digest), removed)
 
     # Reflecting
 
@@ -234,13 +237,18 @@ class Learner:
             curator=self._curator(digest, session),
             spent=lambda took: self._cancelled(session, digest.interaction, took),
             after_rules=True,
-            now=lambda: (counted_anew(digest, self.sessions, session), session.playbook),
+            now=lambda: self._now(digest, session),
         )
         draft = drafted(digest, learned, model)
         if learned.requests:
             self._bill(draft.author, draft.interaction, learned.usage, learned.cost)
             self.sessions.playbook.keep_draft(draft)
         return draft
+
+    def _now(self, digest: TurnDigest, session: Session) -> tuple[TurnDigest, SessionPlaybook]:
+        """What was counted, and what there is, after a model has thought for a while."""
+        self.sessions.playbook.renew(session)
+        return counted_anew(digest, self.sessions, session), session.playbook
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
         """Keep what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
@@ -258,15 +266,19 @@ class Learner:
 
     # After
 
-    def _conclude(self, session: Session, draft: Draft, *, final: bool = True) -> list[LearningEvent]:
+    def _conclude(
+        self, session: Session, draft: Draft, *, final: bool = True, marked: MarkedTurn | None = None
+    ) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+        store = self.sessions.playbook
+        store.renew(session)
         draft = still_possible(draft, session)
         try:
-            applied = self.sessions.playbook.conclude(session, draft, final=final)
+            applied = store.conclude(session, draft, final=final, marked=marked)
         except BadInput as error:
-            self.sessions.playbook.forget_draft(session.id, draft.interaction)
-            failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
-            applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
+            store.forget_draft(session.id, draft.interaction)
+            draft = replace(draft, delta=None, lines=(), failure=f"nothing of it was applied: {error}")
+            applied = store.conclude(session, draft, final=final)
         told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
         if draft.cost != 0 and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")

@@ -28,14 +28,14 @@ class Surroundings:
     tools: Collection[str]
     instructions: Callable[[], str] = lambda: ""
 
-    def here(self, session: Session, digest: TurnDigest | None = None) -> Here | None:
+    def here(self, session: Session, digest: TurnDigest | None = None, *, far: bool = True) -> Here | None:
         """A new look at where a session works, with the flags that a turn showed to be unknown; None where that
-        directory is gone: then nothing can be told."""
+        directory is gone: then nothing can be told. See `Here` for `far`."""
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():
             return None
         above = Path(session.project) if session.project else root
-        return Here(root, self.search_path, self.tools, _refused(digest), above)
+        return Here(root, self.search_path, self.tools, _refused(digest), above, far)
 
 
 def _refused(digest: TurnDigest | None) -> frozenset[str]:
@@ -60,11 +60,11 @@ async def look_around(sessions: SessionManager, session: Session, around: Surrou
     looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-    lines = tuple(_said({name: why for name, why in stale.items() if not bullets[name].stale}))
+    lines = tuple(stale_lines({name: why for name, why in stale.items() if not bullets[name].stale}))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
-def _said(stale: Mapping[str, str]) -> Iterator[str]:
+def stale_lines(stale: Mapping[str, str]) -> Iterator[str]:
     """A line for each thing that is gone, with the strategies that name it."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]

@@ -13,10 +13,11 @@ Kind = Literal["strategy", "pitfall", "fact", "preference"]
 State = Literal["active", "pinned", "quarantined", "disabled", "deleted"]
 Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 Tag = Literal["helpful", "harmful", "neutral"]
-OpName = Literal["ADD", "UPDATE", "TAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
+OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
 
 LIVE: tuple[State, ...] = ("active", "pinned")
 MAX_WORDS = 60
+MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
@@ -38,6 +39,7 @@ class Bullet:
     """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words.
 
     `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
+    `vouched_at` is when the user last took it in again: what turns before that held against it counts no more.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Bullet:
     last_used: datetime | None = None
     verified_at: datetime | None = None
     stale: str = ""
+    vouched_at: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -75,7 +78,7 @@ class Bullet:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("created_at", "updated_at", "last_used", "verified_at"):
+        for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
         return row | {"anchors": list(self.anchors)}
 
@@ -85,8 +88,8 @@ class Op:
     """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
     then it may bring its id, counts and times (ISO 8601) along. All others name one.
 
-    `tag` belongs to TAG, `into` to MERGE (the bullet that stays), `fields` to ADD and UPDATE: any of content,
-    section, kind, scope, state, trust, anchors.
+    `tag` belongs to TAG and to UNTAG (it counted once and does no more), `into` to MERGE (the bullet that stays),
+    `fields` to ADD and UPDATE: any of content, section, kind, scope, state, trust, anchors.
     """
 
     op: OpName
@@ -131,7 +134,8 @@ class AppliedDelta:
         """What it did, in one line: `add P-3, tag P-1 helpful`."""
         minted = iter(self.added)
         parts = [(op.op.lower(), op.bullet_id or next(minted, ""), op.tag or "") for op in self.delta.ops]
-        return ", ".join(" ".join(word for word in part if word) for part in parts) or "nothing"
+        said = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
+        return ", ".join([*said, *(" ".join(word for word in part if word) for part in parts)]) or "nothing"
 
 
 @dataclass(slots=True)

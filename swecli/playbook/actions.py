@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_why
+from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_undoing, desk_why
 from swecli.playbook.desk import Action
 
 ACTIONS: dict[str, Action] = {
@@ -17,7 +17,8 @@ ACTIONS: dict[str, Action] = {
         Action("restore", "P-7", "make it an active one again", desk_changing.restore),
         Action("promote", "P-7 project|user", "let it apply more widely", desk_changing.promote),
         Action("remove", "P-7", "forget it", desk_changing.remove),
-        Action("undo", "[N]", "take the last N changes back", desk_changing.undo),
+        Action("undo", "[N]", "take the last N changes back", desk_undoing.undo),
+        Action("redo", "[N]", "bring back what the last N undos took", desk_undoing.redo),
         Action("why", "[T7|WORDS]", "every candidate for a prompt, and what decided", desk_why.why),
         Action("log", "[N]", "the changes, newest first", desk_looking.log),
         Action("diff", "[N]", "what the last N changes came to", desk_looking.diff),

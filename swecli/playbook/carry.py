@@ -9,6 +9,7 @@ from typing import Any
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
+from swecli.playbook.by_hand import anchors
 from swecli.playbook.markdown_read import Carried
 from swecli.playbook.redact import has_secret
 
@@ -78,6 +79,8 @@ def _words(bullet: Bullet) -> str:
 def _update(plan: Plan, known: Bullet, item: Carried) -> None:
     fields = {name: getattr(item.bullet, name) for name in EDITABLE}
     changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
+    if "content" in changed and "anchors" not in changed:
+        changed["anchors"] = anchors(item.bullet.content)  # only the words were edited in the file
     if not changed:
         plan.same.append(known.id)
         return
@@ -94,6 +97,7 @@ def _brought(item: Carried, how: str) -> Evidence:
 def _adding(item: Carried, bullet_id: str) -> Op:
     bullet = item.bullet
     fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*EDITABLE, "trust")}
+    fields["anchors"] = bullet.anchors or anchors(bullet.content)
     fields |= {name: getattr(bullet, name) for name in ("helpful", "harmful", "neutral")}
     times = {name: getattr(bullet, name) for name in ("updated_at", "last_used")}
     if item.dated:

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Scope
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Op, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
-from swecli.playbook.desk_looking import count_of, delta_json
-from swecli.playbook.standing import in_words
+from swecli.playbook.gate import DOUBT
+from swecli.playbook.standing import held_to_harm, in_words
 from swecli.playbook.words import shorten
 
 UNUSED = timedelta(days=90)  # in no prompt while others were: its removal is proposed
@@ -26,8 +26,24 @@ def add(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Teach a strategy for this project."""
     if not args:
         raise wrong(desk, "The strategy has no words.", "add TEXT")
-    added = _apply(desk, by_hand.adding(desk.session, " ".join(args))).added
-    return Said({"added": list(added)}, (f"Added as {', '.join(added)}.",))
+    applied = _apply(desk, by_hand.adding(desk.session, " ".join(args)))
+    added, known = applied.added, [op for op in applied.delta.ops if op.op != "ADD"]
+    lines = [f"Added as {', '.join(added)}."] if added else []
+    if added and not known:
+        doubts = [item.quote for op in applied.delta.ops for item in op.evidence if item.source == DOUBT]
+        lines += [f"Mind that {doubt}, which stays as it is." for doubt in doubts]
+    value = {"added": list(added)} | ({"known": known[0].bullet_id} if known else {})
+    return Said(value, (*lines, *map(_known, known)))
+
+
+def _known(op: Op) -> str:
+    """What adding did to a strategy that speaks of the same."""
+    if op.op == "QUARANTINE":
+        return f"{op.bullet_id} says the opposite and is set aside: review asks what is to become of it."
+    again = " It is active again." if op.fields.get("state") == "active" else ""
+    if "content" in op.fields:
+        return f"{op.bullet_id} said part of it, and says all of it now.{again}"
+    return f"{op.bullet_id} says so already; your words are noted with it.{again}"
 
 
 def edit(desk: PlaybookDesk, args: Sequence[str]) -> Said:
@@ -66,7 +82,7 @@ def disable(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 def restore(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Make a pinned, disabled, quarantined or removed strategy an active one again."""
     bullet = desk.find(" ".join(args), gone_too=True)
-    if bullet.state == "active":
+    if bullet.state == "active" and not held_to_harm(desk.standings().of(bullet.id)):
         raise BadInput(f"{bullet.id} is active already.")
     _apply(desk, by_hand.setting(desk.session, bullet, "RESTORE", f"restore {bullet.id}"))
     return Said({"restored": bullet.id}, (f"{bullet.id} is active again.",))
@@ -82,12 +98,6 @@ def promote(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     _apply(desk, by_hand.promoting(desk.session, bullet, scope))
     whom = {"session": "this session", "project": "this project", "user": "all your projects"}[scope]
     return Said({"promoted": bullet.id, "scope": scope}, (f"{bullet.id} applies to {whom} now.",))
-
-
-def undo(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """Take the last change back, or the last N."""
-    undone = desk.sessions.playbook.undo(desk.session, count_of(args, 1, "changes", f"{desk.command} undo"))
-    return Said([delta_json(row) for row in undone], tuple(f"taken back: {row.summary()}" for row in undone))
 
 
 def switch_off(desk: PlaybookDesk, args: Sequence[str]) -> Said:
@@ -127,8 +137,8 @@ def waiting(desk: PlaybookDesk) -> list[Waiting]:
         belief = standings.of(bullet.id)
         if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
             found.append(Waiting(bullet, "old", in_words(belief)))
-        elif bullet.state == "quarantined":
-            known = belief.standing == "quarantined"
+        elif bullet.state == "quarantined" or (bullet.state == "active" and held_to_harm(belief)):
+            known = held_to_harm(belief)
             found.append(Waiting(bullet, "new", in_words(belief) if known else f"set aside, from {bullet.trust}"))
         elif bullet.state == "active" and latest is not None and latest - _seen(bullet) >= UNUSED:
             days = (latest - _seen(bullet)).days

@@ -11,8 +11,9 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.playbook import AppliedDelta, Bullet
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.effect import compared, effects, with_and_without
+from swecli.playbook.effect import effects, with_and_without
 from swecli.playbook.lineage import Origin, blame, diff_lines
+from swecli.playbook.paired import without_bullet, without_playbook
 from swecli.playbook.score import Belief
 from swecli.playbook.words import shorten
 
@@ -75,6 +76,8 @@ def show(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · score {score(belief)} ({belief.standing})" if belief.tags else counts)
+    if bullet.vouched_at:
+        lines.append(f"you took it in again on {when(bullet.vouched_at)}: what spoke against it before counts no more")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"evidence ({item.source}{_turn(item.interaction)}): {item.quote}" for item in evidence]
     lines += [f"{when(c.applied.delta.created_at)}  {c.applied.delta.author}: {c.applied.summary()}" for c in changes]
@@ -189,22 +192,23 @@ def effect(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     bullets = [desk.find(" ".join(args))] if args else desk.bullets()
     found = effects(bullets, records)
     on, off = with_and_without(records)
+    by_pairs = {bullet.id: without_bullet(records, bullet.id) for bullet in bullets}
     rows = tuple(
         (
             e.bullet.id,
             f"{e.shown} / {e.cited} / {e.withheld}",
             e.when_cited.told(),
-            e.verdict,
+            e.verdict if not by_pairs[e.bullet.id].count else by_pairs[e.bullet.id].told(),
             shorten(e.bullet.content, 40),
         )
         for e in found
     )
     head = ("id", "shown / cited / withheld", "went well when cited", "shown against withheld", "strategy")
-    paired = compared(on, off)
+    whole = without_playbook(records)
     value = {
-        "strategies": [e.to_json() for e in found],
-        "playbook": {"on": on.to_json(), "off": off.to_json(), "verdict": paired},
+        "strategies": [e.to_json() | {"paired": by_pairs[e.bullet.id].to_json()} for e in found],
+        "playbook": {"on": on.to_json(), "off": off.to_json(), "paired": whole.to_json()},
     }
     if not found:
         return Said(value, ("There are no strategies yet.",))
-    return Said(value, head=head, rows=rows, note=f"playbook on against off (ablation turns): {paired}")
+    return Said(value, head=head, rows=rows, note=f"playbook on against off, ablation turns: {whole.told()}")

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Delta, Evidence, Kind, Op, OpName, Scope, State, Tag, Trust
 from swecli.store.columns import clean_text
+from swecli.store.playbook_limits import FREE
 
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
@@ -48,7 +49,7 @@ def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
         elif op.op == "MERGE":
             _merge(outcome, op, delta.created_at)
         else:
-            _change(outcome, op, delta.created_at)
+            _change(outcome, op, delta)
     return outcome
 
 
@@ -80,23 +81,42 @@ def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
     outcome.evidence += [(stays.id, item) for item in op.evidence]
 
 
-def _change(outcome: Outcome, op: Op, when: datetime) -> None:
+def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
+    when = delta.created_at
     bullet = _existing(outcome, op.bullet_id, deleted_too=op.op == "RESTORE")
-    if op.op == "TAG":
-        if op.tag not in _COUNTS:
-            raise BadInput(f"TAG of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
-        changed = replace(bullet, **{op.tag: getattr(bullet, op.tag) + 1}, updated_at=when)
+    if op.op in ("TAG", "UNTAG"):
+        changed = replace(_counted(bullet, op), updated_at=when)
     elif op.op == "UPDATE":
         values = _checked(op)
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
         changed = replace(bullet, **values, updated_at=when)
+        if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
+            changed = replace(changed, stale="", verified_at=None)
     elif op.op in _STATES:
         changed = replace(bullet, state=_STATES[op.op], updated_at=when)
     else:
         raise BadInput(f"There is no operation {op.op!r} on the playbook.")
+    if _vouches(op, delta) and changed.state == "active":
+        changed = replace(changed, vouched_at=when)
     _put(outcome, changed)
     outcome.evidence += [(bullet.id, item) for item in op.evidence]
+
+
+def _vouches(op: Op, delta: Delta) -> bool:
+    """Whether it is the user who takes a strategy in: by hand, or in words that a rule read."""
+    by_user = delta.author in FREE or any(item.trust == "user" for item in op.evidence)
+    return by_user and (op.op == "RESTORE" or op.fields.get("state") == "active")
+
+
+def _counted(bullet: Bullet, op: Op) -> Bullet:
+    """The bullet with a tag counted once more, or once less."""
+    if op.tag not in _COUNTS:
+        raise BadInput(f"{op.op} of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
+    count = getattr(bullet, op.tag) + (1 if op.op == "TAG" else -1)
+    if count < 0:
+        raise BadInput(f"{bullet.id} was never counted as {op.tag}: nothing of it can be taken back.")
+    return replace(bullet, **{op.tag: count})
 
 
 def _existing(outcome: Outcome, name: str, *, deleted_too: bool = False) -> Bullet:

@@ -22,7 +22,7 @@ from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_tables import StandingRow, TurnRow
 from swecli.store.records import TurnRecord
-from swecli.store.tables import DeltaRow, InteractionRow, SessionRow
+from swecli.store.tables import BulletRow, DeltaRow, InteractionRow, SessionRow
 
 FEW = 100  # sessions that one question names
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -41,12 +41,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """Turns that a checkpoint does not cover, the oldest first, each with its place; and the verdicts given then."""
+    """Turns that a checkpoint does not cover, the oldest first, each with its place; and the verdicts given then.
+    `vouched` are the strategies that the user took in again after the turns it covers, by when."""
 
     since: Checkpoint
     turns: tuple[TurnRecord, ...]
     places: tuple[tuple[int, datetime], ...]
     verdicts: tuple[Delta, ...]
+    vouched: tuple[tuple[str, datetime], ...] = ()
 
     def upto(self, count: int, state: str) -> Checkpoint:
         """The checkpoint after the first `count` of them."""
@@ -64,13 +66,12 @@ class StandingCheckpoints:
         """What is to be added to the checkpoint of a session's project; with `whole`, to nothing."""
         project = project_of(session)
         with self._database.reading() as db:
-            row = db.get(StandingRow, project)
-            known = Checkpoint(row.era, row.upto, row.latest, row.state) if row else Checkpoint()
+            known, vouched = _known(db, project, whole=whole)
             since = Checkpoint(known.era) if whole else known
             found = _turns(db, project, since)
             turns = tuple(record for _, _, record in found)
             places = tuple((place, when) for place, when, _ in found)
-            return Uncounted(since, turns, places, _verdicts(db, project, turns))
+            return Uncounted(since, turns, places, _verdicts(db, project, turns), vouched)
 
     def keep(self, session: Session, checkpoint: Checkpoint) -> bool:
         """Keep it, unless the past has changed since it was read. Returns whether it was kept."""
@@ -104,6 +105,30 @@ def forget(db: sqlmodel.Session, session_id: str, since: int) -> None:
     if not done.rowcount and (found := db.exec(project).first()) is not None:
         db.add(StandingRow(project=found, era=1))
         db.flush()
+
+
+def forget_all(db: sqlmodel.Session, project: str) -> None:
+    """Throw away every checkpoint: a strategy of all projects may be in each; and let none be kept that was begun
+    before this, of that project also where there is none yet."""
+    if db.get(StandingRow, project) is None:
+        db.add(StandingRow(project=project))
+        db.flush()
+    anew = {"era": col(StandingRow.era) + 1, "upto": 0, "latest": _NEVER, "state": ""}
+    db.exec(sqlmodel.update(StandingRow).values(**anew).execution_options(synchronize_session=False))
+
+
+def _known(db: sqlmodel.Session, project: str, *, whole: bool) -> tuple[Checkpoint, tuple[tuple[str, datetime], ...]]:
+    """A project's checkpoint, and the strategies that the user took in again after it (with `whole`, ever), the
+    earliest first: in one question."""
+    later = col(BulletRow.vouched_at) >= (_NEVER if whole else col(StandingRow.latest))
+    which = sqlmodel.select(StandingRow, BulletRow.number, BulletRow.vouched_at).join(BulletRow, later, isouter=True)
+    found = db.exec(which.where(col(StandingRow.project) == project)).all()
+    ever = sqlmodel.select(BulletRow.number, BulletRow.vouched_at).where(col(BulletRow.vouched_at) >= _NEVER)
+    pairs = [(number, when) for _, number, when in found] if found else db.exec(ever).all()
+    in_order = sorted((when, number) for number, when in pairs if number is not None and when is not None)
+    row = found[0][0] if found else None
+    known = Checkpoint(row.era, row.upto, row.latest, row.state) if row else Checkpoint()
+    return known, tuple((f"P-{number}", when) for when, number in in_order)
 
 
 def _first(session_id: str, since: int) -> ScalarSelect[int | None]:

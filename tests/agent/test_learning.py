@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +17,11 @@ from swecli.models.errors import ModelNotFound, Unavailable
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import ModelRequest, Usage
 from swecli.models.playbook import Delta, Op
+from swecli.models.session import Session
+from swecli.playbook.actions import ACTIONS
 from swecli.playbook.budget import Limits
+from swecli.playbook.desk import PlaybookDesk
+from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
 TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
@@ -370,3 +375,58 @@ async def test_a_command_that_a_file_told_to_run_turns_ago_teaches_nothing_befor
     assert session is not None
     [bullet] = session.playbook.bullets.values()
     assert (bullet.state, bullet.trust) == ("quarantined", "tool")
+
+
+@pytest.mark.parametrize("how", ["remove", "undo"])
+async def test_what_the_user_removed_is_not_learned_again_and_that_is_said(how: str) -> None:
+    runtime = runtime_with(json.dumps(ANSWER))
+    await run_turn(runtime, "build it")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert contents(runtime)["P-4"] == "Build with `ninja -C out`"
+    ACTIONS[how].run(PlaybookDesk(runtime.sessions, session), ["P-4"] if how == "remove" else [])
+    events = await run_turn(runtime, "build it")
+    refused = [line for e in events if isinstance(e, PlaybookUpdated) for line in e.refused]
+    assert any(line.endswith("you removed P-4, which says so") for line in refused)
+    assert "Build with `ninja -C out`" not in contents(runtime).values()
+    await run_turn(runtime, "always build with `ninja -C out`")
+    assert "Always build with `ninja -C out`" in contents(runtime).values()
+
+
+def remove_elsewhere(runtime: Runtime, bullet_id: str) -> None:
+    """As `swecli playbook remove` does beside a running session."""
+    here = runtime.sessions.current_session
+    assert here is not None
+    other = SessionManager(runtime.sessions.database)
+    session = Session(id="", working_directory=here.working_directory, project=here.project)
+    other.playbook.apply(Delta(f"gone-{bullet_id}", (Op("REMOVE", bullet_id),), "user"), session)
+
+
+async def test_a_turn_begins_with_the_strategies_there_are_now_whoever_changed_them() -> None:
+    runtime = runtime_with(json.dumps(ANSWER), learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert "P-1" in runtime.agent.prepare("answer").shown
+    remove_elsewhere(runtime, "P-1")
+    assert runtime.agent.prepare("answer").shown == ["P-2", "P-3"]
+    assert set(contents(runtime)) == {"P-2", "P-3"}
+    SessionManager(runtime.sessions.database).playbook.turns.switch(replace(session), off=True)
+    assert runtime.agent.prepare("answer").shown == []
+
+
+async def test_what_is_said_of_a_strategy_removed_meanwhile_is_dropped_and_the_rest_learned() -> None:
+    answer = {"tags": [{"id": "P-2", "tag": "harmful", "why": "make failed"}], "add": ANSWER["add"]}
+
+    def reflector(request: ModelRequest) -> str:
+        remove_elsewhere(runtime, "P-2")
+        return json.dumps(answer)
+
+    runtime = runtime_with(reflector)
+    told = [e for e in await run_turn(runtime, "build it") if isinstance(e, PlaybookUpdated | ReflectionFailed)]
+    by_rules, by_model = told
+    assert isinstance(by_rules, PlaybookUpdated)
+    assert isinstance(by_model, PlaybookUpdated)
+    assert by_rules.lines == ("P-1 harmful +1: you refused what it led to",)
+    assert by_model.refused == ("P-2 harmful: there is no such bullet",)
+    assert not [line for line in by_model.lines if line.startswith("P-2")]
+    assert contents(runtime) == {"P-1": TAUGHT[0], "P-3": TAUGHT[2], "P-4": "Build with `ninja -C out`"}

@@ -15,8 +15,9 @@ from swecli.models.ids import uuid7
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.score import VERSION, Standings
-from swecli.playbook.standing import believed, standings_of
+from swecli.playbook.standing import believed, counted_on
 from swecli.store.database import Database, open_database
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 BULLETS = ("P-1", "P-2", "P-3")
@@ -54,7 +55,7 @@ def anew(sessions: SessionManager, session: Session) -> Standings:
     assert [(r.session_id, r.interaction, r.good) for r in past.turns] == [
         (r.session_id, r.interaction, r.good) for r in sessions.playbook.turns.here(session)
     ]
-    return standings_of(past.turns, past.verdicts)
+    return counted_on(past)
 
 
 class Histories(RuleBasedStateMachine):
@@ -96,6 +97,30 @@ class Histories(RuleBasedStateMachine):
     def take_back(self, count: int) -> None:
         with suppress(BadInput):  # nothing is left, or another session has changed the same strategy since
             self.sessions.playbook.undo(self.session, count, every=True)
+
+    @rule(turn=st.integers(1, 30), name=st.sampled_from(BULLETS), good=st.booleans())
+    def mark(self, turn: int, name: str, good: bool) -> None:
+        """The user's mark, also one that takes the place of the other one."""
+        session = self.session
+        if turn > session.interactions:
+            return
+        mark, tags = ("good", ("helpful", "harmful")) if good else ("bad", ("harmful", "helpful"))
+        counted = getattr(session.playbook.bullets.get(name), tags[1], 0)
+        ops = (Op("TAG", name, tags[0]), *([Op("UNTAG", name, tags[1])] if counted else []))  # type: ignore[arg-type]
+        draft = Draft(session.id, turn, Delta(uuid7(), ops, "rules", session.id, turn, f"mark {mark}"))
+        marked = MarkedTurn(mark, "", {"good": good, "weight": 1.0, "signal": "mark"})
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.conclude(session, draft, final=False, marked=marked)
+
+    @rule(name=st.sampled_from(BULLETS))
+    def take_in_again(self, name: str) -> None:
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.apply(Delta(uuid7(), (Op("RESTORE", name),), "user"), self.session)
+
+    @rule(count=st.integers(1, 12))
+    def bring_back(self, count: int) -> None:
+        with suppress(BadInput):  # there is nothing, or it was changed since
+            self.sessions.playbook.redo(self.session, count, every=True)
 
     @rule(upto=st.integers(1, 30))
     def fork(self, upto: int) -> None:

@@ -121,3 +121,11 @@ def test_secrets_and_repetitions_stay_out_and_are_said(here: SessionManager) -> 
     plan = bring(here, f"{head}- [P-8] Use  uv\n- [P-9] log in with password: hunter2222x\n")
     assert plan.left_out == ["P-8 says what P-1 says here", "P-9 (line 3) holds a secret"]
     assert list(session_of(here).playbook.bullets) == ["P-1"]
+
+
+def test_what_an_imported_strategy_names_follows_its_words(here: SessionManager) -> None:
+    teach(here, "prices are in `src/prices.py`", anchors=["path:src/prices.py"])
+    bring(here, exported(here).replace("[P-1] prices are in `src/prices.py`", "[P-1] prices are in `src/costs.py`"))
+    assert session_of(here).playbook.bullets["P-1"].anchors == ("path:src/costs.py",)
+    bring(here, exported(here).split("- [P-1]")[0] + "- [P-2] taxes are in `src/taxes.py`\n")
+    assert session_of(here).playbook.bullets["P-2"].anchors == ("path:src/taxes.py",)
