@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from swecli.llm.base import ChatModel
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.playbook import AppliedDelta
 from swecli.models.session import Session
 from swecli.playbook.describe import line_of
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.learn import Learned
 from swecli.store.records import Draft
 
 LearningEvent = PlaybookUpdated | ReflectionFailed
+
+
+def drafted(digest: TurnDigest, learned: Learned, model: ChatModel | None = None) -> Draft:
+    """What a turn taught, as it is kept and applied; by that model where it was asked, else by the rules."""
+    return Draft(
+        digest.session_id,
+        digest.interaction,
+        learned.delta,
+        learned.lines,
+        learned.refused,
+        model.name if model is not None and learned.requests else "rules",
+        learned.failure,
+        learned.usage,
+        learned.cost,
+        learned.requests,
+        learned.errors,
+    )
 
 
 def told_of(draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:

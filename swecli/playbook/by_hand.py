@@ -75,8 +75,22 @@ def removing(session: Session, bullet: Bullet) -> Delta:
 
 
 def setting(session: Session, bullet: Bullet, doing: OpName, words: str) -> Delta:
-    """Pin a strategy, bring it back among the active ones, or set it aside until it is reviewed."""
-    return _delta(session, Op(doing, bullet.id, evidence=(_said(session, words),)), words)
+    """Pin a strategy, bring it back among the active ones, or set it aside until it is reviewed.
+
+    What waited because a pinned one speaks against it takes that one's place when it is brought back.
+    """
+    aside = _overruled(session, bullet) if doing == "RESTORE" and bullet.state == "quarantined" else []
+    return _delta(session, Op(doing, bullet.id, evidence=(_said(session, words),)), words, *aside)
+
+
+def _overruled(session: Session, bullet: Bullet) -> list[Op]:
+    """Setting aside the pinned strategies that would keep this one, the user's own, out of prompts."""
+    if bullet.trust != "user":
+        return []
+    pinned = [other for other in session.playbook.bullets.values() if other.state == "pinned"]
+    against = [other for other in pinned if nearest(bullet.content, [other]) and other.id != bullet.id]
+    said = _said(session, f"you chose {bullet.id} instead")
+    return [Op("QUARANTINE", other.id, evidence=(said,)) for other in against]
 
 
 def disabling(session: Session, bullet: Bullet) -> Delta:

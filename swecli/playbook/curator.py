@@ -16,10 +16,12 @@ from swecli.playbook.gate import DOUBT, Relation, clean, nearest, objection
 from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
+from swecli.playbook.succession import succeeds
 from swecli.playbook.words import content_words, jaccard, shorten
 
 MAX_ADDS = 3
 MAX_CHANGES = 2
+SINCE = "newer words"  # the source of the evidence for setting aside what newer words of the user replace
 OUTSIDE = ("repository", "tool", "web")
 
 
@@ -101,7 +103,8 @@ class Curator:
         chosen: dict[tuple[str, str], TagProposal] = {}
         for tag in tags:
             if tag.bullet_id not in playbook.bullets:
-                sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
+                if tag.tag != "neutral":  # that one was shown which is gone now is no news
+                    sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
                 continue
             key = (tag.bullet_id, tag.about)
             if key not in chosen or (chosen[key].tag == "neutral" and tag.tag != "neutral"):
@@ -168,12 +171,15 @@ class Curator:
         return found[0].id if found and found[1] != "opposite" else ""
 
     def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
-        """The user's words about something a bullet speaks of already: their newest word wins."""
-        if relation == "opposite" or (relation == "variant" and add.replaces):
+        """The user's words about something a bullet speaks of already: their newest word wins.
+
+        But what they pinned stays until they have chosen between the two.
+        """
+        if relation == "opposite" or (relation == "variant" and (add.replaces or succeeds(add, old))):
+            doubt = f"it {'contradicts' if relation == 'opposite' else 'would replace'} {old.id}, which you pinned"
             if old.state == "active" and sifted.count("ADD") < self.max_adds:
-                evidence = tuple(map(safe, add.evidence))
-                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=evidence))
-            self._new(add, sifted)
+                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=(_newer(add, relation),)))
+            self._new(add, sifted, doubt if old.state == "pinned" else "")
         elif relation == "variant":
             self._new(add, sifted)
         elif not old.live:
@@ -216,6 +222,14 @@ class Curator:
 def _update(old: Bullet, add: AddProposal, **fields: Any) -> Op:
     """New evidence for a bullet. Its trust is always named: an update has to say something."""
     return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
+
+
+def _newer(add: AddProposal, relation: Relation) -> Evidence:
+    """The evidence for setting aside what the user's newer words take the place of: those words."""
+    evidence = safe(add.evidence[0]) if add.evidence else Evidence("teaching", add.content)
+    if relation == "opposite" or add.replaces:
+        return evidence
+    return safe(replace(evidence, source=SINCE, quote=f"you said since: {add.content}"))
 
 
 def _repeats(add: AddProposal, sifted: Sifted) -> bool:

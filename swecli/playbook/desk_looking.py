@@ -167,7 +167,7 @@ def stats(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         "turns_with_outcome": len(known),
         "turns_good": sum(bool(r.good) for r in known),
         "reflector_errors": sum(r.errors + len(r.unknown) for r in records),
-        "waiting": len(desk.sessions.playbook.pending(desk.session.id)) if desk.session.id else 0,
+        "waiting": desk.sessions.playbook.waiting_in_project(desk.session),
         "reflection": {"requests": spent.requests, "tokens": spent.usage.total, "cost": spent.cost},
     }
     cost = "an unknown price" if spent.cost is None else f"${spent.cost:.4f}"
@@ -176,7 +176,7 @@ def stats(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         f"for: {_counted(scopes)}" if bullets else "for: nobody",
         f"{len(records)} turns looked at, {len(known)} with a known outcome, {value['turns_good']} of them good",
         f"{value['reflector_errors']} mentions of strategies that were not shown (dropped)",
-        f"{value['waiting']} turns of this session wait to be reflected on",
+        f"{value['waiting']} turns of this project wait to be reflected on",
         f"reflecting took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions",
     )
     return Said(value, lines)

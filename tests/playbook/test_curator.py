@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -156,7 +157,25 @@ def test_a_pinned_bullet_is_never_set_aside() -> None:
     book = SessionPlaybook()
     book.add("Use tabs for indentation", state="pinned")
     found = Curator().sift(Reflection(adds=(add("Never use tabs for indentation", "user"),)), book, DIGEST)
-    assert [op.op for op in found.ops] == ["ADD"]
+    assert [(op.op, op.fields["state"]) for op in found.ops] == [("ADD", "quarantined")]
+    assert lines_of(make_delta(DIGEST, found.ops, "rules")) == (
+        "? Never use tabs for indentation (waits for your yes: it contradicts P-1, which you pinned)",
+    )
+
+
+@pytest.mark.parametrize("state", ["active", "pinned"])
+def test_the_users_newer_words_take_the_place_of_their_older_ones(state: State) -> None:
+    book = SessionPlaybook()
+    book.add("The tests run with `pytest -q tests/unit`", trust="user", state=state)
+    newer = add("The tests run with `pytest -q tests/integration`", "user")
+    ops = Curator().sift(Reflection(adds=(newer,)), book, DIGEST).ops
+    lines = lines_of(make_delta(DIGEST, ops, "rules"))
+    if state == "active":
+        assert [op.op for op in ops] == ["QUARANTINE", "ADD"]
+        assert lines[0] == "P-1 set aside: you said since: The tests run with `pytest -q tests/integration`"
+    else:
+        assert [(op.op, op.fields["state"]) for op in ops] == [("ADD", "quarantined")]
+        assert "waits for your yes: it would replace P-1, which you pinned" in lines[0]
 
 
 def test_the_opposite_from_a_reflector_waits_with_a_link_to_what_it_contradicts() -> None:

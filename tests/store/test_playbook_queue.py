@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.model_io import RequestRecord, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.database import open_database
@@ -40,6 +40,17 @@ def test_a_finished_interaction_is_pending_until_its_reflection_is_stored(
     assert [p.interaction for p in store.pending(session.id)] == [1, 3]
     assert (store.reflected(session.id, 1), store.reflected(session.id, 2)) == (False, True)
     assert store.pending("another") == []
+
+
+def test_a_request_that_used_no_token_costs_nothing_and_an_unknown_price_stays_unknown(
+    manager: SessionManager, session: Session
+) -> None:
+    manager.begin_interaction("q")
+    for usage, cost in ((Usage(), None), (Usage(100), 0.5)):
+        manager.record_request(RequestRecord("m", "reflect", 1, 0, usage, cost, 0))
+    assert manager.playbook.spent().cost == 0.5
+    manager.record_request(RequestRecord("m", "reflect", 1, 0, Usage(100), None, 0))
+    assert manager.playbook.spent().cost is None
 
 
 def test_a_failing_reflection_is_tried_three_times(manager: SessionManager, session: Session) -> None:

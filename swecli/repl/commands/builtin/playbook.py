@@ -26,7 +26,6 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     session = ctx.runtime.sessions.current_session
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
-    await ctx.settle()
     ctx.runtime.sessions.playbook.renew(session)
     counter, settings = ctx.runtime.agent.counter, ctx.runtime.settings
     desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count)
