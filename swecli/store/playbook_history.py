@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import sqlmodel
 from sqlalchemy import ColumnElement, Text, cast
 from sqlmodel import col, select
 
@@ -51,21 +52,21 @@ class PlaybookHistory:
 
     def taken_back(self, session: Session, reason: str) -> set[str]:
         """The strategies that a change made for that reason touched before it was taken back."""
-        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(True))
+        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone) == sqlmodel.true())
         with self._database.reading() as db:
             found = db.exec(which.where(col(DeltaRow.reason) == reason)).all()
             return {name for row in found for name in row.before}
 
     def unmade(self, bullet_id: str, session: Session) -> bool:
         """Whether the change that added a strategy here was taken back."""
-        undone = (made_here(session), col(DeltaRow.undone).is_(True), _holds(col(DeltaRow.added), bullet_id))
+        undone = (made_here(session), col(DeltaRow.undone) == sqlmodel.true(), _holds(col(DeltaRow.added), bullet_id))
         with self._database.reading() as db:
             return db.exec(select(DeltaRow.number).where(*undone).limit(1)).first() is not None
 
     def removed(self, session: Session) -> list[Bullet]:
         """The strategies the user removed, refused or took back, as far as the session could see them."""
         gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
-        undone = select(DeltaRow).where(made_here(session), col(DeltaRow.undone).is_(True))
+        undone = select(DeltaRow).where(made_here(session), col(DeltaRow.undone) == sqlmodel.true())
         with self._database.reading() as db:
             removed = {f"P-{row.number}": mapping.bullet_of(row) for row in db.exec(gone).all()}
             taken = [mapping.applied_of(row) for row in db.exec(undone).all()]
