@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from swecli.models.errors import BadInput
@@ -30,7 +31,8 @@ def adding(session: Session, text: str) -> Delta:
     """Teach a strategy for the session's project (for the session alone where there is none).
 
     What one says already is evidence for that one, what says more takes its place, and one that says the opposite is
-    set aside: the user's newest words win, as when they are said in a conversation.
+    set aside: the user's newest words win, as when they are said in a conversation. But what they pinned stays until they
+    have chosen between the two.
     """
     content = content_of(text)
     said, (old, relation) = _said(session, content), _known(session, content)
@@ -39,7 +41,9 @@ def adding(session: Session, text: str) -> Delta:
     if old is None or relation == "variant":
         return _delta(session, Op("ADD", fields=fields, evidence=(said,)), "taught by the user")
     if relation == "opposite":
-        doubt = Evidence(DOUBT, f"it contradicts {old.id}", session.id, session.interactions or None, trust="user")
+        pinned = ", which you pinned" if old.state == "pinned" else ""
+        doubt = replace(said, source=DOUBT, quote=f"it contradicts {old.id}{pinned}")
+        fields |= {"state": "quarantined"} if pinned else {}
         aside = [Op("QUARANTINE", old.id, evidence=(said,))] if old.state == "active" else []
         return _delta(session, Op("ADD", fields=fields, evidence=(said, doubt)), "taught by the user", *aside)
     more: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})

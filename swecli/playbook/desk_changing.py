@@ -30,8 +30,9 @@ def add(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     added, known = applied.added, [op for op in applied.delta.ops if op.op != "ADD"]
     lines = [f"Added as {', '.join(added)}."] if added else []
     if added and not known:
-        doubts = [item.quote for op in applied.delta.ops for item in op.evidence if item.source == DOUBT]
-        lines += [f"Mind that {doubt}, which stays as it is." for doubt in doubts]
+        waits = [op for op in applied.delta.ops if op.fields.get("state") == "quarantined"]
+        doubts = [item.quote for op in waits for item in op.evidence if item.source == DOUBT]
+        lines += [f"It waits for your word, since {doubt}: `{desk.command} review`." for doubt in doubts]
     value = {"added": list(added)} | ({"known": known[0].bullet_id} if known else {})
     return Said(value, (*lines, *map(_known, known)))
 

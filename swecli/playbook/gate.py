@@ -96,10 +96,13 @@ def nearest(content: str, bullets: Iterable[Bullet], *, gone: bool = False) -> t
     """
     words = content_words(content)
     scored = [(jaccard(words, content_words(b.content)), b) for b in bullets if (b.state == "deleted") == gone]
-    score, bullet = max(scored, key=lambda pair: (pair[0], -pair[1].number), default=(0.0, None))
+    forbidden = forbids(content)  # of two that are as like it, the one that does not say the opposite
+    score, bullet = max(
+        scored, key=lambda pair: (pair[0], forbids(pair[1].content) == forbidden, -pair[1].number), default=(0.0, None)
+    )
     if bullet is None or score < SIMILAR:
         return None
-    if forbids(content) != forbids(bullet.content):
+    if forbidden != forbids(bullet.content):
         return bullet, "opposite"
     other = content_words(bullet.content)
     if words <= other:

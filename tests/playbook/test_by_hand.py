@@ -81,4 +81,4 @@ def test_the_opposite_is_linked_and_what_was_believed_is_set_aside() -> None:
     assert (new.op, [e.quote for e in new.evidence][1]) == ("ADD", "it contradicts P-1")
     assert (old.op, old.bullet_id) == ("QUARANTINE", "P-1")
     [op] = adding(knowing("use tabs for indentation", state="pinned"), "never use tabs for indentation").ops
-    assert op.op == "ADD", "what is pinned stays until it is decided"
+    assert (op.op, op.fields["state"]) == ("ADD", "quarantined"), "what is pinned stays until it is decided"

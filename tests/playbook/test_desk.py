@@ -108,14 +108,18 @@ def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
     assert bullet.verified_at is None
 
 
-def test_the_opposite_of_a_pinned_strategy_is_told(desk: PlaybookDesk) -> None:
+def test_the_opposite_of_a_pinned_strategy_waits_and_that_is_told(desk: PlaybookDesk) -> None:
     do(desk, "add use tabs for indentation")
     do(desk, "pin P-1")
     assert do(desk, "add never use tabs for indentation").lines == (
         "Added as P-2.",
-        "Mind that it contradicts P-1, which stays as it is.",
+        "It waits for your word, since it contradicts P-1, which you pinned: `/playbook review`.",
     )
-    assert desk.session.playbook.bullets["P-1"].state == "pinned"
+    assert [b.state for b in desk.bullets()] == ["pinned", "quarantined"]
+    do(desk, "disable P-1")
+    assert do(desk, "add never ever use tabs for the indentation").lines == (
+        "P-2 says so already; your words are noted with it. It is active again.",
+    )
 
 
 def test_what_a_strategy_names_follows_its_words(desk: PlaybookDesk) -> None:
