@@ -17,6 +17,7 @@ OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUA
 
 LIVE: tuple[State, ...] = ("active", "pinned")
 MAX_WORDS = 60
+MAX_LETTERS = 600  # characters: sixty words, none of them absurd
 MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
@@ -36,7 +37,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words.
+    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words
+    and 600 characters.
 
     `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
     `vouched_at` is when the user last took it in again: what turns before that held against it counts no more.

@@ -94,10 +94,13 @@ def promote(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     if len(args) != 2 or args[1] not in scopes:
         raise wrong(desk, "It takes a strategy and whom it is for.", f"promote P-7 {'|'.join(scopes[1:])}")
     bullet = desk.find(args[0])
+    home = desk.sessions.playbook.home(bullet.id)
     scope: Scope = args[1]  # type: ignore[assignment]  # one of its values, see above
     _apply(desk, by_hand.promoting(desk.session, bullet, scope))
-    whom = {"session": "this session", "project": "this project", "user": "all your projects"}[scope]
-    return Said({"promoted": bullet.id, "scope": scope}, (f"{bullet.id} applies to {whom} now.",))
+    whom = {"session": "this session", "project": "this project", "user": "all your projects"}
+    before = f"{whom[bullet.scope]}, and was taught in {home}" if bullet.scope == "user" else whom[bullet.scope]
+    told = f"{bullet.id} applies to {whom[scope]} now; it applied to {before}."
+    return Said({"promoted": bullet.id, "scope": scope, "from": {"scope": bullet.scope, "project": home}}, (told,))
 
 
 def switch_off(desk: PlaybookDesk, args: Sequence[str]) -> Said:

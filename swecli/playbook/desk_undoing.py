@@ -16,7 +16,8 @@ def undo(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Take the last change back, or the last N."""
     n = count_of(args, 1, "changes", f"{desk.command} undo")
     undone = desk.sessions.playbook.undo(desk.session, n)
-    hint = f"`{desk.command} redo{f' {len(undone)}' if len(undone) > 1 else ''}` brings it back."
+    many = len(undone) > 1
+    hint = f"`{desk.command} redo{f' {len(undone)}' if many else ''}` brings {'them' if many else 'it'} back."
     return _said(desk, undone, "taken back", _fewer(n, len(undone), "there was no other"), hint)
 
 

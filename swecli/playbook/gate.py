@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Literal
 
-from swecli.models.playbook import MAX_WORDS, Bullet, Trust
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Trust
 from swecli.playbook.generic import is_generic
 from swecli.playbook.passing import passing
 from swecli.playbook.redact import has_secret
@@ -18,7 +18,7 @@ Relation = Literal["same", "narrower", "variant", "opposite"]
 
 SIMILAR = 0.5
 DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
-LONGEST = 600  # characters: sixty words, none of them absurd
+LONGEST = MAX_LETTERS
 BEGINNING = 6  # letters of a word by which two forms of it are one
 KNOWN = 0.75  # share of its words that one line of the instructions holds
 _UNSEEN = {"Cc", "Cf", "Co", "Cs", "Cn"}

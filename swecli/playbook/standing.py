@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -34,17 +35,26 @@ Turn = tuple[str, int]
 def believed(store: PlaybookStore, session: Session, *, most: int = MOST) -> Standings:
     """What the strategies of a session's project are worth now; at most `most` turns are counted for it, as a rule.
 
-    Raises StoreError.
+    One that applies in all projects is judged by the turns of all of them. Raises StoreError.
     """
-    past = store.standing.uncounted(session)
+    here = _counted(store, session, most, everywhere=False)
+    shared = [name for name, bullet in session.playbook.bullets.items() if bullet.scope == "user"]
+    if not shared:
+        return here
+    all_over = _counted(store, session, most, everywhere=True)
+    return replace(here, beliefs={**here.beliefs, **{n: all_over.beliefs[n] for n in shared if n in all_over.beliefs}})
+
+
+def _counted(store: PlaybookStore, session: Session, most: int, *, everywhere: bool) -> Standings:
+    past = store.standing.uncounted(session, everywhere=everywhere)
     before = _read(past.since.state) if past.since.state else Standings()
     if before is None:  # by other rules than these: count anew
-        past, before = store.standing.uncounted(session, whole=True), Standings()
+        past, before = store.standing.uncounted(session, whole=True, everywhere=everywhere), Standings()
     if len(past.turns) <= most:
         return counted_on(past, before)
     closed = len(past.turns) - most // STAYING
     covered = counted_on(past, before, closed)
-    store.standing.keep(session, past.upto(closed, json.dumps(covered.to_json())))
+    store.standing.keep(session, past.upto(closed, json.dumps(covered.to_json())), everywhere=everywhere)
     return counted_on(past, before)
 
 

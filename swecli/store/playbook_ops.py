@@ -7,14 +7,29 @@ from datetime import datetime
 from typing import Any, get_args
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import Bullet, Delta, Evidence, Kind, Op, OpName, Scope, State, Tag, Trust
+from swecli.models.playbook import (
+    LIVE,
+    MAX_LETTERS,
+    MAX_WORDS,
+    Bullet,
+    Delta,
+    Evidence,
+    Kind,
+    Op,
+    OpName,
+    Scope,
+    State,
+    Tag,
+    Trust,
+)
 from swecli.store.columns import clean_text
-from swecli.store.playbook_limits import FREE
+from swecli.store.playbook_limits import FREE, said_by_user
 
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
 _COUNTS: tuple[Tag, ...] = get_args(Tag)
 _TIMES = ("created_at", "updated_at", "last_used")
+OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")
 
 
 @dataclass(slots=True)
@@ -61,12 +76,17 @@ def _add(outcome: Outcome, op: Op, delta: Delta) -> None:
     values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
     if "content" not in values:
         raise BadInput("ADD has no content.")
+    _check_claim(op, delta, values, None)
+    if not op.evidence and delta.author not in FREE:
+        raise BadInput("ADD has no evidence: nothing says why it should be believed.")
     name = f"new-{len(outcome.added)}"
     past |= {name: datetime.fromisoformat(past[name]) for name in _TIMES if past.get(name)}
     made: dict[str, Any] = {"id": op.bullet_id or name, "created_at": delta.created_at}
     outcome.bullets[name] = Bullet(**made | past | values)
     outcome.added.append(name)
-    outcome.evidence += [(name, item) for item in op.evidence]
+    # what is written by hand has its author as its evidence
+    evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
+    outcome.evidence += [(name, item) for item in evidence]
 
 
 def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
@@ -90,6 +110,7 @@ def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
         values = _checked(op)
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
+        _check_claim(op, delta, values, bullet)
         changed = replace(bullet, **values, updated_at=when)
         if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
             changed = replace(changed, stale="", verified_at=None)
@@ -105,8 +126,21 @@ def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
 
 def _vouches(op: Op, delta: Delta) -> bool:
     """Whether it is the user who takes a strategy in: by hand, or in words that a rule read."""
-    by_user = delta.author in FREE or any(item.trust == "user" for item in op.evidence)
-    return by_user and (op.op == "RESTORE" or op.fields.get("state") == "active")
+    return (delta.author in FREE or said_by_user(op)) and (op.op == "RESTORE" or op.fields.get("state") == "active")
+
+
+def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
+    """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
+    BadInput."""
+    if delta.author in FREE or said_by_user(op):
+        return
+    trusted = bullet is not None and bullet.trust == "user"
+    if values.get("trust") == "user" and not trusted:
+        raise BadInput(f"{op.op} claims the user's trust, and none of the user's words are its evidence.")
+    if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
+        raise BadInput(f"{bullet.id} is in the user's words: only the user puts it differently.")
+    if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
+        raise BadInput("ADD comes from outside and would be active: it has to wait for the user's yes.")
 
 
 def _counted(bullet: Bullet, op: Op) -> Bullet:
@@ -146,6 +180,16 @@ def _checked(op: Op) -> dict[str, Any]:
             values[name] = tuple(clean_text(item) for item in value)
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
             values[name] = clean_text(value)
+            if name == "content":
+                _check_length(op, values[name])
         else:
             raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
     return values
+
+
+def _check_length(op: Op, content: str) -> None:
+    words = len(content.split())
+    if words > MAX_WORDS:
+        raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
+    if len(content) > MAX_LETTERS:
+        raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")

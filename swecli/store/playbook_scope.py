@@ -61,15 +61,16 @@ def _of(session: Session, owner: Any) -> ColumnElement[bool]:
 
 def seen_of(db: sqlmodel.Session, rows: Sequence[DeltaRow], session: Session) -> list[AppliedDelta]:
     """Changes as far as the session sees them: of one that was made in another project only what it did to strategies
-    that are for all projects, without what was refused there. Within a transaction."""
+    that apply here now or were for all projects then, without what was refused there. Within a transaction."""
     names = {name for row in rows if row.project != project_of(session) for name in row.before}
     numbers = [mapping.number_of(name) for name in names]
-    which = select(BulletRow.number).where(col(BulletRow.number).in_(numbers), col(BulletRow.scope) == "user")
+    which = select(BulletRow.number).where(col(BulletRow.number).in_(numbers), applies(session))
     shared = {f"P-{number}" for number in db.exec(which).all()} if names else set()
-    return [
+    seen = [
         mapping.applied_of(row) if row.project == project_of(session) else _part(mapping.applied_of(row), shared)
         for row in rows
     ]
+    return [change for change, row in zip(seen, rows, strict=True) if change.delta.ops or not row.ops]
 
 
 def _part(applied: AppliedDelta, shared: Iterable[str]) -> AppliedDelta:

@@ -81,7 +81,9 @@ class PlaybookStore(ReflectionQueue):
         with self._database.transaction() as db:
             rows = newest(db, session, n, every)
             if not rows:
-                raise BadInput("There is no change of the playbook to undo.")
+                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
+                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
+                raise BadInput("There is no change of the playbook to undo.", hint)
             for row in rows:
                 take_back(db, row)
             playbook = load_bullets(db, session)
@@ -164,6 +166,12 @@ class PlaybookStore(ReflectionQueue):
         with self._database.reading() as db:
             row = db.get(BulletRow, mapping.number_of(bullet_id))
             return None if row is None else mapping.bullet_of(row)
+
+    def home(self, bullet_id: str) -> str:
+        """The project in which a bullet was made, or last moved into; "" for an unknown one."""
+        with self._database.reading() as db:
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            return row.project if row else ""
 
     def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlmodel
@@ -28,6 +29,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     numbers = [mapping.number_of(name) for name in named_in(delta)]
     found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers), applies(session))).all()
     rows = {f"P-{row.number}": row for row in found}
+    delta = replace(delta, session_id=delta.session_id or session.id)
     outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
     before: dict[str, Any] = {name: mapping.bullet_json(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
@@ -37,7 +39,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session) -> DeltaRow:
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
     row = DeltaRow(
         id=delta.id,
-        session_id=delta.session_id or session.id,
+        session_id=delta.session_id,
         project=project_of(session),
         reach=max(scopes, key=SCOPES.index, default="session"),
         author=delta.author,

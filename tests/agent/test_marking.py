@@ -112,3 +112,16 @@ async def test_another_look_at_a_marked_turn_leaves_the_users_word() -> None:
     record = runtime.sessions.playbook.turns.of(session.id, 1)
     assert record is not None
     assert (record.good, record.signal) == (False, "mark")
+
+
+async def test_the_counts_of_a_mark_go_also_when_its_session_is_deleted() -> None:
+    runtime, session = await marked_once()
+    await runtime.learner.mark(False)
+    runtime.new_session()
+    new = runtime.sessions.current_session
+    assert new is not None
+    runtime.sessions.delete(session.id)
+    runtime.sessions.playbook.undo(new)
+    assert counts(new) == (0, 0)
+    runtime.sessions.playbook.redo(new)
+    assert counts(new) == (0, 1)

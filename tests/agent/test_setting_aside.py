@@ -5,7 +5,7 @@ from __future__ import annotations
 from swecli.agent.setting_aside import set_aside
 from swecli.app import Runtime
 from swecli.models.events import PlaybookUpdated
-from swecli.models.playbook import Bullet, Delta, Op
+from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk
@@ -18,7 +18,7 @@ def prepared() -> tuple[Runtime, Session, PlaybookDesk]:
     runtime = make_runtime(answers, reflect_with_model=False)
     session = runtime.sessions.current_session
     assert session is not None
-    add = Op("ADD", fields={"content": "use tabs everywhere", "scope": "project"})
+    add = Op("ADD", fields={"content": "use tabs everywhere", "scope": "project"}, evidence=(Evidence("model", "so"),))
     runtime.sessions.playbook.apply(Delta("d", (add,), "rules"), session)
     return runtime, session, PlaybookDesk(runtime.sessions, session)
 

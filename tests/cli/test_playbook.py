@@ -86,7 +86,7 @@ def test_undo_says_what_it_took_and_that_there_was_no_more_and_redo_brings_it_ba
         'taken back: pin P-1 "one"',
         'taken back: add P-1 "one"',
         "only 2 of 99: there was no other",
-        "`swecli playbook redo 2` brings it back.",
+        "`swecli playbook redo 2` brings them back.",
     ]
     gone = run("playbook", "show", "P-1")
     assert (gone.code, gone.err) == (
@@ -157,8 +157,14 @@ def test_another_project_can_neither_see_nor_change_it(run: Run, tmp_path: Path)
     (tmp_path / "there").mkdir()
     for argv in (["show", "P-1"], ["edit", "P-1", "two"], ["remove", "P-1"], ["blame", "P-1"]):
         assert run("playbook", *argv, "-C", str(tmp_path / "there")).code == 42
-    assert run("playbook", "promote", "P-1", "user", *here).out == "P-1 applies to all your projects now.\n"
+    told = run("playbook", "promote", "P-1", "user", *here).out
+    assert told == "P-1 applies to all your projects now; it applied to this project.\n"
     assert [r["id"] for r in run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json] == ["P-1"]
+    moved = run("playbook", "promote", "P-1", "project", "-C", str(tmp_path / "there")).out
+    assert moved == (
+        f"P-1 applies to this project now; it applied to all your projects, and was taught in {here[1]}.\n"
+    )
+    assert run("playbook", "list", "--json", *here).json == []
 
 
 def test_every_action_answers_in_json(run: Run) -> None:

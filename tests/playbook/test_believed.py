@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.playbook.score import VERSION, Standings
-from swecli.playbook.standing import believed, counted_on
+from swecli.playbook.score import PRIOR, VERSION, Standings
+from swecli.playbook.standing import believed, counted_on, held_to_harm
 from swecli.store.database import Database, open_database
 from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
@@ -27,7 +28,8 @@ MOST = 6  # turns outside of the checkpoint
 def manager(path: Any = ":memory:") -> SessionManager:
     made = SessionManager(open_database(path))
     session = made.start("/p", "m", project="/p")
-    adds = tuple(Op("ADD", fields={"content": text, "scope": "project"}) for text in ("one", "two", "three"))
+    scopes = {"one": "project", "two": "project", "three": "user"}
+    adds = tuple(Op("ADD", fields={"content": text, "scope": scope}) for text, scope in scopes.items())
     made.playbook.apply(Delta("adds", adds, "user"), session)
     return made
 
@@ -55,7 +57,10 @@ def anew(sessions: SessionManager, session: Session) -> Standings:
     assert [(r.session_id, r.interaction, r.good) for r in past.turns] == [
         (r.session_id, r.interaction, r.good) for r in sessions.playbook.turns.here(session)
     ]
-    return counted_on(past)
+    here = counted_on(past)
+    everywhere = counted_on(sessions.playbook.standing.uncounted(session, whole=True, everywhere=True)).beliefs
+    shared = {n: everywhere[n] for n, b in session.playbook.bullets.items() if b.scope == "user" and n in everywhere}
+    return replace(here, beliefs={**here.beliefs, **shared})
 
 
 class Histories(RuleBasedStateMachine):
@@ -127,9 +132,9 @@ class Histories(RuleBasedStateMachine):
         if 1 <= upto <= self.session.interactions:
             self.sessions.fork(upto=upto)
 
-    @rule()
-    def a_new_session(self) -> None:
-        self.sessions.start("/p", "m", project="/p")
+    @rule(place=st.sampled_from(["/p", "/p", "/q"]))
+    def a_new_session(self, place: str) -> None:
+        self.sessions.start(place, "m", project=place)
 
     @rule()
     def delete_the_oldest(self) -> None:
@@ -155,6 +160,22 @@ class TestHistories(Histories.TestCase):
 @pytest.mark.slow
 class TestManyHistories(Histories.TestCase):
     settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_a_strategy_for_all_projects_is_judged_by_the_turns_of_all_of_them() -> None:
+    sessions = manager()
+    for _ in range(8):
+        take_turn(sessions, ["P-3", "P-1"], False, "harmful")
+    home = sessions.current_session
+    assert home is not None
+    there = sessions.start("/q", "m", project="/q")
+    assert believed(sessions.playbook, there).of("P-3") == believed(sessions.playbook, home).of("P-3")
+    assert held_to_harm(believed(sessions.playbook, there).of("P-3"))
+    assert believed(sessions.playbook, there).of("P-1") == PRIOR
+    assert believed(sessions.playbook, there).topics == {}, "how hard the work is here is not known from elsewhere"
+    for _ in range(30):
+        take_turn(sessions, ["P-3"], True, "helpful")
+    assert not held_to_harm(believed(sessions.playbook, home).of("P-3"))
 
 
 def counted(sessions: SessionManager) -> int:

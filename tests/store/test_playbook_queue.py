@@ -87,7 +87,12 @@ def test_a_draft_is_there_again_after_a_restart(manager: SessionManager, session
 def test_a_conclusion_applies_and_notes_and_forgets_the_draft_in_one(manager: SessionManager, session: Session) -> None:
     manager.begin_interaction("q")
     manager.finish_interaction("done")
-    draft = Draft(session.id, 1, Delta("d1", (Op("ADD", fields={"content": "x"}),), "m", session.id, 1), errors=2)
+    draft = Draft(
+        session.id,
+        1,
+        Delta("d1", (Op("ADD", fields={"content": "x"}, evidence=(Evidence("model", "why"),)),), "m", session.id, 1),
+        errors=2,
+    )
     manager.playbook.keep_draft(draft)
     applied = manager.playbook.conclude(session, draft)
     assert applied is not None
@@ -113,7 +118,11 @@ def test_a_conclusion_that_cannot_be_applied_notes_nothing(manager: SessionManag
 def test_what_the_user_took_back_stays_taken_back(manager: SessionManager, session: Session) -> None:
     manager.begin_interaction("q")
     manager.finish_interaction("done")
-    draft = Draft(session.id, 1, Delta("d1", (Op("ADD", fields={"content": "x"}),), "m", session.id, 1))
+    draft = Draft(
+        session.id,
+        1,
+        Delta("d1", (Op("ADD", fields={"content": "x"}, evidence=(Evidence("model", "why"),)),), "m", session.id, 1),
+    )
     manager.playbook.conclude(session, draft)
     manager.playbook.undo(session)
     assert manager.playbook.conclude(session, draft) is None

@@ -54,6 +54,20 @@ def test_of_a_change_in_another_project_only_what_is_for_all_projects_is_seen(
     assert set(manager.playbook.load(a).bullets) == {"P-1", "P-2"}
 
 
+def test_what_came_from_another_project_keeps_its_past_and_leaves_no_empty_lines(
+    manager: SessionManager, places: tuple[Session, Session]
+) -> None:
+    a, b = places
+    manager.playbook.apply(Delta("d1", adding("user", "user"), "user"), a)
+    manager.playbook.apply(Delta("d2", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), b)
+    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-1", "add P-1, add P-2"]
+    manager.playbook.apply(Delta("d3", (Op("UPDATE", "P-2", fields={"scope": "project"}),), "user"), a)
+    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-2", "update P-1", "add P-1"]
+    manager.playbook.undo(b)
+    manager.playbook.apply(Delta("d4", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), a)
+    assert [row.delta.id for row in manager.playbook.log(b)] == ["d4", "d3", "d2"]
+
+
 def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
     nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     delta = Delta("d1", adding("project", "project", "project"), "rules", interaction=1)

@@ -8,7 +8,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import Delta, Op
+from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.budget import Limits
 from tests.support.desk import Desk
 from tests.support.runtime import make_runtime, run_turn
@@ -112,7 +112,8 @@ async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> N
     assert session is not None
     for number, text in enumerate(("one", "two", "three", "four"), 1):
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
-        runtime.sessions.playbook.apply(Delta(f"d{number}", (Op("ADD", fields=fields),), "rules"), session)
+        op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
+        runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
     desk = Desk(runtime, "yes", "no", "later", None)
     told = await desk.type("/playbook review")
     assert "P-1 is active" in told
