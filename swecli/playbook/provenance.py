@@ -22,9 +22,15 @@ SHARE = 0.5  # of the words that the user and the calls do not explain
 FEW = 2  # shared words that tell; a path, a flag or another made-up word tells alone
 MOST = 0.5  # share of a bullet's telling terms, from which on the user's words and the work explain it
 SOME = 1 / 3  # the same for what quotes the user, who was not the only one to speak
+NEARLY = 2 / 3  # the same where the user only set a task, and wished nothing of how it is done
 TALK = 5  # content words from which a result can have told something
 QUOTED = 0.5  # share of a quote's words by which it is found in a result
 _EVERYDAY = frozenset(term[:BEGINNING] for term in terms(" ".join(GENERIC)))
+_WISH = re.compile(
+    r"\b(?:no|not|never|always|instead|rather|prefer|must|should|only|every|each|first|don['’]?t|nicht|kein\w*|nie|immer|"
+    r"statt|lieber|soll\w*|muss|nur|erst|jede\w*)\b",
+    re.IGNORECASE,
+)
 _REACHES_OUT = re.compile(
     r"\b(?:https?|ftp|ssh|git)://|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/|\|\s*(?:sudo\s+)?\w*sh\b", re.I
 )
@@ -36,8 +42,9 @@ def trust_of(content: str, digest: TurnDigest, quote: str = "", call_id: str = "
     "repository", "tool" or "web" when it copies what one kind of call brought in: at least half of the words that are
     not the user's, the calls' own, everyday or new ones stand there, and these are at least two, or all, or one that
     nobody comes upon by chance. The same when what it quotes as evidence stands in a result, unless its telling terms
-    are mostly the user's and the work's own, or the quoted tests failed and then passed by that work. What quotes the
-    user must have something of the user's too, where a result could have told it. Else "reasoning".
+    are mostly the work's own or of a wish of the user's, or the quoted tests failed and then passed by that work. What
+    quotes the user must have something of the user's too, where a result could have told it: most of it, where that
+    was only a task. Else "reasoning".
 
     Args:
         content: the text.
@@ -45,18 +52,19 @@ def trust_of(content: str, digest: TurnDigest, quote: str = "", call_id: str = "
         quote: its evidence; "" where only its words are to be looked at.
         call_id: the call that the evidence names, "" for none.
     """
-    said = content_words(_said(digest))
-    own = said | _acted(digest)
+    said, acted = content_words(_said(digest)), _acted(digest)
+    own, wished = said | acted, _WISH.search(_said(digest)) is not None
     copied = _copied(content, own, digest)
     if not quote or (copied != "reasoning" and not _proved(content, quote, digest, own, SOME)):
         return copied
     origin = _origin(quote, call_id, digest, own)
     if origin is None:
         could_have_told = _lowest(call for call in _heard(digest) if len(call.vocabulary) >= TALK)
-        return "reasoning" if could_have_told is None or _explained(content, own) >= SOME else could_have_told
-    if _explained(content, own) >= MOST or (origin == "tool" and _proved(content, quote, digest, own)):
+        enough = SOME if wished else NEARLY
+        return "reasoning" if could_have_told is None or _explained(content, own) >= enough else could_have_told
+    if _explained(content, own if wished else acted) >= MOST:
         return "reasoning"
-    return origin
+    return "reasoning" if origin == "tool" and _proved(content, quote, digest, own) else origin
 
 
 def told_command(call: CallDigest, digest: TurnDigest) -> Trust | None:
@@ -170,10 +178,14 @@ def _lowest(calls: Iterable[CallDigest]) -> Trust | None:
 
 
 def _explained(content: str, known: frozenset[str]) -> float:
-    """The share of the text's telling terms that are known, two forms of a word being one; 1 where nothing tells."""
-    telling = _beginnings(terms(content)) - _EVERYDAY
+    """The share of the text's telling words that are known, by any of their parts; 1 where nothing tells.
+
+    Two forms of a word are one, and a path is one word, however many parts it has.
+    """
+    words = (_beginnings(terms(word)) - _EVERYDAY for word in content_words(content))
+    telling = [parts for parts in words if parts]
     heard = _beginnings(term for word in known for term in terms(word))
-    return len(telling & heard) / len(telling) if telling else 1.0
+    return sum(bool(parts & heard) for parts in telling) / len(telling) if telling else 1.0
 
 
 def _proved(content: str, quote: str, digest: TurnDigest, own: frozenset[str], share: float = 0.0) -> bool:

