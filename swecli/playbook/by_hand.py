@@ -31,8 +31,8 @@ def adding(session: Session, text: str) -> Delta:
     """Teach a strategy for the session's project (for the session alone where there is none).
 
     What one says already is evidence for that one, what says more takes its place, and one that says the opposite is
-    set aside: the user's newest words win, as when they are said in a conversation. But what they pinned stays until they
-    have chosen between the two.
+    set aside: the user's newest words win, as when they are said in a conversation. But what they pinned stays until
+    they have chosen between the two.
     """
     content = content_of(text)
     said, (old, relation) = _said(session, content), _known(session, content)
