@@ -37,6 +37,7 @@ FIGURES = (
     "resume and build a request, 10,000 turns",
     "choose among 1,000 strategies",
     "choose among 1,000 strategies, first time",
+    "weigh the strategies, 10,000 turns",
 )
 
 
