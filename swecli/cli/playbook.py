@@ -26,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         added = actions.add_parser(action.name, help=action.help)
         kind = positive if action.usage == "[N]" else str
         added.add_argument("words", nargs="*", type=kind, metavar=action.usage or "NOTHING")
+        for flag, meaning in action.flags:
+            added.add_argument(flag, action="append_const", const=flag, dest="flags", help=meaning)
         if action.name == "log":
             added.add_argument("--limit", type=positive, metavar="N", help="this many changes")
         common(added)
@@ -46,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
             desk.count, desk.most = TokenCounter("o200k_base").count, ground_of(args).settings.max_strategies
         words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
+        words += getattr(args, "flags", None) or []
         return tell(ACTIONS[args.action].run(desk, words), args.json)
 
 

@@ -61,12 +61,16 @@ Run = Callable[[PlaybookDesk, Sequence[str]], Said]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do with the playbook. `usage` shows its arguments; `run` raises SwecliError."""
+    """Something the user can do with the playbook. `usage` shows its arguments; `run` raises SwecliError.
+
+    `flags` are words such as `--trust` which may stand among the arguments, with what they mean.
+    """
 
     name: str
     usage: str
     help: str
     run: Run
+    flags: tuple[tuple[str, str], ...] = ()
 
 
 def wrong(desk: PlaybookDesk, problem: str, usage: str) -> UsageError:

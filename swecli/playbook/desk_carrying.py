@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from swecli.models.errors import BadInput
-from swecli.playbook.carry import plan_import
+from swecli.playbook.carry import Ground, Plan, plan_import
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
 from swecli.playbook.handover import agents_patch, skill
 from swecli.playbook.markdown import to_markdown
-from swecli.playbook.markdown_read import read_markdown
+from swecli.playbook.markdown_read import Carried, read_markdown
 
 LARGEST = 20_000_000  # bytes of a file that is read
 FORMS = ("markdown", "agents", "skill")
@@ -42,29 +42,51 @@ def _written(desk: PlaybookDesk, form: str) -> str:
 
 
 def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """Take in an exported playbook: ids are kept where they are free, and what is known is updated."""
-    if not args:
+    """Take in an exported playbook: ids are kept where they are free, and what is known is updated.
+
+    What does not come from here waits for the user's word, unless they vouch for the file with `--trust`.
+    """
+    trusted, words = "--trust" in args, [word for word in args if word != "--trust"]
+    if not words:
         raise wrong(desk, "There is no file named.", "import FILE")
-    path = Path(" ".join(args)).expanduser()
+    path = Path(" ".join(words)).expanduser()
     carried = read_markdown(_read(path))
-    store, here = desk.sessions.playbook, dict(desk.session.playbook.bullets)
-    for item in carried:
-        if item.bullet.id not in here and (bullet := store.seen(item.bullet.id, desk.session)):
-            here[bullet.id] = bullet  # removed here: it can come back
-    plan = plan_import(carried, desk.session, here, store.last_number())
+    plan = plan_import(carried, _ground(desk, carried, trusted))
     added: tuple[str, ...] = ()
     if delta := plan.delta(desk.session, path.name):
-        added = store.apply(delta, desk.session).added
+        added = desk.sessions.playbook.apply(delta, desk.session).added
     new = [name for name in added if name not in plan.kept]
     renamed = dict(zip(plan.renamed, new, strict=True))
-    lines = [
+    waiting = [renamed.get(name, name) for name in plan.waiting]
+    value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same, "waiting": waiting}
+    return Said(value | {"left_out": plan.left_out}, tuple(_came_to(desk, plan, renamed, path)))
+
+
+def _ground(desk: PlaybookDesk, carried: Sequence[Carried], trusted: bool) -> Ground:
+    store, here, taken = desk.sessions.playbook, dict(desk.session.playbook.bullets), set()
+    for item in carried:
+        name = item.bullet.id
+        if store.get(name) is not None:
+            taken.add(name)
+        if name not in here and (bullet := store.seen(name, desk.session)):
+            here[name] = bullet  # removed here: it can come back
+    return Ground(desk.session, here, taken, store.last_number(), trusted)
+
+
+def _came_to(desk: PlaybookDesk, plan: Plan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
+    """What an import did, in lines."""
+    yield (
         f"{len(plan.kept)} taken in under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
-        f"{len(plan.same)} the same.",
-        *(f"{old} is {name} here: that id belongs to another one." for old, name in renamed.items()),
-        *(f"left out: {why}." for why in plan.left_out),
-    ]
-    value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same}
-    return Said(value | {"left_out": plan.left_out}, tuple(lines))
+        f"{len(plan.same)} the same."
+    )
+    yield from (f"{old} is {name} here: {plan.renamed[old]}." for old, name in renamed.items())
+    yield from plan.lines
+    yield from (f"left out: {why}." for why in plan.left_out)
+    if count := len(plan.waiting):
+        yield (
+            f"{count} of them {'wait' if count > 1 else 'waits'} for your word, out of prompts: "
+            f"`{desk.command} review`. To vouch for the whole file: `{desk.command} import {path} --trust`."
+        )
 
 
 def _read(path: Path) -> str:
