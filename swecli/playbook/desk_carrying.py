@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
-from swecli.playbook.carry import Ground, Plan, plan_import
+from swecli.models.playbook import Bullet
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
 from swecli.playbook.handover import agents_patch, skill
 from swecli.playbook.markdown import to_markdown
 from swecli.playbook.markdown_read import Carried, read_markdown
+
+if TYPE_CHECKING:  # the prompt completes the actions' names before the gate is loaded
+    from swecli.playbook.carry import Plan
 
 LARGEST = 20_000_000  # bytes of a file that is read
 FORMS = ("markdown", "agents", "skill")
@@ -46,12 +50,16 @@ def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 
     What does not come from here waits for the user's word, unless they vouch for the file with `--trust`.
     """
+    # late: nothing else on this desk needs the gate
+    from swecli.playbook.carry import Ground, plan_import  # noqa: PLC0415
+
     trusted, words = "--trust" in args, [word for word in args if word != "--trust"]
     if not words:
         raise wrong(desk, "There is no file named.", "import FILE")
     path = Path(" ".join(words)).expanduser()
     carried = read_markdown(_read(path))
-    plan = plan_import(carried, _ground(desk, carried, trusted))
+    here, taken = _seen_here(desk, carried)
+    plan = plan_import(carried, Ground(desk.session, here, taken, desk.sessions.playbook.last_number(), trusted))
     added: tuple[str, ...] = ()
     if delta := plan.delta(desk.session, path.name):
         added = desk.sessions.playbook.apply(delta, desk.session).added
@@ -62,7 +70,8 @@ def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     return Said(value | {"left_out": plan.left_out}, tuple(_came_to(desk, plan, renamed, path)))
 
 
-def _ground(desk: PlaybookDesk, carried: Sequence[Carried], trusted: bool) -> Ground:
+def _seen_here(desk: PlaybookDesk, carried: Sequence[Carried]) -> tuple[dict[str, Bullet], set[str]]:
+    """What may be seen here, with those removed ones that the file names; and which of its ids anybody has."""
     store, here, taken = desk.sessions.playbook, dict(desk.session.playbook.bullets), set()
     for item in carried:
         name = item.bullet.id
@@ -70,7 +79,7 @@ def _ground(desk: PlaybookDesk, carried: Sequence[Carried], trusted: bool) -> Gr
             taken.add(name)
         if name not in here and (bullet := store.seen(name, desk.session)):
             here[name] = bullet  # removed here: it can come back
-    return Ground(desk.session, here, taken, store.last_number(), trusted)
+    return here, taken
 
 
 def _came_to(desk: PlaybookDesk, plan: Plan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
