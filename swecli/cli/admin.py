@@ -28,6 +28,9 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     module = importlib.import_module(f"swecli.cli.{name}")
     parser = Parser(prog=f"swecli {name}", description=module.__doc__)
     module.add_arguments(parser)
+    unsaid = getattr(module, "UNSAID", "")
+    if unsaid and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
+        argv = [unsaid, *argv]
     args = parser.parse_args(argv)
     go_to(args.cwd)
     return int(module.run(args))

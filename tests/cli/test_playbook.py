@@ -36,6 +36,83 @@ def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Pa
     assert run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json == []
 
 
+def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
+    hint = run("playbook", "list").out.split("Teach it: swecli ")[1].split()
+    assert run(*hint).out == "Added as P-1.\n"
+    assert run("playbook", "list", "--json").json[0]["content"] == "run the tests with pytest -q"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("run git -C there status", "run git -C there status"),
+        ("--json run cargo test", "run cargo test"),
+        ("run cargo test --json", "run cargo test"),
+        ("--session=none -- --json comes last --json", None),
+        ("-- --json comes last --json", "--json comes last --json"),
+        ("use cargo run -- --json", "use cargo run -- --json"),
+        ("use ruff --help or -h", "use ruff --help or -h"),
+    ],
+)
+def test_what_looks_like_a_flag_in_a_text_is_text(run: Run, words: str, text: str | None) -> None:
+    done = run("playbook", "add", *words.split())
+    assert (done.code == 0) == (text is not None)
+    assert [row["content"] for row in run("playbook", "list", "--json").json] == ([text] if text else [])
+
+
+def test_the_same_goes_for_an_edit_and_a_question(run: Run) -> None:
+    run("playbook", "add", "one")
+    run("playbook", "edit", "P-1", *["run", "pytest", "-q", "-x"])
+    assert run("playbook", "why", *["run", "pytest", "-x", "--json"]).json["query"] == "run pytest -x"
+    assert run("playbook", "show", "P-1", "--json").json["content"] == "run pytest -q -x"
+    with pytest.raises(SystemExit):
+        run("playbook", "edit", "P-1", "--help")
+    assert run("playbook", "show", "P-1", "--json").json["content"] == "run pytest -q -x"
+
+
+def test_alone_it_lists(run: Run) -> None:
+    assert "Nothing learned yet" in run("playbook").out
+    run("playbook", "add", "one")
+    assert run("playbook").out == run("playbook", "list").out
+    assert run("playbook", "--json").json[0]["content"] == "one"
+
+
+def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None:
+    run("playbook", "add", "run make check")
+    run("-p", "remember that answers are short", "-m", script("s.json", "As [P-1] says."))
+    told = run("playbook", "bad", "it", "was", "-q").out
+    assert " T1: marked bad\n" in told
+    assert "P-1 harmful +1: you marked it: it was -q" in told
+    assert run("playbook", "show", "P-1", "--json").json["harmful"] == 1
+    marked = run("playbook", "good", "--json").json
+    assert (marked["turn"], marked["what"], marked["failed"]) == (1, "good", [])
+    assert run("playbook", "reflect", "T1", "--rules-only").code == 0
+    assert run("playbook", "reflect", "T9").code == 42
+    assert run("playbook", "reflect", "T1", "T2").code == 2
+
+
+@pytest.mark.parametrize("name", ["good", "bad", "reflect"])
+def test_there_must_be_a_turn_to_speak_of(run: Run, name: str) -> None:
+    assert "There is no session in this directory." in run("playbook", name).complaint
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["list", "xyz"], "list takes no 'xyz'"),
+        (["off", "foo"], "off takes no 'foo'"),
+        (["show", "P-1", "P-2"], "show takes no 'P-2'"),
+        (["pin"], "pin needs the id of a strategy"),
+        (["edit"], "edit needs the id of a strategy"),
+        (["import"], "import needs a file"),
+    ],
+)
+def test_arguments_that_are_missing_or_too_many_are_named(run: Run, argv: list[str], said: str) -> None:
+    done = run("playbook", *argv)
+    assert done.code == 2
+    assert said in done.complaint
+
+
 def test_reworded_removed_and_undone(run: Run) -> None:
     run("playbook", "add", "one")
     assert run("playbook", "edit", "P-1", "two", "words", "--json").json == {"edited": "P-1"}

@@ -32,7 +32,7 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if action.name == "review" and not rest.strip():
         await _review(ctx, desk)
     else:
-        tell(ctx, action.run(desk, rest.split()))
+        tell(ctx, action.perform(desk, rest.split()))
 
 
 def tell(ctx: CommandContext, said: Said) -> None:
