@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.models.session import Session
+from swecli.playbook.by_hand import KEPT
 from swecli.playbook.standing import believed, in_words
 from swecli.store.playbook_limits import FREE
 from swecli.store.session_manager import SessionManager
@@ -33,12 +34,12 @@ def set_aside(sessions: SessionManager, session: Session, interaction: int) -> A
 
 
 def _decided(sessions: SessionManager, bullet_id: str) -> bool:
-    """Whether the user ever changed its state."""
+    """Whether the user ever changed its state, or kept it when its removal was proposed."""
     changes = sessions.playbook.history.of(bullet_id)
     return any(
         c.applied.delta.author in FREE
         and c.before is not None
         and c.after is not None
-        and c.before.state != c.after.state
+        and (c.before.state != c.after.state or c.applied.delta.reason.startswith(KEPT))
         for c in changes
     )

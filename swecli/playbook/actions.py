@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_why
+from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_reviewing, desk_why
 from swecli.playbook.desk import Action
 
 VOUCH = ("--trust", "what comes from elsewhere need not wait for your word")
@@ -23,7 +23,7 @@ ACTIONS: dict[str, Action] = {
         Action("log", "[N]", "the changes, newest first", desk_looking.log, 0, 1),
         Action("diff", "[N]", "what the last N changes came to", desk_looking.diff, 0, 1),
         Action("blame", "P-7", "which change made it what it is", desk_looking.trace, 1, 1),
-        Action("review", "[P-7 accept|refuse]", "what waits for your word", desk_changing.review, 0, 2),
+        Action("review", "[P-7 use|keep|remove]", "what waits for your word", desk_reviewing.review, 0, 2),
         Action(
             "export", "[agents|skill] [FILE]", "Markdown, a patch of AGENTS.md, a skill", desk_carrying.export, 0, None
         ),

@@ -8,6 +8,8 @@ from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op, OpNam
 from swecli.models.session import Session
 from swecli.playbook.redact import redact
 
+KEPT = "kept in review"  # begins the reason of such a change
+
 
 def content_of(text: str) -> str:
     """A strategy's words, on one line and without secrets. Raises BadInput when it is empty or too long."""

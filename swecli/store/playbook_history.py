@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Text, cast
@@ -62,6 +64,16 @@ class PlaybookHistory:
         with self._database.reading() as db:
             found = db.exec(which.order_by(col(InteractionRow.id).desc()).limit(limit)).all()
             return [rows.interaction_of(row) for row in found]
+
+    def last_shown(self, names: Collection[str]) -> dict[str, datetime]:
+        """When each of these strategies last stood in a prompt; those that never did are not in it."""
+        found: dict[str, datetime] = {}
+        wanted = frozenset(names)
+        with self._database.reading() as db:
+            for shown, when in db.exec(select(InteractionRow.shown, InteractionRow.started_at)):
+                for name in wanted.intersection(shown or ()):
+                    found[name] = max(when, found.get(name, when))
+        return found
 
 
 def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:

@@ -151,7 +151,7 @@ def test_a_named_session_is_meant(run: Run, tmp_path: Path) -> None:
         ["add", "word " * 61],
         ["undo"],
         ["blame", "P-9"],
-        ["review", "P-9", "accept"],
+        ["review", "P-9", "use"],
         ["promote", "P-9", "user"],
         ["import", "nowhere.md"],
         ["import", "."],

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,7 +10,6 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.desk_changing import waiting
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 
@@ -61,39 +58,6 @@ def test_effect_says_when_it_is_not_enough(desk: PlaybookDesk) -> None:
     assert "not enough data" in do(desk, "effect").note
     turns(desk, "helpful", 10)
     assert "12 of 12, 76 to 100 %" in do(desk, "effect P-1").rows[0]
-
-
-def test_what_seems_to_harm_is_proposed_for_removal_and_the_user_decides(desk: PlaybookDesk) -> None:
-    do(desk, "add run make check")
-    turns(desk, "harmful", 30)
-    [item] = waiting(desk)
-    assert item.what == "old"
-    assert "remove it?" in do(desk, "review").lines[0]
-    assert do(desk, "review P-1 refuse").value == {"kept": "P-1"}
-    assert desk.session.playbook.bullets["P-1"].state == "pinned"
-    do(desk, "undo")
-    do(desk, "review P-1 accept")
-    assert desk.session.playbook.bullets == {}
-
-
-def test_what_no_prompt_had_for_ninety_days_is_proposed_for_removal_and_never_removed(desk: PlaybookDesk) -> None:
-    for text in ("run make check", "keep the parser pure", "write commit messages in English"):
-        do(desk, f"add {text}")
-    first, second, third = desk.bullets()
-    made = first.created_at
-    used = {"P-1": made + timedelta(days=91), "P-2": made + timedelta(days=2), "P-3": None}
-    desk.session.playbook.bullets |= {b.id: replace(b, last_used=used[b.id]) for b in (first, second, third)}
-    [item] = waiting(desk)
-    assert (item.bullet.id, item.what, item.why) == ("P-3", "old", "in no prompt for 90 days, while others were")
-    assert desk.sessions.playbook.get("P-3") is not None
-    do(desk, "pin P-3")
-    assert waiting(desk) == [], "what is pinned stays"
-
-
-def test_where_nothing_was_used_nothing_is_proposed(desk: PlaybookDesk) -> None:
-    do(desk, "add run make check")
-    desk.session.playbook.bullets["P-1"] = replace(desk.bullets()[0], created_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert waiting(desk) == []
 
 
 def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.desk_changing import decide, waiting
+from swecli.playbook.desk_reviewing import Word, decide, waiting
 from swecli.repl.commands.base import CommandContext, command
 
 DOINGS = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
 GAP = 3  # columns between those of a table
 READABLE = 24  # columns, at least, for what is longest in a table
-ANSWERS = [("yes", "yes"), ("no", "no"), ("later", "decide later"), ("stop", "stop here")]
+ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
 @command(aliases=("strategies",), usage="[show|add|edit|pin|undo|review|why|…]", complete=lambda runtime: DOINGS)
@@ -81,8 +81,9 @@ async def _review(ctx: CommandContext, desk: PlaybookDesk) -> None:
     for item in found:
         for proof in desk.sessions.playbook.evidence(item.bullet.id):
             ctx.screen.note(f"evidence ({proof.source}): {proof.quote}")
-        answer = await ctx.pick(item.line, ANSWERS)
+        answer = await ctx.pick(item.question, [*item.words.items(), *ANSWERS])
         if answer in (None, "stop"):
             return
         if answer != "later":
-            tell(ctx, decide(desk, item, answer == "yes"))
+            word: Word = answer  # type: ignore[assignment]  # it is one of the question's words
+            tell(ctx, decide(desk, item, word))

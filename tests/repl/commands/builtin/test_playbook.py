@@ -113,7 +113,7 @@ async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> N
     for number, text in enumerate(("one", "two", "three", "four"), 1):
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
         runtime.sessions.playbook.apply(Delta(f"d{number}", (Op("ADD", fields=fields),), "rules"), session)
-    desk = Desk(runtime, "yes", "no", "later", None)
+    desk = Desk(runtime, "use", "remove", "later", None)
     told = await desk.type("/playbook review")
     assert "P-1 is active" in told
     assert "P-2 is removed" in told

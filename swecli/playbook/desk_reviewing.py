@@ -1,0 +1,145 @@
+"""What waits for the user's word: strategies that ask to be used, and those whose removal is proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, get_args
+
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Bullet, Delta
+from swecli.playbook import by_hand
+from swecli.playbook.desk import PlaybookDesk, Said, wrong
+from swecli.playbook.lineage import reason_of
+from swecli.playbook.standing import in_words
+from swecli.store.records import Change
+
+UNUSED = timedelta(days=90)  # in no prompt while others were: its removal is proposed
+Word = Literal["use", "keep", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A strategy that waits for the user's word. "new": it was set aside and asks to be used; "old": it seems to harm,
+    or stood in no prompt for long, and is proposed for removal."""
+
+    bullet: Bullet
+    what: Literal["new", "old"]
+    why: str
+
+    @property
+    def words(self) -> Mapping[Word, str]:
+        """What the user may say, with what happens then."""
+        if self.what == "new":
+            return {"use": "use it in prompts", "remove": "remove it (undo brings it back)"}
+        stays = "out of prompts no more" if self.bullet.state == "quarantined" else "as it is"
+        return {"keep": f"keep it, {stays}", "remove": "remove it (undo brings it back)"}
+
+    @property
+    def question(self) -> str:
+        """Which strategy, in all its words, why it waits, and what is asked."""
+        first, second = self.words
+        return f"{self.bullet.id} {self.bullet.content}\n{self.why}: {first} it, or {second} it?"
+
+
+def waiting(desk: PlaybookDesk) -> list[Waiting]:
+    """What waits for the user's word, in order of minting."""
+    standings, bullets = desk.standings(), desk.bullets()
+    shown = desk.sessions.playbook.history.last_shown([bullet.id for bullet in bullets])
+    latest = max(shown.values(), default=None)
+    found = []
+    for bullet in bullets:
+        belief = standings.of(bullet.id)
+        if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
+            if not _kept_since_harm(desk.sessions.playbook.history.of(bullet.id)):
+                found.append(Waiting(bullet, "old", in_words(belief)))
+        elif bullet.state == "quarantined":
+            known = belief.standing == "quarantined"
+            found.append(Waiting(bullet, "new", in_words(belief) if known else _doubt(desk, bullet)))
+        elif bullet.state == "active" and latest is not None and (why := _unused(desk, bullet, shown, latest)):
+            found.append(Waiting(bullet, "old", why))
+    return found
+
+
+def _kept_since_harm(changes: Sequence[Change]) -> bool:
+    """Whether the user kept a strategy, and nothing was held against it after that."""
+    kept = max((at for at, c in enumerate(changes) if _is_keeping(c)), default=None)
+    return kept is not None and not any(
+        c.before is not None and c.after is not None and c.after.harmful > c.before.harmful for c in changes[kept:]
+    )
+
+
+def _is_keeping(change: Change) -> bool:
+    return change.applied.delta.author == "user" and change.applied.delta.reason.startswith(by_hand.KEPT)
+
+
+def _doubt(desk: PlaybookDesk, bullet: Bullet) -> str:
+    """Why a strategy was set aside."""
+    # late: nothing else on this desk needs the curator
+    from swecli.playbook.curator import DOUBT  # noqa: PLC0415
+    from swecli.playbook.describe import FROM  # noqa: PLC0415
+
+    store = desk.sessions.playbook
+    changes = [c for c in store.history.of(bullet.id) if c.after is not None and c.after.state == "quarantined"]
+    aside = [c for c in changes if c.before is None or c.before.state != "quarantined"]
+    if aside and aside[-1].before is not None:
+        return f"set aside: {reason_of(aside[-1].applied, bullet.id)}"
+    if doubts := [item.quote for item in store.evidence(bullet.id) if item.source == DOUBT]:
+        return f"set aside: {doubts[-1]}"
+    return f"set aside: it comes from {FROM.get(bullet.trust, bullet.trust)}"
+
+
+def _unused(desk: PlaybookDesk, bullet: Bullet, shown: Mapping[str, datetime], latest: datetime) -> str:
+    """That no prompt had it for long, though there were prompts with others; "" where that is not so."""
+    if latest - (shown.get(bullet.id) or bullet.created_at) < UNUSED:
+        return ""
+    changes = desk.sessions.playbook.history.of(bullet.id)
+    came = changes[0].applied.delta.created_at if changes and changes[0].before is None else bullet.created_at
+    kept = [c.applied.delta.created_at for c in changes if _is_keeping(c)]
+    since = max((shown.get(bullet.id) or came, *kept))
+    days = (latest - since).days
+    if latest - since < UNUSED:
+        return ""
+    ever = f"in no prompt for {days} days" if bullet.id in shown else f"in no prompt in the {days} days it is here"
+    return f"{ever}, while others were"
+
+
+def decide(desk: PlaybookDesk, item: Waiting, word: Word) -> Said:
+    """Do what the user says about a strategy. Raises BadInput for a word that is no answer to the question."""
+    bullet = item.bullet
+    if word not in item.words:
+        raise BadInput(f"{bullet.id} is asked about so: {' or '.join(item.words)}.", item.question.split("\n")[1])
+    if word == "remove":
+        _apply(desk, by_hand.setting(desk.session, bullet, "REMOVE", f"removed in review: {bullet.id}"))
+        return Said({"removed": bullet.id}, (f"{bullet.id} is removed; `{desk.command} undo` brings it back.",))
+    said = by_hand.KEPT if word == "keep" else "taken into use in review"
+    _apply(desk, by_hand.setting(desk.session, bullet, "RESTORE", f"{said}: {bullet.id}"))
+    done = "is active" if word == "use" else "stays, and is active"
+    return Said({"kept": bullet.id}, (f"{bullet.id} {done}.",))
+
+
+def _apply(desk: PlaybookDesk, delta: Delta) -> None:
+    desk.sessions.playbook.apply(delta, desk.session)
+
+
+def review(desk: PlaybookDesk, args: Sequence[str]) -> Said:
+    """What waits for your word; with `P-7 use`, `P-7 keep` or `P-7 remove` that word."""
+    found = waiting(desk)
+    if not args:
+        value = [
+            {"id": w.bullet.id, "what": w.what, "why": w.why, "words": list(w.words), "content": w.bullet.content}
+            for w in found
+        ]
+        hint = f"{desk.command} review {found[0].bullet.id} {next(iter(found[0].words))}" if found else ""
+        lines = [line for w in found for line in w.question.split("\n")]
+        return Said(value, tuple(lines) or ("Nothing waits for your word.",), note=hint and f"For example: {hint}")
+    words = get_args(Word)
+    if len(args) != 2 or args[1] not in words:
+        raise wrong(desk, "It takes a strategy and your word.", f"review P-7 {'|'.join(words)}")
+    bullet = desk.find(args[0])
+    item = next((w for w in found if w.bullet.id == bullet.id), None)
+    if item is None:
+        raise BadInput(f"{bullet.id} does not wait for your word: it is {bullet.state}.")
+    word: Word = args[1]  # type: ignore[assignment]  # one of its values, see above
+    return decide(desk, item, word)
