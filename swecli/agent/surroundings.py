@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.events import PlaybookUpdated
+from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.commands import misused
 from swecli.playbook.digest import TurnDigest
@@ -60,14 +61,21 @@ async def look_around(sessions: SessionManager, session: Session, around: Surrou
     looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-    lines = tuple(_said({name: why for name, why in stale.items() if not bullets[name].stale}))
+    lines = tuple(_told({name: why for name, why in stale.items() if not bullets[name].stale}, bullets))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
-def _said(stale: Mapping[str, str]) -> Iterator[str]:
+def _told(stale: Mapping[str, str], bullets: Mapping[str, Bullet]) -> Iterator[str]:
+    """The lines on those that leave the prompts, and on pinned ones, which do not."""
+    pinned = {name: why for name, why in stale.items() if bullets[name].state == "pinned"}
+    yield from _said({name: why for name, why in stale.items() if name not in pinned}, "out of prompts")
+    yield from _said(pinned, "in prompts all the same, being pinned")
+
+
+def _said(stale: Mapping[str, str], where: str) -> Iterator[str]:
     """A line for each thing that is gone, with the strategies that name it."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-        yield f"{', '.join(names[:NAMED])}{more} {verb} out of prompts: {why}"
+        yield f"{', '.join(names[:NAMED])}{more} {verb} {where}: {why}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_reviewing, desk_why
+from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_past, desk_reviewing, desk_why
 from swecli.playbook.desk import Action
 
 VOUCH = ("--trust", "what comes from elsewhere need not wait for your word")
@@ -20,9 +20,9 @@ ACTIONS: dict[str, Action] = {
         Action("remove", "P-7", "forget it", desk_changing.remove, 1, 1),
         Action("undo", "[N]", "take the last N changes back", desk_changing.undo, 0, 1),
         Action("why", "[T7|WORDS]", "every candidate for a prompt, and what decided", desk_why.why, 0, None, 0),
-        Action("log", "[N]", "the changes, newest first", desk_looking.log, 0, 1),
-        Action("diff", "[N]", "what the last N changes came to", desk_looking.diff, 0, 1),
-        Action("blame", "P-7", "which change made it what it is", desk_looking.trace, 1, 1),
+        Action("log", "[N]", "the changes, newest first", desk_past.log, 0, 1, flags=(desk_past.EVERY,)),
+        Action("diff", "[N]", "what the last N changes came to", desk_past.diff, 0, 1),
+        Action("blame", "P-7", "which change made it what it is", desk_past.trace, 1, 1),
         Action("review", "[P-7 use|keep|remove]", "what waits for your word", desk_reviewing.review, 0, 2),
         Action(
             "export", "[agents|skill] [FILE]", "Markdown, a patch of AGENTS.md, a skill", desk_carrying.export, 0, None

@@ -27,7 +27,7 @@ class Plan:
     `kept` are the new ones that keep their id; `renamed` are the ids that are given new ones, with the reason, in the
     order of the ADDs without an id; `changed` and `same` are known here. `waiting` are the ids in the file of those
     that are set aside until the user has looked at them. `lines` say what becomes of the changed ones, `left_out` what
-    stays out and why.
+    stays out and why; of these `lost` are not here in other words either.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -38,6 +38,7 @@ class Plan:
     waiting: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    lost: int = 0
 
     def delta(self, session: Session, source: str) -> Delta | None:
         """The change, None when there is none to make."""
@@ -73,7 +74,7 @@ def plan_import(carried: Sequence[Carried], ground: Ground) -> Plan:
     it keeps its id where that is free, and stays out when its words were here before the import. What a file says
     twice comes in twice. Counts of known ones stay as they are here.
     """
-    plan = Plan()
+    plan, repeated = Plan(), 0
     words = {_words(bullet): name for name, bullet in ground.here.items() if bullet.state != "deleted"}
     twins = {(bullet.created_at, _words(bullet)): bullet for bullet in ground.here.values()}
     for item in sorted(carried, key=lambda item: item.bullet.number):  # ids that are kept are given in their order
@@ -88,9 +89,11 @@ def plan_import(carried: Sequence[Carried], ground: Ground) -> Plan:
         elif words.get(_words(bullet)) == bullet.id:
             plan.same.append(bullet.id)
         elif _words(bullet) in words:
+            repeated += 1
             plan.left_out.append(f"{bullet.id} says what {words[_words(bullet)]} says here")
         else:
             _take_in(plan, replace(item, bullet=bullet), ground)
+    plan.lost = len(plan.left_out) - repeated
     return plan
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 class Said:
     """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people.
 
-    `code` is the exit code of a shell's command.
+    `paired` says that the first two columns are a name and its value. `code` is the exit code of a shell's command.
     """
 
     value: Any
@@ -29,6 +29,7 @@ class Said:
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    paired: bool = False
     code: int = 0
 
 

@@ -67,7 +67,8 @@ def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     renamed = dict(zip(plan.renamed, new, strict=True))
     waiting = [renamed.get(name, name) for name in plan.waiting]
     value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same, "waiting": waiting}
-    return Said(value | {"left_out": plan.left_out}, tuple(_came_to(desk, plan, renamed, path)))
+    lines = tuple(_came_to(desk, plan, renamed, path))
+    return Said(value | {"left_out": plan.left_out}, lines, code=1 if plan.lost else 0)
 
 
 def _seen_here(desk: PlaybookDesk, carried: Sequence[Carried]) -> tuple[dict[str, Bullet], set[str]]:

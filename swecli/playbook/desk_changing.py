@@ -9,7 +9,8 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import AppliedDelta, Delta, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
-from swecli.playbook.desk_looking import count_of, delta_json
+from swecli.playbook.desk_past import count_of, delta_json
+from swecli.playbook.redact import has_secret
 
 
 def _apply(desk: PlaybookDesk, delta: Delta) -> AppliedDelta:
@@ -20,8 +21,9 @@ def add(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Teach a strategy for this project."""
     if not args:
         raise wrong(desk, "The strategy has no words.", "add TEXT")
-    added = _apply(desk, by_hand.adding(desk.session, " ".join(args))).added
-    return Said({"added": list(added)}, (f"Added as {', '.join(added)}.",))
+    text = " ".join(args)
+    added = _apply(desk, by_hand.adding(desk.session, text)).added
+    return Said({"added": list(added)}, (f"Added as {', '.join(added)}.",), note=_left_out(text))
 
 
 def edit(desk: PlaybookDesk, args: Sequence[str]) -> Said:
@@ -29,8 +31,13 @@ def edit(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     bullet = desk.find(args[0] if args else "")
     if not args[1:]:
         raise wrong(desk, "The strategy has no words.", f"edit {bullet.id} TEXT")
-    _apply(desk, by_hand.editing(desk.session, bullet, " ".join(args[1:])))
-    return Said({"edited": bullet.id}, (f"{bullet.id} is changed.",))
+    text = " ".join(args[1:])
+    _apply(desk, by_hand.editing(desk.session, bullet, text))
+    return Said({"edited": bullet.id}, (f"{bullet.id} is changed.",), note=_left_out(text))
+
+
+def _left_out(text: str) -> str:
+    return "A secret in it was not kept; `show` has what was." if has_secret(text) else ""
 
 
 def remove(desk: PlaybookDesk, args: Sequence[str]) -> Said:

@@ -16,6 +16,7 @@ from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
 from swecli.store.playbook_scope import concerns
+from swecli.store.playbook_write import newest
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -39,11 +40,10 @@ class PlaybookHistory:
         return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
 
     def since(self, session: Session, n: int) -> list[tuple[str, Bullet | None, Bullet | None]]:
-        """What the newest `n` standing changes that concern a session came to: (id, before, now) of each strategy."""
-        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(False))
+        """What the newest `n` standing changes came to, as `PlaybookStore.undo` counts them: (id, before, now) of each
+        strategy."""
         with self._database.reading() as db:
-            deltas = db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)).all()
-            applied: list[AppliedDelta] = [mapping.applied_of(row) for row in deltas]
+            applied: list[AppliedDelta] = [mapping.applied_of(row) for row in newest(db, session, n, every=False)]
             before = {name: old for change in applied for name, old in change.before.items()}
             numbers = [mapping.number_of(name) for name in before]
             found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()

@@ -259,6 +259,13 @@ def test_a_broken_file_is_one_line_and_changes_nothing(run: Run, text: str) -> N
     assert run("playbook", "list", "--json").json == []
 
 
+def test_what_an_import_could_not_take_in_is_an_exit_code(run: Run) -> None:
+    Path("file.md").write_text("<!-- swecli playbook 1 -->\n- [P-1] use uv\n- [P-2] password: hunter2222x\n")
+    assert run("playbook", "import", "file.md").code == 1
+    Path("file.md").write_text("<!-- swecli playbook 1 -->\n- [P-7] use uv\n")
+    assert run("playbook", "import", "file.md").code == 0, "it is here already"
+
+
 def test_a_removed_strategy_cannot_be_reworded(run: Run) -> None:
     run("playbook", "add", "one")
     run("playbook", "remove", "P-1")
@@ -266,5 +273,7 @@ def test_a_removed_strategy_cannot_be_reworded(run: Run) -> None:
 
 
 def test_secrets_are_not_kept(run: Run) -> None:
-    run("playbook", "add", "log in with password: hunter2222x")
+    assert "A secret in it was not kept" in run("playbook", "add", "log in with password: hunter2222x").out
+    assert "A secret in it was not kept" in run("playbook", "edit", "P-1", "password: hunter2222x").out
+    assert "secret" not in run("playbook", "add", "log in first").out
     assert "hunter2222x" not in run("playbook", "show", "P-1", "--json").out

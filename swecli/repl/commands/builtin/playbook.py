@@ -67,8 +67,8 @@ def _too_wide(said: Said, width: int) -> bool:
 
 def _record(ctx: CommandContext, said: Said, row: Sequence[str]) -> None:
     """A row as two lines: what is longest in it, and the rest by their names."""
-    at = _longest(said)
-    ctx.screen.line(f"{row[0]}  {row[at]}", "head")
+    at = 1 if said.paired else _longest(said)
+    ctx.screen.line(f"{row[0]}{' = ' if said.paired else '  '}{row[at]}", "head")
     rest = (f"{said.head[place]} {row[place]}" for place in range(1, len(row)) if place != at)
     ctx.screen.note(" · ".join(rest))
 

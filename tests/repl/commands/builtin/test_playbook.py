@@ -38,6 +38,8 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
     first, *rest = (await narrow.type("/playbook why commit")).splitlines()
     assert first.startswith("P-1  Run `make check` before each commit")
     assert "because it is among the best" in " ".join(rest)
+    field, *_ = (await narrow.type("/playbook blame P-1")).splitlines()
+    assert field.startswith("content = Run `make check` before")
     for line in ("", " why commit", " effect", " blame P-1", " log"):
         assert all(len(row) <= 60 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
@@ -69,7 +71,7 @@ async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk)
     with pytest.raises(BadInput):
         await desk.type("/playbook undo")
     log = await desk.type("/playbook log")
-    assert "add P-1 (taken back)" in log
+    assert "+ P-1 One (you said so) (taken back)" in log
     assert "user" in log
 
 
