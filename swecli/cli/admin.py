@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,14 +81,24 @@ def say(text: str) -> None:
     _write(plain(text))
 
 
+def say_exactly(text: str) -> None:
+    """A text on stdout as it is, for another program: no letter of it is left out or put differently."""
+    sys.stdout.flush()
+    _guarded(lambda: sys.stdout.buffer.write(text.encode("utf-8", "replace")))
+
+
 def say_json(value: Any) -> None:
     """Indented JSON on stdout."""
     _write(dumps(value, indent=2))
 
 
 def _write(text: str) -> None:
+    _guarded(lambda: sys.stdout.write(text + "\n"))
+
+
+def _guarded(write: Callable[[], object]) -> None:
     try:
-        sys.stdout.write(text + "\n")
+        write()
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli import playbook_turns
-from swecli.cli.admin import common, ground_of, positive, say, say_json, stored, table
+from swecli.cli.admin import common, ground_of, positive, say, say_exactly, say_json, stored, table
 from swecli.cli.free_text import FreeText
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
@@ -81,6 +82,9 @@ def tell(said: Said, json: bool) -> int:
     """An answer of the playbook, for programs or for people. Returns its exit code."""
     if json:
         say_json(said.value)
+        return said.code
+    if said.exact is not None and not sys.stdout.isatty():
+        say_exactly(said.exact)
         return said.code
     if said.rows:
         table(said.rows, said.head)

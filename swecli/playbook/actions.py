@@ -5,7 +5,6 @@ from __future__ import annotations
 from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_past, desk_reviewing, desk_why
 from swecli.playbook.desk import Action
 
-VOUCH = ("--trust", "what comes from elsewhere need not wait for your word")
 ACTIONS: dict[str, Action] = {
     action.name: action
     for action in (
@@ -25,9 +24,15 @@ ACTIONS: dict[str, Action] = {
         Action("blame", "P-7", "which change made it what it is", desk_past.trace, 1, 1),
         Action("review", "[P-7 use|keep|remove]", "what waits for your word", desk_reviewing.review, 0, 2),
         Action(
-            "export", "[agents|skill] [FILE]", "Markdown, a patch of AGENTS.md, a skill", desk_carrying.export, 0, None
+            "export",
+            "[agents|skill] [FILE]",
+            "Markdown, a patch of AGENTS.md, a skill",
+            desk_carrying.export,
+            0,
+            None,
+            flags=(desk_carrying.FORCE,),
         ),
-        Action("import", "FILE", "take in an export", desk_carrying.bring, 1, None, flags=(VOUCH,)),
+        Action("import", "FILE", "take in an export", desk_carrying.bring, 1, None, flags=(desk_carrying.VOUCH,)),
         Action("off", "", "keep it out of this project's prompts", desk_changing.switch_off),
         Action("on", "", "let it in again", desk_changing.switch_on),
         Action("stats", "", "how much there is and what it took", desk_looking.stats),

@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 class Said:
     """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people.
 
-    `paired` says that the first two columns are a name and its value. `code` is the exit code of a shell's command.
+    `paired` says that the first two columns are a name and its value. `exact` is a text that a pipe gets
+    letter by letter in the place of lines. `code` is the exit code of a shell's command.
     """
 
     value: Any
@@ -30,6 +31,7 @@ class Said:
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
     paired: bool = False
+    exact: str | None = None
     code: int = 0
 
 

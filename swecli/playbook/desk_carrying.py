@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,22 +18,45 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the gate is 
     from swecli.playbook.carry import Plan
 
 LARGEST = 20_000_000  # bytes of a file that is read
+FORCE = ("--force", "write over a file that is there")
+VOUCH = ("--trust", "what comes from elsewhere need not wait for your word")
 FORMS = ("markdown", "agents", "skill")
 
 
 def export(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """Write all strategies as Markdown (or `agents`: a patch of AGENTS.md, `skill`: a SKILL.md), to a file or here."""
-    form = args[0] if args and args[0] in FORMS else "markdown"
-    file = " ".join(args[1:] if args and args[0] in FORMS else args)
+    """Write all strategies as Markdown (or `agents`: a patch of AGENTS.md, `skill`: a SKILL.md), to a file or here.
+
+    A file that is there is written over only with `--force`.
+    """
+    words = [word for word in args if word != FORCE[0]]
+    form, words = (words[0], words[1:]) if words and words[0] in FORMS else ("markdown", words)
+    file = " ".join(words)
+    _no_misspelt_form(desk, words)
     text = _written(desk, form)
-    if not file:
-        return Said({"form": form, "text": text}, tuple(text.rstrip("\n").split("\n")))
+    if file in ("", "-"):
+        lines = tuple(text.rstrip("\n").split("\n")) if text else ("AGENTS.md has them all already.",)
+        return Said({"form": form, "text": text}, lines, exact=text)
     path = Path(file).expanduser()
     try:
-        path.write_text(text, encoding="utf-8", newline="")
+        with path.open("w" if FORCE[0] in args else "x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    except FileExistsError:
+        usage = f"{desk.command} export {'' if form == 'markdown' else f'{form} '}{file} {FORCE[0]}"
+        raise BadInput(f"{path} is there already.", f"To write over it: {usage}") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
     return Said({"form": form, "file": str(path)}, (f"Written to {path}.",))
+
+
+def _no_misspelt_form(desk: PlaybookDesk, words: Sequence[str]) -> None:
+    """Raises BadInput for a file that is named almost like a form: hardly a file."""
+    bare = bool(words) and not {"/", "."} & set(words[0])
+    near = difflib.get_close_matches(words[0].lower(), FORMS, 1, 0.75) if bare else []
+    if near:
+        raise BadInput(
+            f"There is no form {words[0]!r:.40}; did you mean {near[0]}?",
+            f"Use {desk.command} export {near[0]}, or ./{words[0]:.40} for a file of that name.",
+        )
 
 
 def _written(desk: PlaybookDesk, form: str) -> str:
@@ -41,7 +65,8 @@ def _written(desk: PlaybookDesk, form: str) -> str:
         return skill(bullets, Path(desk.session.project or desk.session.working_directory).name or "this project")
     if form == "agents":
         path = Path(desk.session.project or desk.session.working_directory) / "AGENTS.md"
-        return agents_patch(_read(path) if path.exists() else None, bullets)
+        # not utf-8-sig: a mark at its beginning belongs to the line that git compares
+        return agents_patch(_read(path, "utf-8") if path.exists() else None, bullets)
     return to_markdown(bullets, {b.id: desk.sessions.playbook.evidence(b.id) for b in bullets})
 
 
@@ -53,7 +78,7 @@ def bring(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     # late: nothing else on this desk needs the gate
     from swecli.playbook.carry import Ground, plan_import  # noqa: PLC0415
 
-    trusted, words = "--trust" in args, [word for word in args if word != "--trust"]
+    trusted, words = VOUCH[0] in args, [word for word in args if word != VOUCH[0]]
     if not words:
         raise wrong(desk, "There is no file named.", "import FILE")
     path = Path(" ".join(words)).expanduser()
@@ -95,11 +120,11 @@ def _came_to(desk: PlaybookDesk, plan: Plan, renamed: Mapping[str, str], path: P
     if count := len(plan.waiting):
         yield (
             f"{count} of them {'wait' if count > 1 else 'waits'} for your word, out of prompts: "
-            f"`{desk.command} review`. To vouch for the whole file: `{desk.command} import {path} --trust`."
+            f"`{desk.command} review`. To vouch for the whole file: `{desk.command} import {path} {VOUCH[0]}`."
         )
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, encoding: str = "utf-8-sig") -> str:
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST + 1)
@@ -108,6 +133,6 @@ def _read(path: Path) -> str:
     if len(data) > LARGEST:
         raise BadInput(f"{path} is too large to be a playbook: over {LARGEST // 1_000_000} MB.")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.shell import Run, script
+from tests.support.shell import Run, script, swecli
 
 
 def test_an_empty_playbook_says_how_to_fill_it(run: Run) -> None:
@@ -250,6 +251,44 @@ def test_a_strategy_without_a_scope_is_for_the_project_also_where_there_is_no_se
     Path("short.md").write_text("<!-- swecli playbook 1 -->\n- [P-1] use uv\n")
     assert run("playbook", "import", "short.md", "--json").json["kept"] == ["P-1"]
     assert run("playbook", "list", "--json").json[0]["scope"] == "project"
+
+
+@pytest.mark.parametrize("text", ["one\r\ntwo\r\n", "\ufeff# Ä\x0c\n"])
+def test_git_takes_the_patch_out_of_a_pipe(run: Run, text: str) -> None:
+    Path("AGENTS.md").write_bytes(text.encode())
+    run("playbook", "add", "use uv")
+    patch = swecli("playbook", "export", "agents", environ={"PYTHONIOENCODING": "ascii"}).out
+    subprocess.run(["git", "apply"], input=patch.encode(), check=True)
+    done = Path("AGENTS.md").read_bytes().decode()
+    assert done.startswith(text)
+    assert "- use uv\n" in done
+
+
+def test_an_export_writes_over_nothing_unless_it_is_told_to(run: Run) -> None:
+    run("playbook", "add", "use uv")
+    Path("notes.md").write_text("mine")
+    done = run("playbook", "export", "skill", "notes.md")
+    assert done.code == 42
+    assert done.complaint.endswith("To write over it: swecli playbook export skill notes.md --force")
+    assert Path("notes.md").read_text() == "mine"
+    assert run("playbook", "export", "skill", "notes.md", "--force").code == 0
+    assert "- use uv" in Path("notes.md").read_text()
+
+
+def test_a_misspelt_form_is_no_file(run: Run) -> None:
+    run("playbook", "add", "use uv")
+    done = run("playbook", "export", "agent")
+    assert done.code == 42
+    assert "did you mean agents?" in done.complaint
+    assert run("playbook", "export", "./agent").code == 0
+    assert [path.name for path in Path().iterdir() if path.name.startswith("agent")] == ["agent"]
+
+
+def test_a_dash_is_no_file_either(run: Run) -> None:
+    run("playbook", "add", "use uv")
+    assert run("playbook", "export", "-").out == run("playbook", "export").out
+    assert "- use uv" in run("playbook", "export", "agents", "-").out
+    assert not Path("-").exists()
 
 
 @pytest.mark.parametrize("text", ["", "\0", "- [P-1] x", "<!-- swecli playbook 9 -->"])

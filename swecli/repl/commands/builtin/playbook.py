@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.actions import ACTIONS
-from swecli.playbook.desk import PlaybookDesk, Said
+from swecli.playbook.desk import Action, PlaybookDesk, Said
 from swecli.playbook.desk_reviewing import Word, decide, waiting
 from swecli.repl.commands.base import CommandContext, command
 
@@ -32,7 +33,19 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if action.name == "review" and not rest.strip():
         await _review(ctx, desk)
     else:
-        tell(ctx, action.perform(desk, rest.split()))
+        tell(ctx, action.perform(desk, _words(action, rest)))
+
+
+def _words(action: Action, rest: str) -> list[str]:
+    """The arguments; where a file is among them, quotes hold its name together. Raises UsageError."""
+    if "FILE" not in action.usage:
+        return rest.split()
+    try:
+        return shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(
+            f"{rest!r:.60} cannot be read: {error}.", "Put a name with a quote in it into quotes."
+        ) from None
 
 
 def tell(ctx: CommandContext, said: Said) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from swecli.app import Runtime
@@ -172,3 +174,11 @@ async def test_a_word_on_the_last_turn_counts(runtime: Runtime, desk: Desk) -> N
 async def test_there_must_be_a_turn_to_mark(desk: Desk, line: str) -> None:
     with pytest.raises(BadInput):
         await desk.type(line)
+
+
+async def test_quotes_hold_the_name_of_a_file_together(desk: Desk) -> None:
+    await desk.type('/playbook add it\'s "quoted" here')
+    assert Path("my  own.md") == Path((await desk.type('/playbook export "my  own.md"')).split("Written to ")[1][:-2])
+    assert "1 the same" in await desk.type("/playbook import 'my  own.md'")
+    with pytest.raises(UsageError, match="No closing quotation"):
+        await desk.type("/playbook import it's.md")
