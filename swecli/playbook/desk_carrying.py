@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
@@ -41,7 +42,7 @@ def export(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         with path.open("w" if FORCE[0] in args else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except FileExistsError:
-        usage = f"{desk.command} export {'' if form == 'markdown' else f'{form} '}{file} {FORCE[0]}"
+        usage = f"{desk.command} export {'' if form == 'markdown' else f'{form} '}{quote(file)} {FORCE[0]}"
         raise BadInput(f"{path} is there already.", f"To write over it: {usage}") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
@@ -118,9 +119,10 @@ def _came_to(desk: PlaybookDesk, plan: Plan, renamed: Mapping[str, str], path: P
     yield from plan.lines
     yield from (f"left out: {why}." for why in plan.left_out)
     if count := len(plan.waiting):
+        vouching = f"{desk.command} import {quote(str(path))} {VOUCH[0]}"
         yield (
             f"{count} of them {'wait' if count > 1 else 'waits'} for your word, out of prompts: "
-            f"`{desk.command} review`. To vouch for the whole file: `{desk.command} import {path} {VOUCH[0]}`."
+            f"`{desk.command} review`. To vouch for the whole file: `{vouching}`."
         )
 
 

@@ -111,7 +111,9 @@ def stats(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     }
     cost = "an unknown price" if spent.cost is None else f"${spent.cost:.4f}"
     lines = (
-        f"{len(bullets)} strategies: {_counted(states)}" if bullets else "no strategies",
+        f"{len(bullets)} {'strategy' if len(bullets) == 1 else 'strategies'}: {_counted(states)}"
+        if bullets
+        else "no strategies",
         f"for: {_counted(scopes)}" if bullets else "for: nobody",
         *([f"{value['stale']} of them stale: what they name is gone"] if value["stale"] else ()),
         *(["the playbook is off here: none of it goes into prompts"] if value["off"] else ()),

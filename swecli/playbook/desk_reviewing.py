@@ -45,21 +45,28 @@ class Waiting:
 
 def waiting(desk: PlaybookDesk) -> list[Waiting]:
     """What waits for the user's word, in order of minting."""
-    standings, bullets = desk.standings(), desk.bullets()
-    shown = desk.sessions.playbook.history.last_shown([bullet.id for bullet in bullets])
+    bullets, standings = [b for b in desk.bullets() if b.state in ("active", "quarantined")], desk.standings()
+    shown = desk.sessions.playbook.history.last_shown([bullet.id for bullet in desk.bullets()])
     latest = max(shown.values(), default=None)
+    harmful = {b.id for b in bullets if standings.of(b.id).standing == "proposed for deletion"}
+    asked = [b for b in bullets if b.id in harmful or b.state == "quarantined" or _idle(b, shown, latest)]
+    past = desk.sessions.playbook.history.of_each([bullet.id for bullet in asked])
     found = []
-    for bullet in bullets:
-        belief = standings.of(bullet.id)
-        if bullet.state in ("active", "quarantined") and belief.standing == "proposed for deletion":
-            if not _kept_since_harm(desk.sessions.playbook.history.of(bullet.id)):
-                found.append(Waiting(bullet, "old", in_words(belief)))
+    for bullet in asked:
+        belief, changes = standings.of(bullet.id), past[bullet.id]
+        if bullet.id in harmful:
+            found += [] if _kept_since_harm(changes) else [Waiting(bullet, "old", in_words(belief))]
         elif bullet.state == "quarantined":
             known = belief.standing == "quarantined"
-            found.append(Waiting(bullet, "new", in_words(belief) if known else _doubt(desk, bullet)))
-        elif bullet.state == "active" and latest is not None and (why := _unused(desk, bullet, shown, latest)):
+            found.append(Waiting(bullet, "new", in_words(belief) if known else _doubt(desk, bullet, changes)))
+        elif latest is not None and (why := _unused(bullet, shown.get(bullet.id), latest, changes)):
             found.append(Waiting(bullet, "old", why))
     return found
+
+
+def _idle(bullet: Bullet, shown: Mapping[str, datetime], latest: datetime | None) -> bool:
+    """Whether no prompt had it for long, as far as can be told without its changes."""
+    return latest is not None and latest - (shown.get(bullet.id) or bullet.created_at) >= UNUSED
 
 
 def _kept_since_harm(changes: Sequence[Change]) -> bool:
@@ -74,34 +81,30 @@ def _is_keeping(change: Change) -> bool:
     return change.applied.delta.author == "user" and change.applied.delta.reason.startswith(by_hand.KEPT)
 
 
-def _doubt(desk: PlaybookDesk, bullet: Bullet) -> str:
+def _doubt(desk: PlaybookDesk, bullet: Bullet, changes: Sequence[Change]) -> str:
     """Why a strategy was set aside."""
     # late: nothing else on this desk needs the curator
     from swecli.playbook.curator import DOUBT  # noqa: PLC0415
     from swecli.playbook.describe import FROM  # noqa: PLC0415
 
-    store = desk.sessions.playbook
-    changes = [c for c in store.history.of(bullet.id) if c.after is not None and c.after.state == "quarantined"]
-    aside = [c for c in changes if c.before is None or c.before.state != "quarantined"]
+    asleep = [c for c in changes if c.after is not None and c.after.state == "quarantined"]
+    aside = [c for c in asleep if c.before is None or c.before.state != "quarantined"]
     if aside and aside[-1].before is not None:
         return f"set aside: {reason_of(aside[-1].applied, bullet.id)}"
-    if doubts := [item.quote for item in store.evidence(bullet.id) if item.source == DOUBT]:
+    if doubts := [item.quote for item in desk.sessions.playbook.evidence(bullet.id) if item.source == DOUBT]:
         return f"set aside: {doubts[-1]}"
     return f"set aside: it comes from {FROM.get(bullet.trust, bullet.trust)}"
 
 
-def _unused(desk: PlaybookDesk, bullet: Bullet, shown: Mapping[str, datetime], latest: datetime) -> str:
+def _unused(bullet: Bullet, shown: datetime | None, latest: datetime, changes: Sequence[Change]) -> str:
     """That no prompt had it for long, though there were prompts with others; "" where that is not so."""
-    if latest - (shown.get(bullet.id) or bullet.created_at) < UNUSED:
-        return ""
-    changes = desk.sessions.playbook.history.of(bullet.id)
     came = changes[0].applied.delta.created_at if changes and changes[0].before is None else bullet.created_at
     kept = [c.applied.delta.created_at for c in changes if _is_keeping(c)]
-    since = max((shown.get(bullet.id) or came, *kept))
-    days = (latest - since).days
+    since = max((shown or came, *kept))
     if latest - since < UNUSED:
         return ""
-    ever = f"in no prompt for {days} days" if bullet.id in shown else f"in no prompt in the {days} days it is here"
+    days = (latest - since).days
+    ever = f"in no prompt for {days} days" if shown else f"in no prompt in the {days} days it is here"
     return f"{ever}, while others were"
 
 

@@ -70,7 +70,7 @@ class _Reader:
 
     def _begin(self, number: int, name: str, text: str) -> None:
         bullet_id = short_id("P", name)
-        if bullet_id is None:
+        if bullet_id in (None, "P-0"):
             raise ValueError(f"{name!r:.40} is no id such as P-7")
         if bullet_id in self.ids:
             raise ValueError(f"{bullet_id} is there twice")

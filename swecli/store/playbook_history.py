@@ -39,6 +39,24 @@ class PlaybookHistory:
         forms = [applied.before[bullet_id] for applied in found] + [now]
         return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
 
+    def of_each(self, names: Collection[str]) -> dict[str, list[Change]]:
+        """`of` for many strategies at once; the changes are read through one time."""
+        wanted = frozenset(names)
+        standing = select(DeltaRow).where(col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number))
+        with self._database.reading() as db:
+            found = (
+                [mapping.applied_of(row) for row in db.exec(standing) if wanted & row.before.keys()] if wanted else []
+            )
+            numbers = [mapping.number_of(name) for name in wanted]
+            there = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()
+            form: dict[str, Bullet | None] = {f"P-{row.number}": mapping.bullet_of(row) for row in there}
+        changes: dict[str, list[Change]] = {name: [] for name in wanted}
+        for applied in reversed(found):
+            for name in wanted & applied.before.keys():
+                changes[name].insert(0, Change(name, applied, applied.before[name], form.get(name)))
+                form[name] = applied.before[name]
+        return changes
+
     def since(self, session: Session, n: int) -> list[tuple[str, Bullet | None, Bullet | None]]:
         """What the newest `n` standing changes came to, as `PlaybookStore.undo` counts them: (id, before, now) of each
         strategy."""

@@ -71,6 +71,7 @@ def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
         ("<!-- swecli playbook 2 -->\n- [P-1] x", "newer swecli (format 2, this one knows 1)"),
         (HEAD + "- P-1 x", "Line 5 cannot be read"),
         (HEAD + "- [walrus] x", "'walrus' is no id"),
+        (HEAD + "- [P-0] x", "'P-0' is no id"),
         (HEAD + "- [P-1] x\n- [P-1] y", "Line 6 cannot be read: P-1 is there twice"),
         (HEAD + "  - kind: fact", "before the first strategy"),
         (HEAD + "- [P-1] x\n  - kind: gossip", "'gossip' is no kind"),

@@ -23,7 +23,10 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     word, _, rest = args.partition(" ")
     action = ACTIONS.get(word.lower() or "list")
     if action is None:
-        raise UsageError(f"/playbook cannot {word!r:.40}.", f"It knows: {', '.join(ACTIONS)}")
+        own = (
+            f"Use /{word.lower()}" if word.lower() in ("good", "bad", "reflect") else f"It knows: {', '.join(ACTIONS)}"
+        )
+        raise UsageError(f"/playbook cannot {word!r:.40}.", own)
     session = ctx.runtime.sessions.current_session
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
