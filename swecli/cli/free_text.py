@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from swecli.cli.flags import Parser
+from swecli.models.errors import UsageError
 
 
 class FreeText(Parser):
@@ -22,7 +23,7 @@ class FreeText(Parser):
     def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Raises UsageError for a flag without its value."""
+        """Raises UsageError for a flag without its value, or one before the text that is unknown."""
         if self.leading is None:
             return super().parse_known_args(args, namespace)
         flags, text = self._parted(list(sys.argv[1:] if args is None else args), self.leading)
@@ -31,7 +32,7 @@ class FreeText(Parser):
         return found, []
 
     def _parted(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
-        """The flags with their values, and the text."""
+        """The flags with their values, and the text. Raises UsageError for a flag before it that is none of ours."""
         flags: list[str] = []
         text: list[str] = []
         while words:
@@ -39,6 +40,9 @@ class FreeText(Parser):
                 return flags, text + words[1:]
             if taken := self._length(words[0]):
                 flags += words[:taken]
+            elif words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a sentence begins
+                hint = "Put -- before words that begin with a dash."
+                raise UsageError(f"Unrecognized arguments: {words[0]:.60}.", hint)
             elif len(text) < leading:
                 text, taken = [*text, words[0]], 1
             else:

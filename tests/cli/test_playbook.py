@@ -50,6 +50,7 @@ def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
         ("--json run cargo test", "run cargo test"),
         ("run cargo test --json", "run cargo test"),
         ("--session=none -- --json comes last --json", None),
+        ("--jsno run the tests", None),
         ("-- --json comes last --json", "--json comes last --json"),
         ("use cargo run -- --json", "use cargo run -- --json"),
         ("use ruff --help or -h", "use ruff --help or -h"),
