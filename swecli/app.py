@@ -61,12 +61,15 @@ class Runtime:
         self.sessions.set_model(model.name)
 
     def use_reflector(self, model: ChatModel) -> None:
-        """Let the model reflect that the settings name; without one, that which answers. One that is gone is said."""
+        """Let the model reflect that the settings name; without one, that which answers.
+
+        Turns for one that is gone wait for it; the learner says so with the first of them.
+        """
+        self.learner.missing = ""
         try:
             self.learner.model = reflect_model(self.settings, model, self.start)
         except SwecliError as error:
-            self.learner.model = None
-            self.notices.append(f"no model reflects, only the rules do: {error}")
+            self.learner.model, self.learner.missing = None, str(error)
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -160,9 +163,13 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         frozenset(tools.names()),
         lambda: f"{composer.system_prompt}\n{composer.instructions}",
     )
+    composer.around = around
     learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, around=around)
     runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
     runtime.use_reflector(model)
+    if learner.missing:
+        notices.append(f"no model reflects now, only the rules do; turns for a model wait: {learner.missing}")
+        learner.said(learner.missing)
     if start.resume is None:
         runtime.new_session()
     else:

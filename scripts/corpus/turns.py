@@ -9,6 +9,7 @@ from scripts.corpus.judged import FILE, Judged, candidates
 from swecli.models.message import ToolCall
 from swecli.playbook.digest import TurnDigest, digest_call
 from swecli.playbook.founded import unfounded
+from swecli.playbook.provenance import trust_of
 
 TURNS = FILE.with_name("turns.tsv")
 
@@ -36,8 +37,18 @@ def _turn(teaches: str, query: str, command: str, output: str, quote: str) -> Tu
 
 def kept_good(found: Sequence[Turn]) -> list[bool]:
     """For each turn, whether what it teaches has a ground there."""
-    good = {turn.teaches: one.text for turn in found for one in candidates() if one.text.startswith(turn.teaches)}
+    good = _texts(found)
     return [not unfounded(good[turn.teaches], turn.quote, turn.digest) for turn in found]
+
+
+def at_once(found: Sequence[Turn]) -> list[bool]:
+    """For each turn, whether what it teaches is trusted without the user's yes, though mostly a result showed it."""
+    good = _texts(found)
+    return [trust_of(good[turn.teaches], turn.digest, turn.quote) == "reasoning" for turn in found]
+
+
+def _texts(found: Sequence[Turn]) -> dict[str, str]:
+    return {turn.teaches: one.text for turn in found for one in candidates() if one.text.startswith(turn.teaches)}
 
 
 def held_back(judged: Judged, found: Sequence[Turn]) -> float:

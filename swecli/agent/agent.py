@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.composing import Composer
@@ -29,7 +30,6 @@ from swecli.models.events import Event
 from swecli.models.session import Session
 from swecli.models.tool import Ask
 from swecli.models.window import WindowSpec
-from swecli.playbook.ablation import Ablation
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import digest, read_bytes
@@ -91,13 +91,17 @@ class Agent:
         what another window would hold (of what is loaded).
         """
         session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
+        self.sessions.playbook.renew(session)  # another process may have changed it
         if window is not None:
             session = replace(session, window=window)
         expansion = expand_mentions(query, self.ctx.root)
         text = "\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])])
         prepared = self.composer.prepare(session, query, text, self.model, self.counter)
-        ablation = self.composer.chosen.ablation if self.composer.chosen else Ablation()
-        return Turn(query, prepared.enhanced, prepared.shown, prepared, expansion.notes, expansion.files, ablation)
+        notes, files, chosen = [*expansion.notes, *self.composer.noticed()], expansion.files, self.composer.chosen
+        if chosen is None:
+            return Turn(query, prepared.enhanced, prepared.shown, prepared, notes, files)
+        choice = partial(chosen.to_json, self.counter.count)
+        return Turn(query, prepared.enhanced, prepared.shown, prepared, notes, files, chosen.ablation, choice)
 
     async def shell(self, command: str) -> tuple[str, int]:
         """Run the user's own command line with the tool's limits, unasked; its output and exit code.
@@ -117,7 +121,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
-        self.composer.anew = ""
+        self.composer.told()
         for path in turn.files:
             with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from swecli.agent.reducing import Head
 from swecli.agent.strategies import Strategies
+from swecli.agent.surroundings import Surroundings, stale_lines
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.epochs import Moment
@@ -37,43 +38,69 @@ class Composer:
     anew: str = ""
     chosen: Chosen | None = None
     strategies: Strategies | None = None
+    around: Surroundings | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _words: str = ""
+    _counter: TokenCounter | None = None
 
     def prepare(self, session: Session, words: str, query: str, model: ChatModel, counter: TokenCounter) -> Prepared:
         """The request for a query: `words` as the user said it, `query` as it is sent. Nothing is stored."""
         self._remember_counts(session, counter)
-        self.chosen = self._strategies().choose(session, words, counter.count)
-        prepared = prepare(session, query, self._parts(session, model), counter)
-        if prepared.opens is not None and self.reread is not None and (text := self.reread()) != self.instructions:
-            self.instructions = text
-            prepared = prepare(session, query, self._parts(session, model), counter)
+        self._words, self._counter = words, counter
+        self.chosen, anew = self._strategies().choose(session, words, counter, self.anew)
+        prepared = prepare(session, query, self._parts(session, model, anew), counter)
+        if prepared.opens is None:
+            return prepared
+        self.instructions, known = self.reread() if self.reread is not None else self.instructions, self.instructions
+        moved = not anew and session.context.epoch is not None
+        if moved:  # it was chosen for what was to go on
+            self.chosen = self._strategies().for_head(session, words, counter)
+        if moved or self.instructions != known:
+            prepared = prepare(session, query, self._parts(session, model, anew), counter)
         return prepared
+
+    def noticed(self) -> list[str]:
+        """What was found out while choosing and the user has not been told: strategies that name what is gone."""
+        if self.strategies is None:
+            return []
+        session = self.strategies.sessions.current_session
+        bullets = session.get_playbook().bullets if session else {}
+        pinned = [name for name in self.strategies.gone if name in bullets and bullets[name].state == "pinned"]
+        return list(stale_lines(self.strategies.gone, pinned))
+
+    def told(self) -> None:
+        """A turn has begun: its notices are out, its head is composed."""
+        self.anew = ""
+        if self.strategies:
+            self.strategies.gone.clear()
 
     def warm(self, counter: TokenCounter) -> None:
         """Do beforehand, in a thread, what the first request would take longest for."""
         if (session := self.sessions.current_session) is not None:
-            self._strategies().warm(session, counter.count)
+            self._strategies().warm(session, counter)
 
     def _strategies(self) -> Strategies:
-        self.strategies = self.strategies or Strategies(self.sessions, self.settings)
+        self.strategies = self.strategies or Strategies(self.sessions, self.settings, self.around)
         return self.strategies
 
     def head(self, summary: str, sent: set[int]) -> Head:
         """The system message of an epoch that begins now and sends the interactions in `sent` word for word."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
+        if self._counter is not None:  # all that was told in notes goes with the messages, or out of them
+            self.chosen = self._strategies().for_head(session, self._words, self._counter)
         bullets = self.chosen.bullets if self.chosen else ()
         parts = Parts(self.system_prompt, self.instructions, bullets, digest=self._digest(session))
         return Head(head_for(session, parts, summary, sent), {bullet.id: bullet.content for bullet in bullets})
 
-    def _parts(self, session: Session, model: ChatModel) -> Parts:
+    def _parts(self, session: Session, model: ChatModel, anew: str) -> Parts:
         return Parts(
             self.system_prompt,
             self.instructions,
             self.chosen.bullets if self.chosen else (),
             environment_notes(self.root, date.today()),
             self._digest(session),
-            self._moment(session, model),
+            self._moment(session, model, anew),
             self.settings.window_min,
             self.settings.window_max,
         )
@@ -86,14 +113,13 @@ class Composer:
         found = ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths)
         return digest_of_open(found, paths)
 
-    def _moment(self, session: Session, model: ChatModel) -> Moment:
+    def _moment(self, session: Session, model: ChatModel, anew: str) -> Moment:
         asked_at, state = session.context.asked_at, session.context
         keeps = timedelta(minutes=self.settings.cache_minutes)
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
         waiting = self.sessions.playbook.pending(session.id) if self.settings.learn and session.interactions else []
         allowed = request_limit(model.context_window, self.settings.max_tokens or model.max_output)
-        ablation = "a turn that leaves strategies out" if self.chosen and self.chosen.ablation.what else ""
-        return Moment(cold, allowed, {pending.interaction for pending in waiting}, self.anew or ablation)
+        return Moment(cold, allowed, {pending.interaction for pending in waiting}, anew)
 
     @staticmethod
     def _remember_counts(session: Session, counter: TokenCounter) -> None:

@@ -12,6 +12,7 @@ from swecli.agent.turn import Turn, TurnState
 from swecli.context.budget import DEFAULT_MAX_TOKENS, MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Fit, Taken, fit
 from swecli.context.keyed import changes, edited, interaction_of, lawful, plain
+from swecli.context.prepare import untold
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import loop_window
 from swecli.llm.base import ChatModel
@@ -154,13 +155,16 @@ class Fitting:
     def _force(self, state: TurnState) -> Iterator[Event]:
         """Truncate and shrink until it fits; what a truncation takes out stays known by the head."""
         context, epoch = self._session.context, present_epoch(self._session)
-        head: Head | None = self.summing_up.heads(epoch.summary, {*context.pins, state.interaction})
+        head: Head | None = (composed := self.summing_up.heads(epoch.summary, {*context.pins, state.interaction}))
+        whole = untold(with_head(state.messages, composed), state.interaction + 1)
         try:
-            fitted = self.measure(with_head(state.messages, head), TRUNCATE, SHRINK) if head else None
+            fitted = self.measure(whole, TRUNCATE, SHRINK)
         except ContextFull:  # the head itself may be what is too much
             fitted = None
         if fitted is None or not any(taken.how == TRUNCATE for taken in fitted.reduced):
             head, fitted = None, self.measure(state.messages, TRUNCATE, SHRINK)
+        else:
+            state.messages = whole
         yield from self._take(state, fitted.reduced, head)
 
     def _take(self, state: TurnState, reduced: list[Taken], head: Head | None = None) -> Iterator[Event]:
@@ -168,9 +172,7 @@ class Fitting:
         for taken in reduced:
             edits = changes(state.messages, taken.messages)
             if taken.how == TRUNCATE:
-                head = head or Head(str(state.messages[0]["content"]), present_epoch(self._session).strategies)
                 row = truncated(self._session, taken, edits, head, state.interaction, state.steps)
-                state.messages = with_head(state.messages, head)
             else:
                 row = noted(taken, edits, state.interaction, state.steps)
             yield self._store(row)

@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from swecli.agent.reflecting import question_tokens, worst_cost
+from swecli.agent.digesting import counted_anew, digest_of, note_turn
+from swecli.agent.marking import marked as mark_of
+from swecli.agent.reflecting import day_began, question_tokens, worst_cost
 from swecli.agent.setting_aside import set_aside
 from swecli.agent.surroundings import Surroundings, look_around
-from swecli.agent.telling import LearningEvent, price, still_possible, told_of
+from swecli.agent.telling import LearningEvent, drafted, price, still_possible, told_of
 from swecli.llm.base import ChatModel
+from swecli.llm.prices import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import RequestRecord, Usage
-from swecli.models.playbook import AppliedDelta, Delta, Op
+from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.playbook.budget import REFLECTING, Limits, refusal
-from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.curator import Curator
 from swecli.playbook.describe import lines_of
-from swecli.playbook.digest import Mark, TurnDigest, digest_turn
-from swecli.playbook.learn import learn, worth_asking
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.learn import Learned, learn, learn_by_rules, worth_asking
 from swecli.playbook.model_reflector import ModelReflection
-from swecli.playbook.outcome import topic, verdict_on_previous, verdict_on_turn
-from swecli.playbook.redact import redact
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.store.playbook_limits import FREE, room
-from swecli.store.records import Draft
+from swecli.store.records import Draft, MarkedTurn, PendingReflection
 from swecli.store.session_manager import SessionManager
 
 AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 
 
-def _today() -> datetime:
-    """When the user's day began."""
-    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A turn whose rules' part is applied. `more` says that a model is to look at it too: see `Learner.finish`."""
+
+    interaction: int
+    events: tuple[LearningEvent, ...] = ()
+    more: bool = False
 
 
 class Learner:
     """Reflects on stored turns. `model` is asked only where the rules saw friction; None leaves it at the rules.
 
-    `limits` bound what the model may take; `day` says when the day began that its daily part counts from. `around`
-    tells what strategies may name and need not say; without it nothing is looked up.
+    `missing` is why there is no model now though the settings want one: turns for it stay in the queue. `limits` bound
+    what the model may take; `day` says when the day began that its daily part counts from. `around` tells what
+    strategies may name and need not say; without it nothing is looked up.
     """
 
     def __init__(
@@ -52,51 +57,104 @@ class Learner:
         model: ChatModel | None,
         enabled: bool = True,
         limits: Limits = Limits(),  # noqa: B008 - frozen
-        day: Callable[[], datetime] = _today,
+        day: Callable[[], datetime] = day_began,
         around: Surroundings | None = None,
     ) -> None:
         self.sessions, self.template, self.model, self.enabled = sessions, template, model, enabled
         self.limits, self._day, self._around = limits, day, around
+        self.missing = ""
         self._told: set[str] = set()
 
-    async def learn(self, interaction: int | None = None, *, rules_only: bool = False) -> list[LearningEvent]:
+    async def learn(
+        self, interaction: int | None = None, *, rules_only: bool = False, asked: bool = False
+    ) -> list[LearningEvent]:
         """Reflect on one turn of the current session (None: the newest). Nothing when there was nothing to learn.
 
-        The rules' part is applied whatever becomes of the model's. With `rules_only` a turn that a model should look
-        at stays in the queue for the next start, as does one for which there is no budget now. A reflection that a
-        program made and did not live to apply is applied, and nobody is asked again. Cancellable: then the turn
-        stays in the queue, and what was spent is recorded.
+        With `rules_only` a turn that a model should look at stays in the queue for the next start. With `asked` the
+        user wants the model's view, also where nothing went wrong.
+        """
+        begun = self.begin(interaction, asked=asked)
+        if rules_only or not begun.more:
+            return list(begun.events)
+        return [*begun.events, *await self.finish(begun.interaction, asked=asked)]
+
+    def begin(self, interaction: int | None = None, *, asked: bool = False) -> Begun:
+        """Apply what the rules see in a turn, at once: it is to be in the very next request, however slow a model is.
+
+        What is applied already is not applied again.
         """
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
-            return []
-        number, held = interaction or session.interactions, ""
+            return Begun(0)
+        number = interaction or session.interactions
         try:
-            draft = self.sessions.playbook.draft(session.id, number)
-            if draft is None:
-                digest = self._digest(session, number)
-                wanted = self._wanted(digest, session)
-                held = self._held(digest, session) if wanted and not rules_only else ""
-                self._note(digest, session)
-                draft = await self._reflect(
-                    digest, session, self.model if wanted and not (rules_only or held) else None
-                )
-                return self._conclude(session, draft, held, final=not (held or (wanted and rules_only)))
-            return self._conclude(session, draft)
+            self.sessions.playbook.renew(session)
+            if self.sessions.playbook.draft(session.id, number) is not None:
+                return Begun(number, more=True)
+            digest = digest_of(self.sessions, session, number)
+            more = self._wanted(digest, session, asked)
+            note_turn(self.sessions, session, digest)
+            found = learn_by_rules(digest, session.playbook, curator=self._curator(digest, session), more=more)
+            if more and found == Learned():
+                return Begun(number, more=True)
+            told = self._conclude(session, drafted(digest, found), final=not more)
+            return Begun(number, tuple(told), more)
         except SwecliError as error:
-            return [ReflectionFailed(number, str(error), kept=True)]
+            return Begun(number, (ReflectionFailed(number, str(error), kept=True),))
 
-    async def catch_up(self) -> list[LearningEvent]:
-        """When a session begins: see which strategies are stale, and reflect on what earlier runs left in the queue."""
+    async def finish(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
+        """Ask the model about a turn whose rules' part is applied, and apply what comes of it.
+
+        A turn for which there is no budget or no model now stays in the queue. A reflection that a program made and
+        did not live to apply is applied, and nobody is asked again. Cancellable: then the turn stays in the queue, and
+        what was spent is recorded.
+        """
         session = self.sessions.current_session
         if session is None:
             return []
-        stale = await self.look_around()
-        if not self.enabled:
-            return stale
-        waiting = [p.interaction for p in self.sessions.playbook.pending(session.id)]
-        own = [event for number in waiting for event in await self.learn(number)]
-        return [*stale, *own, *await self._left_behind(session)]
+        try:
+            self.sessions.playbook.renew(session)
+            draft = self.sessions.playbook.draft(session.id, interaction)
+            if draft is None:
+                digest = digest_of(self.sessions, session, interaction)
+                wanted = self._wanted(digest, session, asked)
+                if wanted and (held := self._held(digest, session)):
+                    return self._not_asked(interaction, held)
+                draft = await self._reflect(digest, session, self.model if wanted else None, asked)
+            return self._conclude(session, draft)
+        except SwecliError as error:
+            return [ReflectionFailed(interaction, str(error), kept=True)]
+
+    async def catch_up(self) -> list[LearningEvent]:
+        """When a session begins: see which strategies are stale, and reflect on what earlier runs left in the queue."""
+        waiting = self.waiting()
+        events = await self.look_around()
+        for item in waiting:
+            events += await self.take_up(item)
+        return events
+
+    def waiting(self) -> list[PendingReflection]:
+        """The queue, the newest turn first: of this session, then of this project's others that no program has open."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled:
+            return []
+        own = self.sessions.playbook.pending(session.id)[::-1]
+        return [*own, *self.sessions.playbook.left_behind(session)[:AT_ONCE]]
+
+    async def take_up(self, waiting: PendingReflection) -> list[LearningEvent]:
+        """Reflect on a turn of the queue, unless that was done meanwhile."""
+        session = self.sessions.current_session
+        if session is None or waiting not in self.sessions.playbook.pending(waiting.session_id):
+            return []
+        if waiting.session_id == session.id:
+            return await self.learn(waiting.interaction)
+        others = SessionManager(self.sessions.database)
+        others.resume(waiting.session_id, "")
+        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day, around=self._around)
+        learner._told, learner.missing = self._told, self.missing
+        events = await learner.learn(waiting.interaction)
+        session.update_playbook(self.sessions.playbook.load(session))
+        return events
 
     async def look_around(self) -> list[LearningEvent]:
         """See which strategies name something that is gone; those that did not before are said. Asks no model."""
@@ -112,121 +170,89 @@ class Learner:
         if session is None or not session.interactions:
             return []
         number = session.interactions
-        self.sessions.mark(number, "good" if good else "bad", why)
-        digest = self._digest(session, number, mark="good" if good else "bad", why=why)
-        self._note(digest, session)
-        return self._conclude(session, await self._reflect(digest, session, None), final=False)
-
-    async def _left_behind(self, session: Session) -> list[LearningEvent]:
-        """Reflect on what waits in this project's other sessions, which no program has open; not on all at once."""
-        found = self.sessions.playbook.left_behind(session)[:AT_ONCE]
-        if not found:
-            return []
-        others = SessionManager(self.sessions.database)
-        learner = Learner(others, self.template, self.model, limits=self.limits, day=self._day, around=self._around)
-        learner._told = self._told
-        events: list[LearningEvent] = []
-        for waiting in found:
-            others.resume(waiting.session_id, "")
-            events += await learner.learn(waiting.interaction)
-        session.update_playbook(self.sessions.playbook.load(session))
-        return events
+        self.sessions.playbook.renew(session)
+        digest = digest_of(self.sessions, session, number, mark="good" if good else "bad", why=why)
+        note_turn(self.sessions, session, digest)
+        found = learn_by_rules(digest, session.playbook, curator=self._curator(digest, session))
+        info = self.sessions.interaction_info(number)
+        assert info is not None, "its digest was made of it"
+        rows = self.sessions.playbook.made_of(session, number, number)
+        made = [row.delta for row in reversed(rows) if not row.undone]
+        draft, marked = mark_of(drafted(digest, found), digest, info, made, session.playbook)
+        return self._conclude(session, draft, final=False, marked=marked)
 
     # Before
 
-    def _wanted(self, digest: TurnDigest, session: Session) -> bool:
-        if self.model is None:
+    def _wanted(self, digest: TurnDigest, session: Session, asked: bool) -> bool:
+        """Whether a model is to look at the turn, now or when there is one again."""
+        if self.model is None and not self.missing:
             return False
         by_rules = ExecutionReflector().reflect(digest, session.playbook)
-        return worth_asking(digest, by_rules, self.model, "friction")
+        return worth_asking(digest, by_rules, self.model, "asked" if asked else "friction")
 
     def _held(self, digest: TurnDigest, session: Session) -> str:
-        """Why there is no budget for asking the model about this turn now; "" when there is."""
-        assert self.model is not None
+        """Why the model cannot be asked about this turn now; "" when it can."""
+        if self.model is None:
+            return self.missing
         tokens = question_tokens(digest, session.playbook, self.template)
         store, worst = self.sessions.playbook, None
         if self.limits.usd_per_day is not None:
             worst = worst_cost(tokens, self.model.name)
         return refusal(self.limits, self.sessions.totals(), store.spent(self._day()), tokens, worst)
 
-    def _digest(self, session: Session, number: int, mark: Mark | None = None, why: str = "") -> TurnDigest:
-        """The turn with what is known of the one before it; what was counted already is not counted again."""
-        rows = self.sessions.playbook.made_of(session, number - 1, number + 1)
-        deltas = [row.delta for row in rows if not row.undone]
-        before = self._digest_one(session, number - 1, deltas).as_previous() if number > 1 else None
-        return replace(self._digest_one(session, number, deltas), previous=before, mark=mark, why=redact(why))
+    def _not_asked(self, number: int, held: str) -> list[LearningEvent]:
+        """Say it, once."""
+        if held in self._told:
+            return []
+        self.said(held)
+        return [ReflectionFailed(number, f"the model was not asked: {held}", kept=True)]
 
-    def _digest_one(self, session: Session, number: int, deltas: list[Delta]) -> TurnDigest:
-        self.sessions.load_back_to(number)
-        info = self.sessions.interaction_info(number)
-        if info is None:
-            raise BadInput(f"There is no turn T{number} in this session.")
-        return digest_turn(
-            [message for message in session.messages if message.interaction == number],
-            info.shown,
-            session_id=session.id,
-            outcome=info.status,
-            tagged=tags_of(deltas, session.id, number),
-            taken=taken_of(deltas, session.id, number),
-        )
+    def said(self, held: str) -> None:
+        """Do not say again why no model is asked: the user knows."""
+        self._told.add(held)
 
-    def _note(self, digest: TurnDigest, session: Session) -> None:
-        """Keep how the turn went, what it was about, and what it named; noted twice it is the same."""
-        turns, number = self.sessions.playbook.turns, digest.interaction
-        known = {"topic": topic(digest, session.playbook), "contradicted": digest.contradicted}
-        turns.note(session.id, number, unknown=digest.unknown, **known)
-        verdict = verdict_on_turn(digest)
-        turns.judge(session.id, number, verdict.good, verdict.weight, verdict.signal)
-        if digest.previous is not None and digest.mark is None:
-            verdict = verdict_on_previous(digest)
-            turns.judge(session.id, number - 1, verdict.good, verdict.weight, verdict.signal)
-
-    # Reflecting
-
-    async def _reflect(self, digest: TurnDigest, session: Session, model: ChatModel | None) -> Draft:
-        """What the turn teaches; where a model was asked, it is kept before anything else is done with it."""
+    def _curator(self, digest: TurnDigest, session: Session) -> Curator:
+        """One that knows what the turn taught, what the user does not want, where it is, and what the prompt says."""
         earlier = [
             op
             for row in self.sessions.playbook.made_of(session, digest.interaction, digest.interaction)
             if not (row.undone or row.delta.author in FREE)
             for op in row.delta.ops
         ]
+        around, removed = self._around, self.sessions.playbook.history.removed(session)
+        if around is None:
+            return Curator(*room(earlier), removed=removed)
+        return Curator(*room(earlier), around.instructions(), around.here(session, digest), removed)
+
+    # Reflecting
+
+    async def _reflect(self, digest: TurnDigest, session: Session, model: ChatModel | None, asked: bool) -> Draft:
+        """What the rules left to say and what the model says; where one was asked, that is kept before all else."""
         learned = await learn(
             digest,
             session.playbook,
             model=model,
             template=self.template,
-            reflect_model_when="friction",
-            curator=self._curator(earlier, digest, session),
+            reflect_model_when="asked" if asked else "friction",
+            curator=self._curator(digest, session),
             spent=lambda took: self._cancelled(session, digest.interaction, took),
+            after_rules=True,
+            now=lambda: self._now(digest, session),
         )
-        asked = model is not None and learned.requests > 0
-        draft = Draft(
-            session.id,
-            digest.interaction,
-            learned.delta,
-            learned.lines,
-            learned.refused,
-            model.name if model is not None and asked else "rules",
-            learned.failure,
-            learned.usage,
-            learned.cost,
-            learned.requests,
-            learned.errors,
-        )
-        if asked:
+        draft = drafted(digest, learned, model)
+        if learned.requests:
             self._bill(draft.author, draft.interaction, learned.usage, learned.cost)
             self.sessions.playbook.keep_draft(draft)
         return draft
 
-    def _curator(self, earlier: Sequence[Op], digest: TurnDigest, session: Session) -> Curator:
-        """One that knows what the turn taught already, where it is, and what the prompt says anyway."""
-        around = self._around
-        if around is None:
-            return Curator(*room(earlier))
-        return Curator(*room(earlier), around.instructions(), around.here(session, digest))
+    def _now(self, digest: TurnDigest, session: Session) -> tuple[TurnDigest, SessionPlaybook]:
+        """What was counted, and what there is, after a model has thought for a while."""
+        self.sessions.playbook.renew(session)
+        return counted_anew(digest, self.sessions, session), session.playbook
 
     def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
+        """Keep what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
+        cost = cost_of_model(usage, name) if cost is None else cost
         self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))
 
     def _cancelled(self, session: Session, number: int, took: ModelReflection) -> None:
@@ -240,23 +266,25 @@ class Learner:
 
     # After
 
-    def _conclude(self, session: Session, draft: Draft, held: str = "", *, final: bool = True) -> list[LearningEvent]:
+    def _conclude(
+        self, session: Session, draft: Draft, *, final: bool = True, marked: MarkedTurn | None = None
+    ) -> list[LearningEvent]:
         """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+        store = self.sessions.playbook
+        store.renew(session)
         draft = still_possible(draft, session)
         try:
-            applied = self.sessions.playbook.conclude(session, draft, final=final)
+            applied = store.conclude(session, draft, final=final, marked=marked)
         except BadInput as error:
-            self.sessions.playbook.forget_draft(session.id, draft.interaction)
-            failed = replace(draft, delta=None, failure=f"nothing of it was applied: {error}")
-            applied, draft = self.sessions.playbook.conclude(session, failed, final=final), failed
+            store.forget_draft(session.id, draft.interaction)
+            draft = replace(draft, delta=None, lines=(), failure=f"nothing of it was applied: {error}")
+            applied = store.conclude(session, draft, final=final)
         told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
-        if draft.requests and draft.failure and not told:
+        if draft.cost != 0 and draft.failure and not told:
             draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")
-        failure = draft.failure or (f"the model was not asked: {held}" if held and held not in self._told else "")
-        self._told.add(held)
-        if failure:
+        if draft.failure:
             kept = not self.sessions.playbook.reflected(session.id, draft.interaction)
-            return [*told, ReflectionFailed(draft.interaction, failure, kept)]
+            return [*told, ReflectionFailed(draft.interaction, draft.failure, kept)]
         return told
 
     def _aside(self, session: Session, draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:

@@ -77,7 +77,8 @@ class Loop:
             yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
         finally:  # also when cancelled, or when the consumer went away
             self._settle(state)
-            self.sessions.finish_interaction(outcome, shown=turn.shown, cited=cited(state.text, turn.shown))
+            named = cited(state.text, turn.shown)
+            self.sessions.finish_interaction(outcome, shown=turn.shown, cited=named, choice=turn.choice())
 
     async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
         """Steps until the model is done or a limit says so."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swecli.context.fit import Taken
 from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, key_of, lawful
+from swecli.context.prepare import untold
 from swecli.models.context import KEY, Edits, Epoch, Reduction, folded
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
@@ -37,10 +38,15 @@ def noted(taken: Taken, edits: Edits, interaction: int, step: int) -> Reduction:
     return Reduction(taken.how, interaction, step, taken.before, taken.after, taken.detail, edits=edits)
 
 
-def truncated(session: Session, taken: Taken, edits: Edits, head: Head, interaction: int, step: int) -> Reduction:
-    """The row of a truncation: an epoch of its own, since messages went whose contents the head must keep."""
+def truncated(
+    session: Session, taken: Taken, edits: Edits, head: Head | None, interaction: int, step: int
+) -> Reduction:
+    """The row of a truncation: an epoch of its own, since messages went whose contents the head must keep. Without
+    another head it keeps its own."""
     was = present_epoch(session)
-    epoch = Epoch(was.first, head.system, head.strategies, was.pins, was.floor, was.summary, was.spec)
+    epoch = was
+    if head is not None:
+        epoch = replace(was, system=head.system, strategies=head.strategies, began=interaction + 1)
     whole = folded([*session.context.edits, edits], epoch.first, session.context.pins)
     return Reduction(taken.how, interaction, step, taken.before, taken.after, taken.detail, epoch, whole)
 
@@ -83,7 +89,8 @@ def summed_up(
     """The epoch that a summary begins, the edits that hold in it, and its messages."""
     pins = tuple(pin for pin in session.context.pins if pin < interaction)
     head = heads(summary, {*pins, interaction})
-    epoch = Epoch(interaction, head.system, head.strategies, pins, interaction, summary, str(session.window))
+    spec, began = str(session.window), interaction + 1
+    epoch = Epoch(interaction, head.system, head.strategies, pins, interaction, summary, spec, began)
     edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
     stay = [message for message in messages if interaction_of(message) in (*pins, interaction)]
-    return epoch, edits, lawful(edited(with_head(stay, head), [Edits(cut.dropped)]))
+    return epoch, edits, untold(lawful(edited(with_head(stay, head), [Edits(cut.dropped)])), began)

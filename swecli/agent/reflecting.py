@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from swecli.llm.prices import cost_of_model
 from swecli.models.model_io import Usage
 from swecli.models.playbook import SessionPlaybook
@@ -9,6 +11,11 @@ from swecli.playbook.digest import TurnDigest
 from swecli.playbook.model_reflector import ATTEMPTS, MAX_TOKENS, digest_text
 
 LETTERS = 3  # characters a token, at least: most texts have four
+
+
+def day_began() -> datetime:
+    """When the user's day began."""
+    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
 
 
 def question_tokens(digest: TurnDigest, playbook: SessionPlaybook, template: str) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.events import PlaybookUpdated
-from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.commands import misused
 from swecli.playbook.digest import TurnDigest
@@ -29,14 +28,14 @@ class Surroundings:
     tools: Collection[str]
     instructions: Callable[[], str] = lambda: ""
 
-    def here(self, session: Session, digest: TurnDigest | None = None) -> Here | None:
+    def here(self, session: Session, digest: TurnDigest | None = None, *, far: bool = True) -> Here | None:
         """A new look at where a session works, with the flags that a turn showed to be unknown; None where that
-        directory is gone: then nothing can be told."""
+        directory is gone: then nothing can be told. See `Here` for `far`."""
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():
             return None
         above = Path(session.project) if session.project else root
-        return Here(root, self.search_path, self.tools, _refused(digest), above)
+        return Here(root, self.search_path, self.tools, _refused(digest), above, far)
 
 
 def _refused(digest: TurnDigest | None) -> frozenset[str]:
@@ -61,15 +60,15 @@ async def look_around(sessions: SessionManager, session: Session, around: Surrou
     looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-    lines = tuple(_told({name: why for name, why in stale.items() if not bullets[name].stale}, bullets))
+    new = {name: why for name, why in stale.items() if not bullets[name].stale}
+    lines = tuple(stale_lines(new, [name for name in new if bullets[name].state == "pinned"]))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
-def _told(stale: Mapping[str, str], bullets: Mapping[str, Bullet]) -> Iterator[str]:
+def stale_lines(stale: Mapping[str, str], pinned: Collection[str] = ()) -> Iterator[str]:
     """The lines on those that leave the prompts, and on pinned ones, which do not."""
-    pinned = {name: why for name, why in stale.items() if bullets[name].state == "pinned"}
     yield from _said({name: why for name, why in stale.items() if name not in pinned}, "out of prompts")
-    yield from _said(pinned, "in prompts all the same, being pinned")
+    yield from _said({name: stale[name] for name in pinned}, "in prompts all the same, being pinned")
 
 
 def _said(stale: Mapping[str, str], where: str) -> Iterator[str]:

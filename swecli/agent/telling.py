@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from swecli.llm.base import ChatModel
 from swecli.models.events import PlaybookUpdated, ReflectionFailed
 from swecli.models.playbook import AppliedDelta
 from swecli.models.session import Session
+from swecli.playbook.describe import line_of
+from swecli.playbook.digest import TurnDigest
+from swecli.playbook.learn import Learned
 from swecli.store.records import Draft
 
 LearningEvent = PlaybookUpdated | ReflectionFailed
+
+
+def drafted(digest: TurnDigest, learned: Learned, model: ChatModel | None = None) -> Draft:
+    """What a turn taught, as it is kept and applied; by that model where it was asked, else by the rules."""
+    return Draft(
+        digest.session_id,
+        digest.interaction,
+        learned.delta,
+        learned.lines,
+        learned.refused,
+        model.name if model is not None and learned.requests else "rules",
+        learned.failure,
+        learned.usage,
+        learned.cost,
+        learned.requests,
+        learned.errors,
+    )
 
 
 def told_of(draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
@@ -40,13 +61,19 @@ def price(cost: float | None) -> str:
 
 
 def still_possible(draft: Draft, session: Session) -> Draft:
-    """The draft without what it says of strategies that the user removed while it was made."""
+    """The draft without what it says of strategies that were removed while it was made, and without its lines of it."""
     if draft.delta is None:
         return draft
     bullets = session.playbook.bullets
-    gone = [op for op in draft.delta.ops if op.op != "ADD" and op.bullet_id not in bullets and op.op != "RESTORE"]
+    gone = [
+        op
+        for op in draft.delta.ops
+        if op.op not in ("ADD", "RESTORE") and not {op.bullet_id, op.into or op.bullet_id} <= bullets.keys()
+    ]
     if not gone:
         return draft
     ops = tuple(op for op in draft.delta.ops if op not in gone)
+    untrue = {line_of(op) for op in gone}
     refused = (*draft.refused, *(f"{op.op.lower()} {op.bullet_id}: it was removed meanwhile" for op in gone))
-    return replace(draft, delta=replace(draft.delta, ops=ops) if ops else None, refused=refused)
+    lines = tuple(line for line in draft.lines if line not in untrue)
+    return replace(draft, delta=replace(draft.delta, ops=ops) if ops else None, refused=refused, lines=lines)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from swecli.context.keyed import keyed
 from swecli.context.prepare import Prepared
@@ -16,7 +18,8 @@ from swecli.playbook.ablation import Ablation
 class Turn:
     """A query made ready to be sent. `sent` is the user message as the model gets it.
 
-    `files` were read into it: the model has seen them; `ablation` is what it leaves out to measure it.
+    `files` were read into it: the model has seen them; `ablation` is what it leaves out to measure it;
+    `choice` tells how its strategies were chosen, to be kept.
     """
 
     query: str
@@ -26,6 +29,7 @@ class Turn:
     notices: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     ablation: Ablation = field(default_factory=Ablation)
+    choice: Callable[[], Mapping[str, Any]] = dict
 
     @property
     def messages(self) -> list[ApiMessage]:

@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
             # late: no other action counts tokens
             from swecli.context.tokens import TokenCounter  # noqa: PLC0415
 
-            desk.count, desk.most = TokenCounter("o200k_base").count, ground_of(args).settings.max_strategies
+            settings = ground_of(args).settings
+            desk.count, desk.tokens = TokenCounter("o200k_base").count, settings.playbook_tokens
+            desk.most = settings.max_strategies
         words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
         words += getattr(args, "flags", None) or []
         return tell(ACTIONS[args.action].perform(desk, words), args.json)

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         learner = make_learner(sessions, settings, model)
         if args.action == "reflect":
             number = _turn(args.words, session)
-            events = asyncio.run(learner.learn(number))
+            events = asyncio.run(learner.learn(number, asked=True))
             done = "" if events else "nothing to learn"
         else:
             number = session.interactions

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-from swecli.models.playbook import quoted
+from swecli.models.playbook import Bullet, quoted
 
 _OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
 _STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)")
@@ -46,6 +46,30 @@ def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Ite
     return lines + [f"Strategy [{bullet}] no longer applies." for bullet in told if bullet not in holds]
 
 
+def new_line(bullet: Bullet) -> str:
+    """The line that tells of a strategy for the first time, as it stands in a message."""
+    return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
+
+
+def strategy_lines(text: str) -> list[str]:
+    """What a user message, as it was sent, tells of the playbook."""
+    lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
+    return [line for line in lines if _tells(line)]
+
+
+def without_strategies(text: str) -> str:
+    """A user message, as it was sent, without what it tells of the playbook."""
+    if not strategy_lines(text):
+        return text
+    start = text.rfind(_OPEN)
+    lines = [line for line in text[start:].splitlines() if not _tells(line)]
+    return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
+
+
+def _tells(line: str) -> bool:
+    return _STRATEGY.match(line) is not None or _GONE.match(line) is not None
+
+
 def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
     """What the model knows of the playbook after these user messages, given what the head told it.
 
@@ -53,9 +77,7 @@ def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
     """
     known = dict(told)
     for text in sent:
-        if not text.endswith(_CLOSE):
-            continue
-        for line in text[text.rfind(_OPEN) :].splitlines():
+        for line in strategy_lines(text):
             if found := _STRATEGY.match(line):
                 known[found[1]] = found[2]
             elif found := _GONE.match(line):

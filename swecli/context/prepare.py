@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.context.epochs import Moment, Move, due, sized
 from swecli.context.head import compose, missing
-from swecli.context.keyed import SYSTEM_KEY, edited, keyed, lawful, plain
-from swecli.context.notes import strategy_notes, told_since, with_notes
+from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
+from swecli.context.notes import strategy_notes, told_since, with_notes, without_strategies
 from swecli.context.segments import Segment, segments_of, weighed
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, KEY, Epoch, Reduction, folded
+from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded
 from swecli.models.message import ApiMessage, ChatMessage, Role
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
-NOTE_TOKENS = 400  # of strategies that a turn brings in besides those in the head
 Groups = list[tuple[int, list[ChatMessage]]]
 
 
@@ -127,12 +126,10 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
     move = due(state, session.window, spec, completed, parts.moment, held.tokens)
     epoch = _begun(session, move, parts) if move is not None else state.epoch
     assert epoch is not None, "without an epoch a move is due"
-    raw = _raw(session, epoch, completed)
     edits = state.edits if move is None else [folded(state.edits, epoch.first, state.pins)]
-    past = edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), edits)
-    sent = (str(message["content"]) for message in past if message["role"] == "user")
-    told = told_since(epoch.strategies, sent)
-    chosen = _affordable(parts.bullets, told, counter)
+    past = _past_of(session, epoch, completed, edits)
+    told = told_since(epoch.strategies, said_in(past))
+    chosen = {bullet.id: bullet.content for bullet in parts.bullets}
     live = [bullet.id for bullet in session.get_playbook().live()]
     enhanced = with_notes(query, [*strategy_notes(told, chosen, live), *parts.notes])
     asked = _user(enhanced) | {KEY: f"{completed + 1}.0"}
@@ -155,24 +152,13 @@ def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -
     )
 
 
-def _affordable(bullets: Sequence[Bullet], told: dict[str, str], counter: TokenCounter) -> dict[str, str]:
-    """What of the chosen ones may be told: those that are known, and of the others the first that fit into a note."""
-    left, chosen = NOTE_TOKENS, dict[str, str]()
-    for bullet in bullets:
-        left -= 0 if bullet.id in told else counter.count(bullet.content)
-        if bullet.id in told or left >= 0:
-            chosen[bullet.id] = bullet.content
-    return chosen
-
-
 def past_request(session: Session, epoch: Epoch | None = None) -> list[ApiMessage]:
     """All that the next request is sure to begin with, keyed: what is stored, as the present epoch sends it."""
     state = session.context
     epoch = epoch or state.epoch
     if epoch is None:
         return []
-    raw = _raw(session, epoch, _total(session))
-    return edited(lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *raw]), state.edits)
+    return _past_of(session, epoch, _total(session), state.edits)
 
 
 def head_for(session: Session, parts: Parts, summary: str, sent: set[int]) -> str:
@@ -196,7 +182,29 @@ def _begun(session: Session, move: Move, parts: Parts) -> Epoch:
         floor=min(before.floor, first) if before else 1,
         summary=summary,
         spec=str(session.window),
+        began=completed + 1,
     )
+
+
+def _past_of(session: Session, epoch: Epoch, completed: int, edits: Sequence[Edits]) -> list[ApiMessage]:
+    """What is sent before the query, keyed."""
+    raw = lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *_raw(session, epoch, completed)])
+    return untold(edited(raw, edits), epoch.began)
+
+
+def untold(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
+    """Keyed messages, those of interactions before `began` without what they told of strategies."""
+    return [
+        message | {"content": without_strategies(message["content"])}
+        if message["role"] == "user" and interaction_of(message) < began and isinstance(message["content"], str)
+        else message
+        for message in messages
+    ]
+
+
+def said_in(messages: Iterable[ApiMessage]) -> list[str]:
+    """What stands in the user messages, as it is sent."""
+    return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
 def _raw(session: Session, epoch: Epoch, completed: int) -> list[ApiMessage]:

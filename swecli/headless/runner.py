@@ -69,7 +69,25 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
     except SwecliError as error:
         writer.refuse(error)
         return error.exit_code
+    finally:
+        _tell_what_waits(runtime, writer)
     return code
+
+
+def _tell_what_waits(runtime: Runtime, writer: Writer) -> None:
+    """Say it when this run has left turns that a model should reflect on: nobody waits for one here."""
+    session, store = runtime.sessions.current_session, runtime.sessions.playbook
+    try:
+        if session is None or not runtime.settings.learn or not store.pending(session.id):
+            return
+        count = store.waiting_in_project(session)
+    except SwecliError as error:  # the answer is written: this must not cost the exit code
+        _log.warning("the queue could not be counted: %s", error)
+        return
+    turns = "1 turn waits" if count == 1 else f"{count} turns wait"
+    writer.say(
+        f"{turns} to be reflected on by a model: the next start at the terminal does it, or swecli learn --from here"
+    )
 
 
 async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:

@@ -22,7 +22,8 @@ class Epoch:
     `first` is the oldest interaction of the window; `system` the whole system message, head included, as it was
     composed when the epoch began; `strategies` maps the bullets in it to their contents; `pins` are the pinned
     interactions older than `first`; nothing before `floor` comes back by itself (a summary stands for it); `spec`
-    is the window's setting then.
+    is the window's setting then; messages of interactions before `began` are sent without what they told of
+    strategies: the head tells it.
     """
 
     first: int
@@ -32,6 +33,7 @@ class Epoch:
     floor: int = 1
     summary: str = ""
     spec: str = ""
+    began: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""

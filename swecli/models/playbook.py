@@ -14,11 +14,13 @@ Kind = Literal["strategy", "pitfall", "fact", "preference"]
 State = Literal["active", "pinned", "quarantined", "disabled", "deleted"]
 Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 Tag = Literal["helpful", "harmful", "neutral"]
-OpName = Literal["ADD", "UPDATE", "TAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
+OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
 
 LIVE: tuple[State, ...] = ("active", "pinned")
 MAX_WORDS = 60
 MANY = 8  # operations of a delta that are named one by one
+MAX_LETTERS = 600  # characters: sixty words, none of them absurd
+MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
@@ -37,9 +39,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words.
+    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words
+    and 600 characters.
 
     `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
+    `vouched_at` is when the user last took it in again: what turns before that held against it counts no more.
     """
 
     id: str
@@ -58,6 +62,7 @@ class Bullet:
     last_used: datetime | None = None
     verified_at: datetime | None = None
     stale: str = ""
+    vouched_at: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -77,7 +82,7 @@ class Bullet:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("created_at", "updated_at", "last_used", "verified_at"):
+        for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
         return row | {"anchors": list(self.anchors)}
 
@@ -87,8 +92,8 @@ class Op:
     """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
     then it may bring its id, counts and times (ISO 8601) along. All others name one.
 
-    `tag` belongs to TAG, `into` to MERGE (the bullet that stays), `fields` to ADD and UPDATE: any of content,
-    section, kind, scope, state, trust, anchors.
+    `tag` belongs to TAG and to UNTAG (it counted once and does no more), `into` to MERGE (the bullet that stays),
+    `fields` to ADD and UPDATE: any of content, section, kind, scope, state, trust, anchors.
     """
 
     op: OpName
@@ -137,15 +142,16 @@ class AppliedDelta:
     @property
     def only_counts(self) -> bool:
         """Whether it only says that strategies were shown."""
-        return all(op.op == "TAG" and op.tag == "neutral" for op in self.delta.ops)
+        return self.delta.reason not in MARKS and all(op.op == "TAG" and op.tag == "neutral" for op in self.delta.ops)
 
     def summary(self) -> str:
         """What it did, in one line: `add P-3, tag P-1 helpful`; of many operations only how many of each kind."""
         parts = [(op.op.lower(), name, op.tag or "") for name, op in self.named()]
+        said = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
         if len(parts) > MANY:
             counts = Counter(op.op.lower() for op in self.delta.ops)
             return ", ".join(f"{name} {count}" for name, count in counts.items())
-        return ", ".join(" ".join(word for word in part if word) for part in parts) or "nothing"
+        return ", ".join([*said, *(" ".join(word for word in part if word) for part in parts)]) or "nothing"
 
 
 @dataclass(slots=True)

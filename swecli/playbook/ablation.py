@@ -49,7 +49,7 @@ def ablate(plan: AblationPlan, interaction: int, chosen: Sequence[Bullet], seed:
 
     Args:
         plan: the user's setting.
-        interaction: the turn's number in its session, from 1.
+        interaction: the turn's number among those of all sessions, from 1: many have but one turn.
         chosen: the strategies that would stand in the prompt. Pinned ones are never withheld one by one.
         seed: recorded with the turn; the same seed and strategies withhold the same one.
     """

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from swecli.playbook import desk_carrying, desk_changing, desk_looking, desk_past, desk_reviewing, desk_why
+from swecli.playbook import (
+    desk_carrying,
+    desk_changing,
+    desk_looking,
+    desk_past,
+    desk_reviewing,
+    desk_undoing,
+    desk_why,
+)
 from swecli.playbook.desk import Action
 
 ACTIONS: dict[str, Action] = {
@@ -17,7 +25,8 @@ ACTIONS: dict[str, Action] = {
         Action("restore", "P-7", "make it an active one again", desk_changing.restore, 1, 1),
         Action("promote", "P-7 project|user", "let it apply more widely", desk_changing.promote, 2, 2),
         Action("remove", "P-7", "forget it", desk_changing.remove, 1, 1),
-        Action("undo", "[N]", "take the last N changes back", desk_changing.undo, 0, 1),
+        Action("undo", "[N]", "take the last N changes back", desk_undoing.undo, 0, 1),
+        Action("redo", "[N]", "bring back what the last N undos took", desk_undoing.redo, 0, 1),
         Action("why", "[T7|WORDS]", "every candidate for a prompt, and what decided", desk_why.why, 0, None, 0),
         Action("log", "[N]", "the changes, newest first", desk_past.log, 0, 1, flags=(desk_past.EVERY,)),
         Action("diff", "[N]", "what the last N changes came to", desk_past.diff, 0, 1),

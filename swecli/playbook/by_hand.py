@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op, OpName, Scope
 from swecli.models.session import Session
+from swecli.playbook.anchors import anchors_of
+from swecli.playbook.gate import DOUBT, LONGEST, Relation, nearest
 from swecli.playbook.redact import redact
-
-KEPT = "kept in review"  # begins the reason of such a change
 
 
 def content_of(text: str) -> str:
-    """A strategy's words, on one line and without secrets. Raises BadInput when it is empty or too long."""
+    """A strategy's words, on one line and without secrets. Raises BadInput when there are none, or too many."""
     content = redact(" ".join(text.split()))
     count = len(content.split())
     if not count:
         raise BadInput("The strategy has no words.", "Say what it should do.")
     if count > MAX_WORDS:
         raise BadInput(f"A strategy has at most {MAX_WORDS} words, this has {count}.", "Say it shorter.")
+    if len(content) > LONGEST:
+        raise BadInput(f"A strategy has at most {LONGEST} characters, this has {len(content):,}.", "Say it shorter.")
     return content
 
 
 def adding(session: Session, text: str) -> Delta:
-    """Teach a strategy for the session's project (for the session alone where there is none)."""
+    """Teach a strategy for the session's project (for the session alone where there is none).
+
+    What one says already is evidence for that one, what says more takes its place, and one that says the opposite is
+    set aside: the user's newest words win, as when they are said in a conversation.
+    """
     content = content_of(text)
+    said, (old, relation) = _said(session, content), _known(session, content)
     scope = "project" if session.project else "session"
-    fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user"}
-    return _delta(session, Op("ADD", fields=fields, evidence=(_said(session, content),)), "taught by the user")
+    fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user", "anchors": anchors(content)}
+    if old is None or relation == "variant":
+        return _delta(session, Op("ADD", fields=fields, evidence=(said,)), "taught by the user")
+    if relation == "opposite":
+        doubt = Evidence(DOUBT, f"it contradicts {old.id}", session.id, session.interactions or None, trust="user")
+        aside = [Op("QUARANTINE", old.id, evidence=(said,))] if old.state == "active" else []
+        return _delta(session, Op("ADD", fields=fields, evidence=(said, doubt)), "taught by the user", *aside)
+    more: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})
+    if relation == "narrower":
+        more |= {"content": content, "anchors": anchors(content)}
+    return _delta(session, Op("UPDATE", old.id, fields=more, evidence=(said,)), "taught by the user")
+
+
+def _known(session: Session, content: str) -> tuple[Bullet, Relation] | tuple[None, None]:
+    """The strategy that speaks of the same, and how they stand to each other."""
+    bullets = session.playbook.bullets.values()
+    same = next((b for b in bullets if b.state != "deleted" and b.content.lower() == content.lower()), None)
+    return (same, "same") if same else nearest(content, bullets) or (None, None)
 
 
 def editing(session: Session, bullet: Bullet, text: str) -> Delta:
     """Put a strategy differently."""
     content = content_of(text)
-    op = Op("UPDATE", bullet.id, fields={"content": content, "trust": "user"}, evidence=(_said(session, content),))
+    fields = {"content": content, "trust": "user", "anchors": anchors(content)}
+    op = Op("UPDATE", bullet.id, fields=fields, evidence=(_said(session, content),))
     return _delta(session, op, "edited by the user")
+
+
+def anchors(content: str) -> list[str]:
+    """What a strategy's words name, as a field of an operation: other words name other things."""
+    return list(anchors_of(content))
 
 
 def removing(session: Session, bullet: Bullet) -> Delta:
@@ -44,8 +75,22 @@ def removing(session: Session, bullet: Bullet) -> Delta:
 
 
 def setting(session: Session, bullet: Bullet, doing: OpName, words: str) -> Delta:
-    """Pin a strategy, bring it back among the active ones, or set it aside until it is reviewed."""
-    return _delta(session, Op(doing, bullet.id, evidence=(_said(session, words),)), words)
+    """Pin a strategy, bring it back among the active ones, or set it aside until it is reviewed.
+
+    What waited because a pinned one speaks against it takes that one's place when it is brought back.
+    """
+    aside = _overruled(session, bullet) if doing == "RESTORE" and bullet.state == "quarantined" else []
+    return _delta(session, Op(doing, bullet.id, evidence=(_said(session, words),)), words, *aside)
+
+
+def _overruled(session: Session, bullet: Bullet) -> list[Op]:
+    """Setting aside the pinned strategies that would keep this one, the user's own, out of prompts."""
+    if bullet.trust != "user":
+        return []
+    pinned = [other for other in session.playbook.bullets.values() if other.state == "pinned"]
+    against = [other for other in pinned if nearest(bullet.content, [other]) and other.id != bullet.id]
+    said = _said(session, f"you chose {bullet.id} instead")
+    return [Op("QUARANTINE", other.id, evidence=(said,)) for other in against]
 
 
 def disabling(session: Session, bullet: Bullet) -> Delta:
@@ -73,5 +118,5 @@ def _said(session: Session, words: str) -> Evidence:
     return Evidence("user", words, session.id, session.interactions or None, trust="user")
 
 
-def _delta(session: Session, op: Op, reason: str) -> Delta:
-    return Delta(uuid7(), (op,), "user", session.id, session.interactions or None, reason)
+def _delta(session: Session, op: Op, reason: str, *more: Op) -> Delta:
+    return Delta(uuid7(), (op, *more), "user", session.id, session.interactions or None, reason)

@@ -9,8 +9,9 @@ from typing import Any
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.playbook.curator import DOUBT, OUTSIDE
-from swecli.playbook.gate import clean, objection
+from swecli.playbook.by_hand import anchors
+from swecli.playbook.curator import OUTSIDE
+from swecli.playbook.gate import DOUBT, clean, objection
 from swecli.playbook.lineage import diff_lines
 from swecli.playbook.markdown_read import Carried
 from swecli.playbook.redact import has_secret
@@ -136,6 +137,8 @@ def _update(plan: Plan, known: Bullet, item: Carried, trusted: bool) -> None:
         fields["state"] = "quarantined"
         plan.waiting.append(known.id)
     changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
+    if "content" in changed and "anchors" not in changed:
+        changed["anchors"] = anchors(item.bullet.content)  # only the words were edited in the file
     if not changed:
         plan.same.append(known.id)
         return
@@ -185,6 +188,8 @@ def _set_aside(item: Carried) -> Carried:
 def _adding(item: Carried, bullet_id: str, trusted: bool) -> Op:
     bullet = item.bullet
     fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*EDITABLE, "trust")}
+    if not (bullet.anchors or item.dated):  # written by hand: an export says what it names
+        fields["anchors"] = anchors(bullet.content)
     fields |= {name: getattr(bullet, name) for name in ("helpful", "harmful", "neutral")}
     times = {name: getattr(bullet, name) for name in ("updated_at", "last_used")}
     if item.dated:

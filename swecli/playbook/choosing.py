@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.ablation import Ablation, AblationPlan, ablate
 from swecli.playbook.score import Standings
-from swecli.playbook.select import BUDGET, Count, Selection, select
+from swecli.playbook.select import BUDGET, Count, Held, Selection, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,12 @@ class Chosen:
     bullets: tuple[Bullet, ...]
     selection: Selection
     ablation: Ablation
+    off: bool = False
+
+    def to_json(self, count: Count) -> dict[str, Any]:
+        """How it was decided, as plain JSON values."""
+        ablation = {"ablation": self.ablation.what, "withheld": list(self.ablation.withheld)}
+        return self.selection.to_json(count) | ablation | {"off": self.off}
 
 
 def choose(
@@ -30,6 +38,8 @@ def choose(
     plan: AblationPlan = AblationPlan(),  # noqa: B008 - frozen
     budget: int = BUDGET,
     most: int | None = None,
+    held: Held | None = None,
+    new: Collection[str] = (),
 ) -> Chosen:
     """Choose for one turn; nothing while the playbook is off. The same arguments give the same choice.
 
@@ -38,14 +48,18 @@ def choose(
         query: the user's.
         standings: what is believed of the strategies, from `standings_of`.
         count: counts the tokens of a text.
-        interaction: the turn's number in its session, from 1.
+        interaction: the turn's number among those of all sessions, from 1.
         seed: chooses what is withheld; it is to be recorded with the turn, as `ablation` says, by `TurnRecords.note`.
         plan: the user's setting.
         budget: tokens of the text, at most.
         most: strategies, at most; None: as many as fit.
+        held: what the conversation holds already; None for a new one, or an epoch that begins.
+        new: ids of those that the user has just taught.
     """
     bullets = [] if playbook.off else list(playbook.bullets.values())
     stale = {bullet.id: bullet.stale for bullet in bullets if bullet.stale}
-    selection = select(bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale)
+    selection = select(
+        bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale, held=held, new=new
+    )
     ablation = ablate(plan, interaction, selection.chosen, seed)
-    return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation)
+    return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation, playbook.off)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from swecli.models.playbook import Delta, Evidence
+from swecli.models.playbook import Delta, Evidence, Tag
 from swecli.playbook.digest import Tagged, Taken
 from swecli.playbook.gate import clean
 from swecli.playbook.redact import redact
@@ -31,13 +32,14 @@ def tags_of(deltas: Iterable[Delta], session_id: str, interaction: int) -> Tagge
 
     Give the deltas that still stand, without those taken back.
     """
-    return frozenset(
-        (op.bullet_id, op.tag)
-        for delta in deltas
-        if delta.session_id == session_id and delta.interaction is not None
-        for op in delta.ops
-        if op.op == "TAG" and op.tag and delta.interaction - _looks_back(op.evidence) == interaction
-    )
+    times: Counter[tuple[str, Tag]] = Counter()
+    for delta in deltas:
+        if delta.session_id != session_id or delta.interaction is None:
+            continue
+        for op in delta.ops:
+            if op.tag and delta.interaction - _looks_back(op.evidence) == interaction:
+                times[(op.bullet_id, op.tag)] += {"TAG": 1, "UNTAG": -1}.get(op.op, 0)
+    return frozenset(pair for pair, count in times.items() if count > 0)
 
 
 def taken_of(deltas: Iterable[Delta], session_id: str, interaction: int) -> Taken:
@@ -47,7 +49,7 @@ def taken_of(deltas: Iterable[Delta], session_id: str, interaction: int) -> Take
         for delta in deltas
         if (delta.session_id, delta.interaction) == (session_id, interaction)
         for op in delta.ops
-        if op.op != "TAG"
+        if op.op not in ("TAG", "UNTAG")
         for item in op.evidence
     )
 

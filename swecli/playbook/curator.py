@@ -12,16 +12,17 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op, SessionPlaybook
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.counted import safe
 from swecli.playbook.digest import TurnDigest
-from swecli.playbook.gate import Relation, clean, nearest, objection
+from swecli.playbook.gate import DOUBT, Relation, clean, nearest, objection
 from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
+from swecli.playbook.succession import succeeds
 from swecli.playbook.words import content_words, jaccard, shorten
 
 MAX_ADDS = 3
 MAX_CHANGES = 2
+SINCE = "newer words"  # the source of the evidence for setting aside what newer words of the user replace
 OUTSIDE = ("repository", "tool", "web")
-DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Curator:
         instructions: what the prompt says anyway; a bullet that repeats one of its lines is refused.
         here: the workspace; what a reflector proposes waits in quarantine when it names something that is not there.
             None: nothing is looked up.
+        removed: bullets that the user removed, refused or took back: only the user's own words bring them in again.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class Curator:
         max_changes: int = MAX_CHANGES,
         instructions: str = "",
         here: Here | None = None,
+        removed: Sequence[Bullet] = (),
     ) -> None:
         self.max_adds = max_adds
         self.max_changes = max_changes
         self.instructions = instructions
         self.here = here
+        self.removed = removed
 
     def curate(
         self,
@@ -99,7 +103,8 @@ class Curator:
         chosen: dict[tuple[str, str], TagProposal] = {}
         for tag in tags:
             if tag.bullet_id not in playbook.bullets:
-                sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
+                if tag.tag != "neutral":  # that one was shown which is gone now is no news
+                    sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
                 continue
             key = (tag.bullet_id, tag.about)
             if key not in chosen or (chosen[key].tag == "neutral" and tag.tag != "neutral"):
@@ -126,6 +131,9 @@ class Curator:
         else:
             self._merge(add, *found, digest, sifted)
 
+    def _anchors(self, add: AddProposal) -> list[str]:
+        return list(anchors_of(add.content, self.here.tools if self.here else ()))
+
     def _missing(self, add: AddProposal) -> str:
         """What a reflector's text names that is not here, "" for nothing. Users may speak of what is still to come."""
         if self.here is None or add.trust == "user":
@@ -134,6 +142,9 @@ class Curator:
 
     def _new(self, add: AddProposal, sifted: Sifted, doubt: str = "") -> None:
         """A new bullet; with a doubt, or out of untrusted text, it waits in quarantine for the user's yes."""
+        if gone := self._gone(add):
+            sifted.refused.append(f"not learned: {_label(add)}: you removed {gone}, which says so")
+            return
         if sifted.count("ADD") >= self.max_adds:
             sifted.refused.append(f"not learned: {_label(add)}: {self.max_adds} new ones a turn are the limit")
             return
@@ -145,8 +156,8 @@ class Curator:
             "state": "quarantined" if doubt or add.trust in OUTSIDE else "active",
             "trust": add.trust,
         }
-        if anchors := anchors_of(add.content, self.here.tools if self.here else ()):
-            fields["anchors"] = list(anchors)
+        if anchors := self._anchors(add):
+            fields["anchors"] = anchors
         evidence = tuple(map(safe, add.evidence))
         if doubt:
             first = add.evidence[0] if add.evidence else None
@@ -154,19 +165,28 @@ class Curator:
             evidence += (safe(Evidence(DOUBT, doubt, *at)),)
         sifted.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
+    def _gone(self, add: AddProposal) -> str:
+        """The id of a bullet that the user did not want and that says what a reflector proposes; "" where none does."""
+        found = None if add.trust == "user" else nearest(add.content, self.removed, gone=True)
+        return found[0].id if found and found[1] != "opposite" else ""
+
     def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
-        """The user's words about something a bullet speaks of already: their newest word wins."""
-        if relation == "opposite" or (relation == "variant" and add.replaces):
+        """The user's words about something a bullet speaks of already: their newest word wins.
+
+        But what they pinned stays until they have chosen between the two.
+        """
+        if relation == "opposite" or (relation == "variant" and (add.replaces or succeeds(add, old))):
+            doubt = f"it {'contradicts' if relation == 'opposite' else 'would replace'} {old.id}, which you pinned"
             if old.state == "active" and sifted.count("ADD") < self.max_adds:
-                evidence = tuple(map(safe, add.evidence))
-                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=evidence))
-            self._new(add, sifted)
+                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=(_newer(add, relation),)))
+            self._new(add, sifted, doubt if old.state == "pinned" else "")
         elif relation == "variant":
             self._new(add, sifted)
         elif not old.live:
             self._change(_update(old, add, state="active", trust="user"), add, sifted)
         elif relation == "narrower":
-            self._change(_update(old, add, content=add.content, trust="user"), add, sifted)
+            anchors = self._anchors(add)
+            self._change(_update(old, add, content=add.content, trust="user", anchors=anchors), add, sifted)
         else:
             self._change(_update(old, add, trust="user"), add, sifted)
 
@@ -199,9 +219,17 @@ class Curator:
         sifted.ops.append(op)
 
 
-def _update(old: Bullet, add: AddProposal, **fields: str) -> Op:
+def _update(old: Bullet, add: AddProposal, **fields: Any) -> Op:
     """New evidence for a bullet. Its trust is always named: an update has to say something."""
     return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
+
+
+def _newer(add: AddProposal, relation: Relation) -> Evidence:
+    """The evidence for setting aside what the user's newer words take the place of: those words."""
+    evidence = safe(add.evidence[0]) if add.evidence else Evidence("teaching", add.content)
+    if relation == "opposite" or add.replaces:
+        return evidence
+    return safe(replace(evidence, source=SINCE, quote=f"you said since: {add.content}"))
 
 
 def _repeats(add: AddProposal, sifted: Sifted) -> bool:

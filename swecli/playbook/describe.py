@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.curator import DOUBT
+from swecli.playbook.gate import DOUBT
 from swecli.playbook.words import shorten
 
 CONTENT = 90
@@ -37,6 +37,8 @@ def line_of(op: Op) -> str:
         return _added(op)
     if op.op == "TAG":
         return "" if op.tag == "neutral" else f"{op.bullet_id} {op.tag} +1: {_why(op)}"
+    if op.op == "UNTAG":
+        return f"{op.bullet_id} {op.tag} -1: {_why(op)}"
     if op.op == "UPDATE":
         content = op.fields.get("content")
         if op.fields.get("state") == "active":

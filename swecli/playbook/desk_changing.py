@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import get_args
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import AppliedDelta, Delta, Scope
+from swecli.models.playbook import AppliedDelta, Delta, Op, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
-from swecli.playbook.desk_past import count_of, delta_json
+from swecli.playbook.gate import DOUBT
 from swecli.playbook.redact import has_secret
+from swecli.playbook.standing import held_to_harm
 
 
 def _apply(desk: PlaybookDesk, delta: Delta) -> AppliedDelta:
@@ -22,8 +23,24 @@ def add(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     if not args:
         raise wrong(desk, "The strategy has no words.", "add TEXT")
     text = " ".join(args)
-    added = _apply(desk, by_hand.adding(desk.session, text)).added
-    return Said({"added": list(added)}, (f"Added as {', '.join(added)}.",), note=_left_out(text))
+    applied = _apply(desk, by_hand.adding(desk.session, text))
+    added, known = applied.added, [op for op in applied.delta.ops if op.op != "ADD"]
+    lines = [f"Added as {', '.join(added)}."] if added else []
+    if added and not known:
+        doubts = [item.quote for op in applied.delta.ops for item in op.evidence if item.source == DOUBT]
+        lines += [f"Mind that {doubt}, which stays as it is." for doubt in doubts]
+    value = {"added": list(added)} | ({"known": known[0].bullet_id} if known else {})
+    return Said(value, (*lines, *map(_known, known)), note=_left_out(text))
+
+
+def _known(op: Op) -> str:
+    """What adding did to a strategy that speaks of the same."""
+    if op.op == "QUARANTINE":
+        return f"{op.bullet_id} says the opposite and is set aside: review asks what is to become of it."
+    again = " It is active again." if op.fields.get("state") == "active" else ""
+    if "content" in op.fields:
+        return f"{op.bullet_id} said part of it, and says all of it now.{again}"
+    return f"{op.bullet_id} says so already; your words are noted with it.{again}"
 
 
 def edit(desk: PlaybookDesk, args: Sequence[str]) -> Said:
@@ -67,7 +84,7 @@ def disable(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 def restore(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Make a pinned, disabled, quarantined or removed strategy an active one again."""
     bullet = desk.find(" ".join(args), gone_too=True)
-    if bullet.state == "active":
+    if bullet.state == "active" and not held_to_harm(desk.standings().of(bullet.id)):
         raise BadInput(f"{bullet.id} is active already.")
     _apply(desk, by_hand.setting(desk.session, bullet, "RESTORE", f"restore {bullet.id}"))
     return Said({"restored": bullet.id}, (f"{bullet.id} is active again.",))
@@ -79,16 +96,13 @@ def promote(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     if len(args) != 2 or args[1] not in scopes:
         raise wrong(desk, "It takes a strategy and whom it is for.", f"promote P-7 {'|'.join(scopes[1:])}")
     bullet = desk.find(args[0])
+    home = desk.sessions.playbook.home(bullet.id)
     scope: Scope = args[1]  # type: ignore[assignment]  # one of its values, see above
     _apply(desk, by_hand.promoting(desk.session, bullet, scope))
-    whom = {"session": "this session", "project": "this project", "user": "all your projects"}[scope]
-    return Said({"promoted": bullet.id, "scope": scope}, (f"{bullet.id} applies to {whom} now.",))
-
-
-def undo(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """Take the last change back, or the last N."""
-    undone = desk.sessions.playbook.undo(desk.session, count_of(args, 1, "changes", f"{desk.command} undo"))
-    return Said([delta_json(row) for row in undone], tuple(f"taken back: {row.summary()}" for row in undone))
+    whom = {"session": "this session", "project": "this project", "user": "all your projects"}
+    before = f"{whom[bullet.scope]}, and was taught in {home}" if bullet.scope == "user" else whom[bullet.scope]
+    told = f"{bullet.id} applies to {whom[scope]} now; it applied to {before}."
+    return Said({"promoted": bullet.id, "scope": scope, "from": {"scope": bullet.scope, "project": home}}, (told,))
 
 
 def switch_off(desk: PlaybookDesk, args: Sequence[str]) -> Said:

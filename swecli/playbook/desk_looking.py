@@ -10,7 +10,8 @@ from typing import Any
 from swecli.models.playbook import Bullet
 from swecli.playbook.desk import PlaybookDesk, Said
 from swecli.playbook.desk_past import SESSION, delta_json, place, told, when
-from swecli.playbook.effect import compared, effects, with_and_without
+from swecli.playbook.effect import effects, with_and_without
+from swecli.playbook.paired import without_bullet, without_playbook
 from swecli.playbook.score import Belief
 from swecli.playbook.words import shorten
 from swecli.store.records import InteractionInfo
@@ -64,6 +65,8 @@ def show(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · score {score(belief)} ({belief.standing})" if belief.tags else counts)
+    if bullet.vouched_at:
+        lines.append(f"you took it in again on {when(bullet.vouched_at)}: what spoke against it before counts no more")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"evidence ({item.source}{place(item.session_id, item.interaction)}): {item.quote}" for item in evidence]
     lines += [
@@ -106,7 +109,7 @@ def stats(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         "turns_with_outcome": len(known),
         "turns_good": sum(bool(r.good) for r in known),
         "reflector_errors": sum(r.errors + len(r.unknown) for r in records),
-        "waiting": len(desk.sessions.playbook.pending(desk.session.id)) if desk.session.id else 0,
+        "waiting": desk.sessions.playbook.waiting_in_project(desk.session),
         "reflection": {"requests": spent.requests, "tokens": spent.usage.total, "cost": spent.cost},
     }
     cost = "an unknown price" if spent.cost is None else f"${spent.cost:.4f}"
@@ -119,7 +122,7 @@ def stats(desk: PlaybookDesk, args: Sequence[str]) -> Said:
         *(["the playbook is off here: none of it goes into prompts"] if value["off"] else ()),
         f"{len(records)} turns looked at, {len(known)} with a known outcome, {value['turns_good']} of them good",
         f"{value['reflector_errors']} mentions of strategies that were not shown (dropped)",
-        f"{value['waiting']} turns of this session wait to be reflected on",
+        f"{value['waiting']} turns of this project wait to be reflected on",
         f"reflecting took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions",
     )
     return Said(value, lines)
@@ -135,22 +138,23 @@ def effect(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     bullets = [desk.find(" ".join(args))] if args else desk.bullets()
     found = effects(bullets, records)
     on, off = with_and_without(records)
+    by_pairs = {bullet.id: without_bullet(records, bullet.id) for bullet in bullets}
     rows = tuple(
         (
             e.bullet.id,
             f"{e.shown} / {e.cited} / {e.withheld}",
             e.when_cited.told(),
-            e.verdict,
+            e.verdict if not by_pairs[e.bullet.id].count else by_pairs[e.bullet.id].told(),
             shorten(e.bullet.content, 40),
         )
         for e in found
     )
     head = ("id", "shown / cited / withheld", "went well when cited", "shown against withheld", "strategy")
-    paired = compared(on, off)
+    whole = without_playbook(records)
     value = {
-        "strategies": [e.to_json() for e in found],
-        "playbook": {"on": on.to_json(), "off": off.to_json(), "verdict": paired},
+        "strategies": [e.to_json() | {"paired": by_pairs[e.bullet.id].to_json()} for e in found],
+        "playbook": {"on": on.to_json(), "off": off.to_json(), "paired": whole.to_json()},
     }
     if not found:
         return Said(value, ("There are no strategies yet.",))
-    return Said(value, head=head, rows=rows, note=f"playbook on against off (ablation turns): {paired}")
+    return Said(value, head=head, rows=rows, note=f"playbook on against off, ablation turns: {whole.told()}")

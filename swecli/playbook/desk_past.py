@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import AppliedDelta, Op
+from swecli.models.playbook import MARKS, AppliedDelta, Op
+from swecli.playbook.describe import line_of
 from swecli.playbook.desk import PlaybookDesk, Said
 from swecli.playbook.lineage import Origin, blame, diff_lines
 from swecli.playbook.words import shorten
@@ -79,14 +80,12 @@ def told_lines(applied: AppliedDelta, bullet_id: str = "") -> list[str]:
         counts = Counter(op.op for _, op in ops)
         return [f"{applied.delta.reason}: {counts['ADD']} taken in, {counts['UPDATE']} changed"]
     refused = [] if bullet_id else [f"not taken: {line}" for line in applied.delta.refused]
+    marked = [f"{applied.delta.reason} T{applied.delta.interaction}"] if applied.delta.reason in MARKS else []
     lines = [line for name, op in ops if (line := _line(name, op))]
-    return [*lines, *refused] or [f"shown: {', '.join(name for name, _ in ops)}"]
+    return [*marked, *lines, *refused] or [f"shown: {', '.join(name for name, _ in ops)}"]
 
 
 def _line(name: str, op: Op) -> str:
-    # late: only where changes are told, the curator and what it stands on are loaded
-    from swecli.playbook.describe import line_of  # noqa: PLC0415
-
     by_hand = {key: value for key, value in op.fields.items() if key in ("scope", "state") and value != "active"}
     if op.op == "UPDATE" and by_hand and "content" not in op.fields:
         return f"{name} {', '.join(f'{key} → {value}' for key, value in by_hand.items())}"

@@ -10,9 +10,11 @@ from typing import Literal, get_args
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Delta
 from swecli.playbook import by_hand
+from swecli.playbook.describe import FROM
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
+from swecli.playbook.gate import DOUBT
 from swecli.playbook.lineage import reason_of
-from swecli.playbook.standing import in_words
+from swecli.playbook.standing import held_to_harm, in_words
 from swecli.store.records import Change
 
 UNUSED = timedelta(days=90)  # in no prompt while others were: its removal is proposed
@@ -22,18 +24,19 @@ Word = Literal["use", "keep", "remove"]
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A strategy that waits for the user's word. "new": it was set aside and asks to be used; "old": it seems to harm,
-    or stood in no prompt for long, and is proposed for removal."""
+    or (`idle`) stood in no prompt for long, and is proposed for removal."""
 
     bullet: Bullet
     what: Literal["new", "old"]
     why: str
+    idle: bool = False
 
     @property
     def words(self) -> Mapping[Word, str]:
         """What the user may say, with what happens then."""
         if self.what == "new":
             return {"use": "use it in prompts", "remove": "remove it (undo brings it back)"}
-        stays = "out of prompts no more" if self.bullet.state == "quarantined" else "as it is"
+        stays = "as it is" if self.idle else "and in prompts again"
         return {"keep": f"keep it, {stays}", "remove": "remove it (undo brings it back)"}
 
     @property
@@ -48,19 +51,19 @@ def waiting(desk: PlaybookDesk) -> list[Waiting]:
     bullets, standings = [b for b in desk.bullets() if b.state in ("active", "quarantined")], desk.standings()
     shown = desk.sessions.playbook.history.last_shown([bullet.id for bullet in desk.bullets()])
     latest = max(shown.values(), default=None)
-    harmful = {b.id for b in bullets if standings.of(b.id).standing == "proposed for deletion"}
+    harmful = {b.id for b in bullets if held_to_harm(standings.of(b.id))}
     asked = [b for b in bullets if b.id in harmful or b.state == "quarantined" or _idle(b, shown, latest)]
     past = desk.sessions.playbook.history.of_each([bullet.id for bullet in asked])
     found = []
     for bullet in asked:
         belief, changes = standings.of(bullet.id), past[bullet.id]
         if bullet.id in harmful:
-            found += [] if _kept_since_harm(changes) else [Waiting(bullet, "old", in_words(belief))]
+            gone = belief.standing == "proposed for deletion"
+            found.append(Waiting(bullet, "old" if gone else "new", in_words(belief)))
         elif bullet.state == "quarantined":
-            known = belief.standing == "quarantined"
-            found.append(Waiting(bullet, "new", in_words(belief) if known else _doubt(desk, bullet, changes)))
+            found.append(Waiting(bullet, "new", _doubt(desk, bullet, changes)))
         elif latest is not None and (why := _unused(bullet, shown.get(bullet.id), latest, changes)):
-            found.append(Waiting(bullet, "old", why))
+            found.append(Waiting(bullet, "old", why, idle=True))
     return found
 
 
@@ -69,24 +72,8 @@ def _idle(bullet: Bullet, shown: Mapping[str, datetime], latest: datetime | None
     return latest is not None and latest - (shown.get(bullet.id) or bullet.created_at) >= UNUSED
 
 
-def _kept_since_harm(changes: Sequence[Change]) -> bool:
-    """Whether the user kept a strategy, and nothing was held against it after that."""
-    kept = max((at for at, c in enumerate(changes) if _is_keeping(c)), default=None)
-    return kept is not None and not any(
-        c.before is not None and c.after is not None and c.after.harmful > c.before.harmful for c in changes[kept:]
-    )
-
-
-def _is_keeping(change: Change) -> bool:
-    return change.applied.delta.author == "user" and change.applied.delta.reason.startswith(by_hand.KEPT)
-
-
 def _doubt(desk: PlaybookDesk, bullet: Bullet, changes: Sequence[Change]) -> str:
     """Why a strategy was set aside."""
-    # late: nothing else on this desk needs the curator
-    from swecli.playbook.curator import DOUBT  # noqa: PLC0415
-    from swecli.playbook.describe import FROM  # noqa: PLC0415
-
     asleep = [c for c in changes if c.after is not None and c.after.state == "quarantined"]
     aside = [c for c in asleep if c.before is None or c.before.state != "quarantined"]
     if aside and aside[-1].before is not None:
@@ -99,8 +86,7 @@ def _doubt(desk: PlaybookDesk, bullet: Bullet, changes: Sequence[Change]) -> str
 def _unused(bullet: Bullet, shown: datetime | None, latest: datetime, changes: Sequence[Change]) -> str:
     """That no prompt had it for long, though there were prompts with others; "" where that is not so."""
     came = changes[0].applied.delta.created_at if changes and changes[0].before is None else bullet.created_at
-    kept = [c.applied.delta.created_at for c in changes if _is_keeping(c)]
-    since = max((shown or came, *kept))
+    since = max(shown or came, bullet.vouched_at or came)
     if latest - since < UNUSED:
         return ""
     days = (latest - since).days
@@ -116,7 +102,7 @@ def decide(desk: PlaybookDesk, item: Waiting, word: Word) -> Said:
     if word == "remove":
         _apply(desk, by_hand.setting(desk.session, bullet, "REMOVE", f"removed in review: {bullet.id}"))
         return Said({"removed": bullet.id}, (f"{bullet.id} is removed; `{desk.command} undo` brings it back.",))
-    said = by_hand.KEPT if word == "keep" else "taken into use in review"
+    said = "kept in review" if word == "keep" else "taken into use in review"
     _apply(desk, by_hand.setting(desk.session, bullet, "RESTORE", f"{said}: {bullet.id}"))
     done = "is active" if word == "use" else "stays, and is active"
     return Said({"kept": bullet.id}, (f"{bullet.id} {done}.",))

@@ -2,58 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import Role
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.select import Candidate, select
+from swecli.playbook.select import select
 from swecli.playbook.words import shorten
+
+HEAD = ("id", "prompt", "relevance × value = score", "tokens", "because", "strategy")
+OFF = "the playbook is off"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One candidate's parts, see `select.Candidate`; `chosen` whether it stood in the prompt."""
+
+    id: str
+    chosen: bool
+    match: float
+    base: float
+    value: float
+    tokens: int
+    reason: str
+
+    @property
+    def relevance(self) -> float:
+        """How far it concerned the query."""
+        return self.base + (1 - self.base) * self.match
+
+    @property
+    def score(self) -> float:
+        """What it was ranked by."""
+        return self.relevance * self.value
 
 
 def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
-    """What is thought of each strategy for the last turn's query, turn T7's, or for the words given.
+    """What was thought of each strategy for the last turn, or turn T7; or what is for the words given.
 
-    Worked out from what is believed now; which of them stood in that turn's prompt is what was recorded then.
+    A turn's decision is kept with it. For words it is worked out from what is believed now, as for a conversation
+    that begins with them; so are the figures of a turn that kept none (it did not finish, or is from before that).
     """
     query, turn = _asked(desk, args)
-    record = desk.sessions.playbook.turns.of(desk.session.id, turn) if turn else None
-    info = desk.sessions.interaction_info(turn) if turn else None
-    shown, withheld = (info.shown if info else ()), (record.withheld if record else ())
-    stale = {bullet.id: bullet.stale for bullet in desk.bullets() if bullet.stale}
-    chosen = select(
-        desk.bullets(),
-        query,
-        standings=desk.standings(),
-        count=desk.count,
-        budget=desk.tokens,
-        most=desk.most,
-        stale=stale,
-        measured=True,
-    )
-    if not chosen.candidates:
-        return Said({"query": query, "candidates": []}, ("There are no strategies yet.",))
-    rows = tuple(_row(c, turn, shown, withheld) for c in chosen.candidates)
-    then = (f"in T{turn}",) if turn else ()
-    head = ("id", "now", "relevance × value = score", "tokens", "because", *then, "strategy")
+    kept = desk.sessions.playbook.turns.choice(desk.session.id, turn) if turn else None
+    if kept is None:
+        choice = select(
+            desk.bullets(),
+            query,
+            standings=desk.standings(),
+            count=desk.count,
+            budget=desk.tokens,
+            most=desk.most,
+            stale={bullet.id: bullet.stale for bullet in desk.bullets() if bullet.stale},
+        ).to_json(desk.count)
+        choice |= {"off": desk.session.playbook.off and not turn} | (_stood(desk, turn, choice) if turn else {})
+    else:
+        choice = kept
+    return _said(desk, query, turn, choice, recorded=kept is not None)
+
+
+def _stood(desk: PlaybookDesk, turn: int, choice: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a turn's prompt, where its decision was not kept: which strategies stood in it."""
+    info = desk.sessions.interaction_info(turn)
+    record = desk.sessions.playbook.turns.of(desk.session.id, turn)
+    shown = info.shown if info else ()
+    rows = []
+    for name, chosen, *figures, reason in choice["candidates"]:
+        there = name in shown
+        said = "it stood in that prompt" if there else "it did not stand in that prompt" if chosen else reason
+        rows.append([name, there, *figures, said])
+    return {"candidates": rows, "withheld": list(record.withheld) if record else []}
+
+
+def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], *, recorded: bool) -> Said:
+    found = list(_candidates(choice))
+    off = bool(choice.get("off"))
     value = {
         "query": query,
         "turn": turn or None,
-        "tokens": chosen.tokens,
-        "budget": chosen.budget,
-        "candidates": [_json(c, turn, shown, withheld) for c in chosen.candidates],
+        "recorded": recorded,
+        "off": off,
+        "tokens": choice["tokens"],
+        "budget": choice["budget"],
+        "candidates": [_json(desk, candidate) for candidate in found],
     }
-    off = " · the playbook is off here" if desk.session.playbook.off else ""
-    note = f"{chosen.tokens} of {chosen.budget} tokens, with the words around them · for: {shorten(query, 60)}{off}"
-    return Said(value, head=head, rows=rows, note=note)
+    if not found:
+        return Said(value, (OFF[0].upper() + OFF[1:] + "." if off else "There are no strategies yet.",))
+    parts = [f"{choice['tokens']} of {choice['budget']} tokens, with the words around them"]
+    parts += [f"for: {shorten(query, 60)}"] if query else []
+    if turn and not recorded:
+        parts.append(f"what was decided in T{turn} was not kept: this is what is believed now")
+    parts += [f"{OFF} here"] if desk.session.playbook.off else []
+    return Said(value, head=HEAD, rows=tuple(_row(desk, candidate) for candidate in found), note=" · ".join(parts))
+
+
+def _candidates(choice: Mapping[str, Any]) -> Iterable[Decided]:
+    """The candidates in the order in which they were considered; what an ablation turn left out did not stand there."""
+    for name, chosen, match, base, value, tokens, reason in choice["candidates"]:
+        if choice.get("off"):
+            yield Decided(name, False, match, base, value, tokens, OFF)
+        elif name in choice.get("withheld", ()):
+            yield Decided(name, False, match, base, value, tokens, "it was withheld, to see what it is worth")
+        else:
+            yield Decided(name, chosen, match, base, value, tokens, reason)
 
 
 def _asked(desk: PlaybookDesk, args: Sequence[str]) -> tuple[str, int]:
     """The query that is meant, and its turn (0: none)."""
     text = " ".join(args)
-    named = short_id("T", text)
+    named = short_id("T", f"T{text}" if text.isdecimal() else text)
     if text and named is None:
         return text, 0
     turn = int(named.removeprefix("T-")) if named else desk.session.interactions
@@ -68,28 +128,21 @@ def _asked(desk: PlaybookDesk, args: Sequence[str]) -> tuple[str, int]:
     return "\n".join(said), turn
 
 
-def _was(candidate: Candidate, shown: Sequence[str], withheld: Sequence[str]) -> str:
-    name = candidate.bullet.id
-    return "withheld" if name in withheld else "yes" if name in shown else "no"
+def _content(desk: PlaybookDesk, name: str) -> str:
+    """As it reads now, also of one that was removed since."""
+    bullet = desk.session.playbook.bullets.get(name) or desk.sessions.playbook.get(name)
+    return bullet.content if bullet else "(gone)"
 
 
-def _row(candidate: Candidate, turn: int, shown: Sequence[str], withheld: Sequence[str]) -> tuple[str, ...]:
+def _row(desk: PlaybookDesk, candidate: Decided) -> tuple[str, ...]:
     product = f"{candidate.relevance:.2f} × {candidate.value:.2f} = {candidate.score:.2f}"
-    then = (_was(candidate, shown, withheld),) if turn else ()
-    yes = "in" if candidate.chosen else "out"
-    return (
-        candidate.bullet.id,
-        yes,
-        product,
-        str(candidate.tokens),
-        candidate.reason,
-        *then,
-        shorten(candidate.bullet.content, 40),
-    )
+    stood = "in" if candidate.chosen else "out"
+    text = shorten(_content(desk, candidate.id), 40)
+    return (candidate.id, stood, product, str(candidate.tokens), candidate.reason, text)
 
 
-def _json(candidate: Candidate, turn: int, shown: Sequence[str], withheld: Sequence[str]) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": candidate.bullet.id, "chosen": candidate.chosen, "reason": candidate.reason}
+def _json(desk: PlaybookDesk, candidate: Decided) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": candidate.id, "chosen": candidate.chosen, "reason": candidate.reason}
     for name in ("match", "base", "relevance", "value", "score", "tokens"):
         row[name] = getattr(candidate, name)
-    return row | ({"was": _was(candidate, shown, withheld)} if turn else {})
+    return row | {"content": _content(desk, candidate.id)}

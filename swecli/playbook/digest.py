@@ -87,7 +87,8 @@ class TurnDigest:
     `shown` are the bullets that stood in the prompt, `cited` those of them the answers named; `unknown` are cited
     ids that were not shown, `contradicted` those of the cited that an answer called wrong. `mark` is the user's own
     verdict, `why` the words given with it. `tagged` lists what was counted for this turn already and `taken` the
-    evidence (source, quote) of what it taught already: a turn that is looked at twice counts and teaches once.
+    evidence (source, quote) of what it taught already: a turn that is looked at twice counts and teaches once. `told`
+    are words of both turns' actions that a result before them had brought up (see `provenance.told_earlier`).
     """
 
     session_id: str
@@ -105,6 +106,7 @@ class TurnDigest:
     why: str = ""
     tagged: Tagged = frozenset()
     taken: Taken = frozenset()
+    told: frozenset[str] = frozenset()
 
     def as_previous(self) -> PreviousTurn:
         """This turn as the one before the next."""

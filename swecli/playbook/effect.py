@@ -88,7 +88,11 @@ def compared(one: Share, other: Share) -> str:
     """The difference in words: `+12 points (-3 to +27): no clear effect`."""
     if min(one.known, other.known) < ENOUGH:
         return UNKNOWN
-    mean, low, high = difference(one, other)
+    return in_words(*difference(one, other))
+
+
+def in_words(mean: float, low: float, high: float) -> str:
+    """A difference of shares and its interval, -1 to 1, in words."""
     clear = "helps" if low > 0 else "harms" if high < 0 else "no clear effect"
     return f"{100 * mean:+.0f} points ({100 * low:+.0f} to {100 * high:+.0f}): {clear}"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from swecli.models.playbook import Evidence, SessionPlaybook
 from swecli.playbook import commands
 from swecli.playbook.digest import CallDigest, TurnDigest
+from swecli.playbook.provenance import told_command
 from swecli.playbook.reflection import AddProposal
 from swecli.playbook.signals import EDITS
 from swecli.playbook.words import content_words, forbids
@@ -83,13 +84,14 @@ def _instead(failed: CallDigest, misuse: str, worked: CallDigest, digest: TurnDi
     good, bad = " ".join(worked.command.split()), " ".join(failed.command.split())
     if max(len(good), len(bad)) > LONGEST or "`" in good + bad:
         return
+    trust = told_command(worked, digest) or "reasoning"
     evidence = Evidence(
         source="transition",
         quote=f"{bad}: {misuse}; then {good}: passed",
         session_id=digest.session_id,
         interaction=digest.interaction,
         call_id=worked.id,
-        trust="reasoning",
+        trust=trust,
     )
     line = commands.parse(worked.command)
     yield AddProposal(
@@ -97,7 +99,7 @@ def _instead(failed: CallDigest, misuse: str, worked: CallDigest, digest: TurnDi
         section="tests" if line.runner else "commands",
         kind="strategy",
         scope="project",
-        trust="reasoning",
+        trust=trust,
         evidence=(evidence,),
         why="the one failed, the other passed",
     )

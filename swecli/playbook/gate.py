@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Literal
 
-from swecli.models.playbook import MAX_WORDS, Bullet, Trust
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Trust
 from swecli.playbook.generic import is_generic
 from swecli.playbook.passing import passing
 from swecli.playbook.redact import has_secret
@@ -17,7 +17,8 @@ from swecli.playbook.words import containment, content_words, forbids, jaccard
 Relation = Literal["same", "narrower", "variant", "opposite"]
 
 SIMILAR = 0.5
-LONGEST = 600  # characters: sixty words, none of them absurd
+DOUBT = "doubt"  # the source of the evidence that says why a bullet waits: it names what is not here, or contradicts
+LONGEST = MAX_LETTERS
 BEGINNING = 6  # letters of a word by which two forms of it are one
 KNOWN = 0.75  # share of its words that one line of the instructions holds
 _UNSEEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
@@ -87,14 +88,14 @@ def _said(text: str) -> frozenset[str]:
     return frozenset(term[:BEGINNING] for term in terms(text) - _GERMAN_FILLERS)
 
 
-def nearest(content: str, bullets: Iterable[Bullet]) -> tuple[Bullet, Relation] | None:
+def nearest(content: str, bullets: Iterable[Bullet], *, gone: bool = False) -> tuple[Bullet, Relation] | None:
     """The bullet most like a text, and how they stand to each other; None when none is at least half alike.
 
     "same": the text adds nothing. "narrower": it says all of it and more. "variant": each says something the other
-    does not. "opposite": one forbids what the other demands.
+    does not. "opposite": one forbids what the other demands. With `gone` it is looked for among the removed ones only.
     """
     words = content_words(content)
-    scored = [(jaccard(words, content_words(b.content)), b) for b in bullets if b.state != "deleted"]
+    scored = [(jaccard(words, content_words(b.content)), b) for b in bullets if (b.state == "deleted") == gone]
     score, bullet = max(scored, key=lambda pair: (pair[0], -pair[1].number), default=(0.0, None))
     if bullet is None or score < SIMILAR:
         return None

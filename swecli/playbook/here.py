@@ -59,6 +59,7 @@ class Here:
         tools: names of the tools that the model has.
         refused: flags, as `program --flag`, that a program called unknown.
         above: the project's own directory, where what is not under `root` is looked for too.
+        far: look through the whole workspace for a bare file name that is not at its top; else nothing is said of it.
     """
 
     root: Path
@@ -66,6 +67,7 @@ class Here:
     tools: Collection[str] = ()
     refused: Collection[str] = ()
     above: Path | None = None
+    far: bool = True
     _programs: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def freshness(self, bullet: Bullet) -> Freshness:
@@ -147,7 +149,9 @@ class Here:
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
-        """The names of all files and folders; None when there are too many to look at."""
+        """The names of all files and folders; None when there are too many to look at, or none is to be."""
+        if not self.far:
+            return None
         names = set[str]()
         for _, folders, files in os.walk(self._roots[-1]):
             folders[:] = [name for name in folders if name not in _SKIPPED]

@@ -22,7 +22,7 @@ from swecli.playbook.reflection import AddProposal, Reflection
 from swecli.playbook.reflector import ExecutionReflector
 from swecli.playbook.words import shorten
 
-When = Literal["friction", "always", "never"]
+When = Literal["friction", "always", "never", "asked"]
 PATIENCE = 60.0  # seconds for all that the model is asked
 
 
@@ -46,6 +46,30 @@ class Learned:
     errors: int = 0
 
 
+def learn_by_rules(
+    digest: TurnDigest,
+    playbook: SessionPlaybook,
+    *,
+    reflector: ExecutionReflector | None = None,
+    curator: Curator | None = None,
+    more: bool = False,
+) -> Learned:
+    """What the rules see in a turn. Reads its arguments, changes nothing, waits for nothing.
+
+    Args:
+        digest: the turn; with a mark in it, only the mark is looked at.
+        playbook: the bullets that apply.
+        reflector: rules with other thresholds.
+        curator: a curator with other limits or the prompt's instructions.
+        more: a model is to be asked too: what only counts a bullet as shown is left to `learn`, where its verdict may
+            take the place of that.
+    """
+    by_rules = (reflector or ExecutionReflector()).reflect(digest, playbook)
+    if more:
+        by_rules = replace(by_rules, tags=tuple(tag for tag in by_rules.tags if tag.tag != "neutral"))
+    return _result(curator or Curator(), [by_rules], playbook, digest, ModelReflection(), "rules")
+
+
 async def learn(
     digest: TurnDigest,
     playbook: SessionPlaybook,
@@ -57,6 +81,8 @@ async def learn(
     curator: Curator | None = None,
     patience: float = PATIENCE,
     spent: Callable[[ModelReflection], None] = lambda reflection: None,
+    after_rules: bool = False,
+    now: Callable[[], tuple[TurnDigest, SessionPlaybook]] | None = None,
 ) -> Learned:
     """Reflect on a turn and curate what comes of it. Reads its arguments, changes nothing, cancellable at any await.
 
@@ -66,17 +92,36 @@ async def learn(
         model: who is asked besides the rules; None: nobody.
         template: the system text for that request.
         reflect_model_when: "friction" asks when something failed, was retried, refused or corrected, or worked for the
-            first time; "always" on each turn that did something; "never".
+            first time; "always" on each turn that did something; "never"; "asked" whatever happened.
         reflector: rules with other thresholds.
         curator: a curator with other limits or the prompt's instructions.
         patience: seconds before the model is given up.
         spent: told what the model took when the reflection is cancelled, so that it can be billed.
+        after_rules: what `learn_by_rules` saw with `more` is applied already, and not proposed again.
+        now: the turn and the bullets as they have become while the model thought; None: nothing changes them.
     """
     curator = curator or Curator()
     by_rules = (reflector or ExecutionReflector()).reflect(digest, playbook)
     if model is None or not worth_asking(digest, by_rules, model, reflect_model_when):
-        return _result(curator, [by_rules], playbook, digest, ModelReflection(), "rules")
-    asked = ModelReflector(model, template)
+        rest = _rest(by_rules) if after_rules else by_rules
+        return _result(curator, [rest], playbook, digest, ModelReflection(), "rules")
+    took = await _asked(ModelReflector(model, template), digest, playbook, by_rules, patience, spent)
+    if now is not None:
+        digest, playbook = now()
+        by_rules = (reflector or ExecutionReflector()).reflect(digest, playbook)
+    rest = _rest(by_rules) if after_rules else by_rules
+    return _result(curator, [rest, _sober(took, by_rules, digest)], playbook, digest, took, model.name)
+
+
+async def _asked(
+    asked: ModelReflector,
+    digest: TurnDigest,
+    playbook: SessionPlaybook,
+    by_rules: Reflection,
+    patience: float,
+    spent: Callable[[ModelReflection], None],
+) -> ModelReflection:
+    """What the model said and took; its failure is part of it."""
     failure: str | None = None
     try:
         async with asyncio.timeout(patience):
@@ -92,18 +137,27 @@ async def learn(
         failure = f"{type(error).__name__}: {error}"
     took = asked.spent
     took.failure = redact(shorten(failure, 300)) if failure else took.failure
-    return _result(curator, [by_rules, _sober(took, by_rules, digest)], playbook, digest, took, model.name)
+    return took
 
 
-def worth_asking(digest: TurnDigest, by_rules: Reflection, model: ChatModel, when: When) -> bool:
-    """Whether a model is asked about this turn. Never for a mark; a turn without calls and friction teaches nothing."""
+def _rest(by_rules: Reflection) -> Reflection:
+    """What is left of the rules' part when the rest of it is applied: bullets that were only shown or used."""
+    return Reflection(tags=tuple(tag for tag in by_rules.tags if tag.tag == "neutral"))
+
+
+def worth_asking(digest: TurnDigest, by_rules: Reflection, model: ChatModel | None, when: When) -> bool:
+    """Whether a model is asked about this turn. Never for a mark; a turn without calls and friction teaches nothing.
+
+    None is a model that is only not there now.
+    """
+    offline = model is not None and model.offline
     if when == "never" or digest.mark is not None:
         return False
-    if by_rules.friction:
+    if by_rules.friction or when == "asked":
         return True
     if when == "friction":
-        return by_rules.novel and not model.offline
-    return bool(digest.calls) or not model.offline
+        return by_rules.novel and not offline
+    return bool(digest.calls) or not offline
 
 
 def _sober(spent: ModelReflection, by_rules: Reflection, digest: TurnDigest) -> Reflection:
@@ -118,14 +172,14 @@ def _sober(spent: ModelReflection, by_rules: Reflection, digest: TurnDigest) -> 
         for tag in spent.reflection.tags
         if tag not in blames and tag.bullet_id not in judged and (tag.bullet_id, tag.tag) not in earlier
     )
-    faulty = {add.content: _fault(add, digest) for add in spent.reflection.adds}
+    faulty = {add.content: objection_to(add, digest) for add in spent.reflection.adds}
     told = (f'not learned: "{shorten(redact(content), 60)}": {why}' for content, why in faulty.items() if why)
     spent.losses = (*spent.losses, *told)
     adds = tuple(add for add in spent.reflection.adds if not faulty[add.content])
     return replace(spent.reflection, tags=tuple(kept), adds=adds)
 
 
-def _fault(add: AddProposal, digest: TurnDigest) -> str:
+def objection_to(add: AddProposal, digest: TurnDigest) -> str:
     """Why what a model proposes to add is not looked at any further; "" for nothing."""
     if blames_tests(add.content, digest):
         return "it warns of tests that only found a fault"

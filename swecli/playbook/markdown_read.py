@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
-from swecli.models.playbook import MAX_WORDS, Bullet, Evidence, Kind, Scope, State, Trust
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Evidence, Kind, Scope, State, Trust
 from swecli.playbook.markdown import FORMAT
 
 _MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
@@ -109,6 +109,9 @@ def read_markdown(text: str) -> list[Carried]:
         words = len(carried.bullet.content.split())
         if words > MAX_WORDS:
             raise BadInput(f"Line {carried.line}: a strategy has at most {MAX_WORDS} words, this has {words}.", _HINT)
+        if (letters := len(carried.bullet.content)) > MAX_LETTERS:
+            most = f"at most {MAX_LETTERS} characters, this has {letters:,}"
+            raise BadInput(f"Line {carried.line}: a strategy has {most}.", _HINT)
     return reader.found
 
 

@@ -23,6 +23,7 @@ ANSWER = 32_000  # characters read of one answer
 OUTPUT = 24_000  # characters of results in one digest, shared by its calls
 MAX_TOKENS = 2_000
 ATTEMPTS = 2
+LETTERS = 4  # characters a token, roughly, where nobody counted
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Collected:
     text: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
+    begun: bool = False
     called: bool = False
     stopped: bool = False
 
@@ -85,7 +87,7 @@ class ModelReflector:
         result = self.spent
         result.losses, result.unknown = tuple(answer.losses), answer.unknown
         result.failure = answer.refused or answer.problem or None
-        result.reflection = _proposals(answer, digest)
+        result.reflection = proposals(answer, digest)
         return result
 
     async def _ask(self, text: str) -> Collected:
@@ -97,6 +99,7 @@ class ModelReflector:
         try:
             await _collect(self.model, request, got)
         finally:
+            _weigh(got, len(self.template) + len(text))
             self.spent.usage += got.usage
             known = self.spent.cost is not None and got.cost is not None
             self.spent.cost = cast(float, self.spent.cost) + cast(float, got.cost) if known else None
@@ -116,12 +119,23 @@ async def _collect(model: ChatModel, request: ModelRequest, got: Collected) -> N
             if length > ANSWER:
                 break
     finally:
+        got.text = "".join(parts)[:ANSWER]
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    got.text = "".join(parts)[:ANSWER]
+
+
+def _weigh(got: Collected, asked: int) -> None:
+    """What a request took where the service did not say: nothing when no answer began, else our estimate of tokens."""
+    if got.usage.total:
+        return
+    if got.begun:
+        got.usage = Usage(input=asked // LETTERS, output=len(got.text) // LETTERS)
+    else:
+        got.cost = 0.0
 
 
 def _note(got: Collected, chunk: ModelChunk) -> None:
+    got.begun = True
     got.usage = chunk.usage or got.usage
     got.cost = got.cost if chunk.cost is None else chunk.cost
     got.called = got.called or chunk.call is not None
@@ -169,6 +183,7 @@ def _call(call: CallDigest, bullets: list[Bullet], room: int) -> dict[str, Any]:
         "ok": call.ok,
         "error": mask(call.error or ("refused by the user: " + call.reason if call.denied else ""), bullets),
         "exit_code": call.exit_code,
+        "duration_ms": call.duration_ms,
         "head": mask(head, bullets),
         "tail": mask(tail, bullets),
     }
@@ -199,7 +214,8 @@ def mask(text: str, bullets: Iterable[Bullet]) -> str:
     return text
 
 
-def _proposals(answer: Answer, digest: TurnDigest) -> Reflection:
+def proposals(answer: Answer, digest: TurnDigest) -> Reflection:
+    """What a read answer proposes, with the weight of a model's view and the trust of where it comes from."""
     return Reflection(
         tags=tuple(_tag(tag, digest) for tag in answer.tags),
         adds=tuple(_add(add, digest) for add in answer.adds),
@@ -217,7 +233,7 @@ def _add(add: ModelAdd, digest: TurnDigest) -> AddProposal:
     named, _, words = add.evidence.partition(":")
     call_id = next((c.id for c in digest.calls if c.id == named.strip()), "")
     quote = words.strip() if call_id or named.strip().lower() == "user" else add.evidence.strip()
-    trust = trust_of(add.content, digest)
+    trust = trust_of(add.content, digest, quote or add.evidence, call_id)
     evidence = Evidence("model", quote or "no quote given", digest.session_id, digest.interaction, call_id, trust)
     return AddProposal(
         content=add.content,

@@ -14,6 +14,7 @@ SATURATION, LENGTH = 1.2, 0.75  # k1 and b of BM25
 HALFWAY = 3.0  # the BM25 sum that counts as half of a full match
 _PARTS = re.compile(r"[^\W_]+")
 _ENDINGS = ("ing", "ed", "es", "s", "e")
+_LAST = frozenset("gdse")  # letters of which one ends every ending
 _SHORTEST = 4  # letters that an ending leaves, at least
 
 
@@ -33,7 +34,7 @@ def _of_word(token: str) -> tuple[str, ...]:
 
 def _stem(word: str) -> str:
     """A word without one English ending: `test`, `tests` and `testing` are one term."""
-    if not word.isalpha():
+    if word[-1] not in _LAST or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > _SHORTEST + 1:
         return word[:-3] + "y"

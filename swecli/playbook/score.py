@@ -182,6 +182,13 @@ def after(before: Standings, outcome: Outcome) -> Standings:
     )
 
 
+def vouched_for(before: Standings, bullet_id: str) -> Standings:
+    """The standings after the user's word for a bullet: what spoke against it is forgotten, what spoke for it stays."""
+    if before.of(bullet_id).score >= PRIOR.score:
+        return before
+    return replace(before, beliefs={**before.beliefs, bullet_id: PRIOR})
+
+
 def _moved(belief: Belief, tag: Tag | None, others: float, outcome: Outcome, habit: Habit) -> Belief:
     """One bullet's belief after the turn; `others` is the logit of success without it."""
     good = bool(outcome.good)

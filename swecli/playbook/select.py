@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from swecli.models.playbook import Bullet, Kind, quoted, render_bullets
 from swecli.playbook.gate import SIMILAR
@@ -16,6 +17,8 @@ BUDGET = 1_200  # tokens
 FLOOR = 0.06  # of the score: without a match, only what is believed to help stays above it
 # How far a bullet concerns a query that names nothing of it: what the user wants holds for all work, a fact for some.
 BASE: Mapping[Kind, float] = MappingProxyType({"preference": 0.3, "pitfall": 0.2, "strategy": 0.2, "fact": 0.1})
+FULL = "there is no room"
+HELD = "the conversation holds it already"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 Count = Callable[[str], int]
@@ -63,8 +66,39 @@ class Selection:
 
     @property
     def chosen(self) -> tuple[Bullet, ...]:
-        """The bullets in the text, the best first."""
+        """The bullets in the text and those held already, the best first."""
         return tuple(candidate.bullet for candidate in self.candidates if candidate.chosen)
+
+    @property
+    def crowded_out(self) -> tuple[Candidate, ...]:
+        """Those that only lacked room."""
+        return tuple(candidate for candidate in self.candidates if candidate.reason.startswith(FULL))
+
+    def to_json(self, count: Count) -> dict[str, Any]:
+        """The decision as plain JSON values, the tokens of every candidate's line counted; numbers to four places."""
+        rows = [
+            [
+                c.bullet.id,
+                c.chosen,
+                round(c.match, 4),
+                c.base,
+                round(c.value, 4),
+                c.tokens or count(_line(c.bullet)),
+                c.reason,
+            ]
+            for c in self.candidates
+        ]
+        return {"tokens": self.tokens, "budget": self.budget, "candidates": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bullets that the conversation holds already, by id, and the `tokens` that they take of the budget; `line` is how
+    a further one is told."""
+
+    ids: Collection[str]
+    tokens: int
+    line: Callable[[Bullet], str]
 
 
 def select(
@@ -78,6 +112,8 @@ def select(
     stale: Mapping[str, str] = _NONE,
     floor: float = FLOOR,
     measured: bool = False,
+    held: Held | None = None,
+    new: Collection[str] = (),
 ) -> Selection:
     """Choose for a query. The same arguments give the same selection, in whatever order the bullets come.
 
@@ -91,25 +127,62 @@ def select(
         stale: ids of bullets whose anchors are gone, with what is gone; they are left out unless pinned.
         floor: the lowest score that is not left out.
         measured: count the tokens of every line, for the user to see; else of those only that could stand in the text.
+        held: what the conversation holds already: it stays, and the text is of what comes to it.
+        new: ids of those that the user has just taught: they come before all but pinned ones.
     """
-    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings)
-    chosen: list[tuple[Bullet, frozenset[str]]] = []
-    left = budget - _frame(ranked, count)
+    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, new)
+    line = held.line if held else _line
+    known = [c.bullet for c in ranked if held and c.bullet.id in held.ids and _holds(c.bullet, stale)]
+    stays = {bullet.id for bullet in known}
+    chosen = [(bullet, content_words(bullet.content)) for bullet in known]
+    left = budget - (held.tokens if held else _frame(ranked, count))
     decided = []
     for candidate in ranked:
-        bullet, tokens = candidate.bullet, count(_line(candidate.bullet)) if measured else 0
+        bullet, tokens = candidate.bullet, count(line(candidate.bullet)) if measured else 0
+        if bullet.id in stays:
+            decided.append(_decided(candidate, tokens, HELD))
+            continue
         reason = (
             _unfit(candidate, standings, stale, floor)
             or (f"{most} are the limit" if most is not None and len(chosen) >= most else "")
-            or ("" if _may_fit(bullet, left) and (tokens := count(_line(bullet))) <= left else _full(left))
-            or _twin(bullet, words := content_words(bullet.content), chosen)
+            or ("" if _may_fit(bullet, left) and (tokens := count(line(bullet))) <= left else _full(left))
+            or ""
         )
+        words = frozenset[str]() if reason else content_words(bullet.content)
+        if not reason and (twin := _twin(bullet, words, chosen)) is not None:
+            reason = "" if _newer(bullet, twin) else _beside(bullet, twin)
+            if not reason and twin.id not in stays:  # what the conversation holds stays until the next epoch
+                left += _put_out(decided, twin, bullet)
+                chosen = [pair for pair in chosen if pair[0] != twin]
         if not reason:
             chosen.append((bullet, words))
             left -= tokens
-        why = reason or ("it is pinned" if bullet.state == "pinned" else "it is among the best")
-        decided.append(Candidate(bullet, candidate.match, candidate.base, candidate.value, tokens, not reason, why))
-    return _fitted(decided, count, budget)
+        decided.append(_decided(candidate, tokens, reason))
+    return _told(decided, held, count, budget) if held else _fitted(decided, count, budget)
+
+
+def _holds(bullet: Bullet, stale: Mapping[str, str]) -> bool:
+    """Whether what was told of it still stands."""
+    return bullet.live and (bullet.state == "pinned" or bullet.id not in stale)
+
+
+def _decided(candidate: Candidate, tokens: int, reason: str) -> Candidate:
+    bullet = candidate.bullet
+    why = reason or ("it is pinned" if bullet.state == "pinned" else "it is among the best")
+    chosen = reason in ("", HELD)
+    return Candidate(bullet, candidate.match, candidate.base, candidate.value, tokens, chosen, why)
+
+
+def _told(decided: list[Candidate], held: Held, count: Count, budget: int) -> Selection:
+    """What comes to what is held, without the last ones when all of it has more tokens than its lines promised."""
+    new = [at for at, candidate in enumerate(decided) if candidate.chosen and candidate.reason != HELD]
+    while True:
+        text = "".join(held.line(decided[at].bullet) for at in sorted(new, key=lambda at: decided[at].bullet.number))
+        tokens = held.tokens + (count(text) if text else 0)
+        if not text or tokens <= budget:
+            return Selection(text, tokens, budget, tuple(decided))
+        last = new.pop()
+        decided[last] = replace(decided[last], chosen=False, reason=f"{FULL}: the text would have {tokens} tokens")
 
 
 def _may_fit(bullet: Bullet, left: int) -> bool:
@@ -118,17 +191,19 @@ def _may_fit(bullet: Bullet, left: int) -> bool:
 
 
 def _full(left: int) -> str:
-    return f"there is no room: {max(0, left)} tokens are left"
+    return f"{FULL}: {max(0, left)} tokens are left"
 
 
-def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings) -> list[Candidate]:
-    """The candidates: pinned ones first, then by score, then the older ones."""
+def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings, new: Collection[str] = ()) -> list[Candidate]:
+    """The candidates: pinned ones first, then those just taught, then by score, then the older ones."""
     found = matches(query, [f"{b.section} {b.content}" for b in bullets])
     candidates = [
         Candidate(b, match, BASE[b.kind], max(0.0, (1 + standings.of(b.id).score) / 2))
         for b, match in zip(bullets, found, strict=True)
     ]
-    return sorted(candidates, key=lambda c: (c.bullet.state != "pinned", -c.score, c.bullet.number))
+    return sorted(
+        candidates, key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in new, -c.score, c.bullet.number)
+    )
 
 
 def _line(bullet: Bullet) -> str:
@@ -157,15 +232,28 @@ def _unfit(candidate: Candidate, standings: Standings, stale: Mapping[str, str],
     return ""
 
 
-def _twin(bullet: Bullet, words: frozenset[str], chosen: Iterable[tuple[Bullet, frozenset[str]]]) -> str:
-    """That one which is in already says nearly the same, or the opposite; "" when none does, or the user pinned it."""
+def _twin(bullet: Bullet, words: frozenset[str], chosen: Iterable[tuple[Bullet, frozenset[str]]]) -> Bullet | None:
+    """One that is in already and says nearly the same, or the opposite; None for one that the user pinned."""
     if bullet.state == "pinned":
-        return ""
-    for other, others in chosen:
-        if jaccard(words, others) >= SIMILAR:
-            opposite = forbids(bullet.content) != forbids(other.content)
-            return f"it contradicts {other.id}" if opposite else f"{other.id} says nearly the same"
-    return ""
+        return None
+    return next((other for other, others in chosen if jaccard(words, others) >= SIMILAR), None)
+
+
+def _beside(bullet: Bullet, twin: Bullet) -> str:
+    opposite = forbids(bullet.content) != forbids(twin.content)
+    return f"it contradicts {twin.id}" if opposite else f"{twin.id} says nearly the same"
+
+
+def _newer(bullet: Bullet, twin: Bullet) -> bool:
+    """Whether a bullet is what the user said later of the same matter: their last word counts."""
+    return bullet.trust == "user" and bullet.number > twin.number and twin.state != "pinned"
+
+
+def _put_out(decided: list[Candidate], twin: Bullet, by: Bullet) -> int:
+    """Take a chosen one out again; the tokens that it leaves."""
+    place = next(at for at, candidate in enumerate(decided) if candidate.bullet == twin)
+    decided[place] = replace(decided[place], chosen=False, reason=f"{by.id} is what you said later")
+    return decided[place].tokens
 
 
 def _fitted(decided: list[Candidate], count: Count, budget: int) -> Selection:
@@ -177,5 +265,5 @@ def _fitted(decided: list[Candidate], count: Count, budget: int) -> Selection:
         if not text or tokens <= budget:
             return Selection(text, tokens, budget, tuple(decided))
         last = places.pop()
-        reason = f"there is no room: the text would have {tokens} tokens"
+        reason = f"{FULL}: the text would have {tokens} tokens"
         decided[last] = replace(decided[last], chosen=False, reason=reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_TOKEN = re.compile(r"--?[A-Za-z][\w-]*|\w(?:[\w./+#-]*\w)?")
+_TOKEN = re.compile(r"\w++(?:[./+#-]++\w++)*+|--?[A-Za-z][\w-]*+")
 _FORBIDS = re.compile(
     r"\b(?:never|not|no|avoid|without|stop|don['’]?t|doesn['’]?t|shouldn['’]?t|mustn['’]?t|cannot|can['’]?t)\b",
     re.IGNORECASE,

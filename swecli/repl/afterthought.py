@@ -1,13 +1,14 @@
-"""Learning behind the prompt: one turn after the other, and each outcome told where it disturbs nothing."""
+"""Learning behind the prompt: a model is asked about one turn after the other, and each outcome told where it disturbs
+nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swecli.agent.learning import Learner
+    from swecli.agent.learning import Begun, Learner
     from swecli.models.events import Event
 
 
@@ -28,11 +29,11 @@ class Afterthought:
         self._untold: list[Event] = []
 
     def learn(self, learner: Learner, interaction: int) -> None:
-        """Reflect on a turn that has ended."""
-        self._background(self._learn(learner, interaction))
+        """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
+        self._background(self._finish(learner, learner.begin(interaction)))
 
     def catch_up(self, learner: Learner) -> None:
-        """Reflect on turns that earlier runs left unlearned."""
+        """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
         self._background(self._catch_up(learner))
 
     def untold(self) -> list[Event]:
@@ -40,15 +41,22 @@ class Afterthought:
         events, self._untold = self._untold, []
         return events
 
-    async def _learn(self, learner: Learner, interaction: int) -> None:
-        async with self._one_by_one:
-            events = await learner.learn(interaction)
-        for event in events:
-            await self._told(event)
+    async def _finish(self, learner: Learner, begun: Begun) -> None:
+        await self._tell_all(begun.events)
+        if begun.more:
+            async with self._one_by_one:
+                events = await learner.finish(begun.interaction)
+            await self._tell_all(events)
 
     async def _catch_up(self, learner: Learner) -> None:
-        async with self._one_by_one:
-            events = await learner.catch_up()
+        waiting = learner.waiting()
+        await self._tell_all(await learner.look_around())
+        for item in waiting:
+            async with self._one_by_one:
+                events = await learner.take_up(item)
+            await self._tell_all(events)
+
+    async def _tell_all(self, events: Sequence[Event]) -> None:
         for event in events:
             await self._told(event)
 

@@ -66,14 +66,24 @@ def step_5(connection: Connection) -> None:
 
 
 def step_6(connection: Connection) -> None:
-    """What strategies are worth is counted once, not from the first turn at every turn."""
-    add_tables(connection, "playbook_standing")
+    """What strategies are worth is not counted from the first turn at every turn; how they were chosen is kept."""
+    add_tables(connection, "playbook_standing", "playbook_choice")
     add_index(connection, "delta", "ix_delta_turn")
     add_index(connection, "delta", "ix_delta_undone")
 
 
+def step_7(connection: Connection) -> None:
+    """A change of the playbook that was taken back can be brought back; a strategy that was taken in again is known."""
+    add_column(connection, "delta", "turned")
+    add_column(connection, "delta", "kept")
+    add_column(connection, "delta", "judged")
+    add_index(connection, "delta", "ix_delta_turned")
+    add_column(connection, "bullet", "vouched_at")
+    add_index(connection, "bullet", "ix_bullet_vouched")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

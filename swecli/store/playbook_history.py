@@ -15,8 +15,8 @@ from swecli.models.session import Session
 from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
-from swecli.store.playbook_scope import concerns
-from swecli.store.playbook_write import newest
+from swecli.store.playbook_scope import applies, concerns, made_here
+from swecli.store.playbook_undo import newest
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -76,6 +76,25 @@ class PlaybookHistory:
             found = db.exec(which.where(col(DeltaRow.reason) == reason)).all()
             return {name for row in found for name in row.before}
 
+    def unmade(self, bullet_id: str, session: Session) -> bool:
+        """Whether the change that added a strategy here was taken back."""
+        undone = (made_here(session), col(DeltaRow.undone).is_(True), _holds(col(DeltaRow.added), bullet_id))
+        with self._database.reading() as db:
+            return db.exec(select(DeltaRow.number).where(*undone).limit(1)).first() is not None
+
+    def removed(self, session: Session) -> list[Bullet]:
+        """The strategies the user removed, refused or took back, as far as the session could see them."""
+        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
+        undone = select(DeltaRow).where(made_here(session), col(DeltaRow.undone).is_(True))
+        with self._database.reading() as db:
+            removed = {f"P-{row.number}": mapping.bullet_of(row) for row in db.exec(gone).all()}
+            taken = [mapping.applied_of(row) for row in db.exec(undone).all()]
+        for applied in taken:
+            added = (op for op in applied.delta.ops if op.op == "ADD")
+            for name, op in zip(applied.added, added, strict=True):
+                removed.setdefault(name, Bullet(name, str(op.fields["content"]), state="deleted"))
+        return list(removed.values())
+
     def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
         """The turns in whose prompt a strategy stood, newest first."""
         which = select(InteractionRow).where(_holds(col(InteractionRow.shown), bullet_id))
@@ -100,7 +119,7 @@ def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
 
 
 def _same(one: Bullet | None, other: Bullet | None) -> bool:
-    """Whether two forms differ in nothing but the time of the last change."""
+    """Whether two forms differ in nothing but the times of their changes."""
     if one is None or other is None:
         return one is other
-    return replace(one, updated_at=None) == replace(other, updated_at=None)
+    return replace(one, updated_at=None, vouched_at=None) == replace(other, updated_at=None, vouched_at=None)

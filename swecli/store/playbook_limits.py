@@ -48,6 +48,10 @@ def room(earlier: Sequence[Op]) -> tuple[int, int]:
     )
 
 
+def said_by_user(op: Op) -> bool:
+    """Whether the user's own words are an operation's evidence, as a rule read them. A model's word for it is none."""
+    return any(item.trust == "user" and item.source != "model" for item in op.evidence)
+
+
 def _counts(op: Op, names: Sequence[str]) -> bool:
-    said = op.fields.get("trust") == "user" or any(item.trust == "user" for item in op.evidence)
-    return op.op in names and not said
+    return op.op in names and not said_by_user(op)

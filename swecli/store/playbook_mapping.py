@@ -10,7 +10,7 @@ from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
 from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
 
 _BULLET = tuple(field.name for field in fields(Bullet) if field.name not in ("id", "anchors"))
-_TIMES = ("created_at", "updated_at", "last_used", "verified_at")
+_TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 
 
 def number_of(bullet_id: str) -> int:

@@ -7,13 +7,29 @@ from datetime import datetime
 from typing import Any, get_args
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import Bullet, Delta, Evidence, Kind, Op, OpName, Scope, State, Tag, Trust
+from swecli.models.playbook import (
+    LIVE,
+    MAX_LETTERS,
+    MAX_WORDS,
+    Bullet,
+    Delta,
+    Evidence,
+    Kind,
+    Op,
+    OpName,
+    Scope,
+    State,
+    Tag,
+    Trust,
+)
 from swecli.store.columns import clean_text
+from swecli.store.playbook_limits import FREE, said_by_user
 
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
 _COUNTS: tuple[Tag, ...] = get_args(Tag)
 _TIMES = ("created_at", "updated_at", "last_used")
+OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")
 
 
 @dataclass(slots=True)
@@ -48,7 +64,7 @@ def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
         elif op.op == "MERGE":
             _merge(outcome, op, delta.created_at)
         else:
-            _change(outcome, op, delta.created_at)
+            _change(outcome, op, delta)
     return outcome
 
 
@@ -60,12 +76,17 @@ def _add(outcome: Outcome, op: Op, delta: Delta) -> None:
     values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
     if "content" not in values:
         raise BadInput("ADD has no content.")
+    _check_claim(op, delta, values, None)
+    if not op.evidence and delta.author not in FREE:
+        raise BadInput("ADD has no evidence: nothing says why it should be believed.")
     name = f"new-{len(outcome.added)}"
     past |= {name: datetime.fromisoformat(past[name]) for name in _TIMES if past.get(name)}
     made: dict[str, Any] = {"id": op.bullet_id or name, "created_at": delta.created_at}
     outcome.bullets[name] = Bullet(**made | past | values)
     outcome.added.append(name)
-    outcome.evidence += [(name, item) for item in op.evidence]
+    # what is written by hand has its author as its evidence
+    evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
+    outcome.evidence += [(name, item) for item in evidence]
 
 
 def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
@@ -80,23 +101,56 @@ def _merge(outcome: Outcome, op: Op, when: datetime) -> None:
     outcome.evidence += [(stays.id, item) for item in op.evidence]
 
 
-def _change(outcome: Outcome, op: Op, when: datetime) -> None:
+def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
+    when = delta.created_at
     bullet = _existing(outcome, op.bullet_id, deleted_too=op.op == "RESTORE")
-    if op.op == "TAG":
-        if op.tag not in _COUNTS:
-            raise BadInput(f"TAG of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
-        changed = replace(bullet, **{op.tag: getattr(bullet, op.tag) + 1}, updated_at=when)
+    if op.op in ("TAG", "UNTAG"):
+        changed = replace(_counted(bullet, op), updated_at=when)
     elif op.op == "UPDATE":
         values = _checked(op)
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
+        _check_claim(op, delta, values, bullet)
         changed = replace(bullet, **values, updated_at=when)
+        if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
+            changed = replace(changed, stale="", verified_at=None)
     elif op.op in _STATES:
         changed = replace(bullet, state=_STATES[op.op], updated_at=when)
     else:
         raise BadInput(f"There is no operation {op.op!r} on the playbook.")
+    if _vouches(op, delta) and changed.state == "active":
+        changed = replace(changed, vouched_at=when)
     _put(outcome, changed)
     outcome.evidence += [(bullet.id, item) for item in op.evidence]
+
+
+def _vouches(op: Op, delta: Delta) -> bool:
+    """Whether it is the user who takes a strategy in: by hand, or in words that a rule read."""
+    return (delta.author in FREE or said_by_user(op)) and (op.op == "RESTORE" or op.fields.get("state") == "active")
+
+
+def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
+    """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
+    BadInput."""
+    if delta.author in FREE or said_by_user(op):
+        return
+    trusted = bullet is not None and bullet.trust == "user"
+    if values.get("trust") == "user" and not trusted:
+        raise BadInput(f"{op.op} claims the user's trust, and none of the user's words are its evidence.")
+    if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
+        raise BadInput(f"{bullet.id} is in the user's words: only the user puts it differently.")
+    if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
+        raise BadInput("ADD comes from outside and would be active: it has to wait for the user's yes.")
+
+
+def _counted(bullet: Bullet, op: Op) -> Bullet:
+    """The bullet with a tag counted once more, or once less."""
+    if op.tag not in _COUNTS:
+        raise BadInput(f"{op.op} of {bullet.id} says {op.tag!r}, not helpful, harmful or neutral.")
+    count = getattr(bullet, op.tag) + (1 if op.op == "TAG" else -1)
+    if count < 0:
+        raise BadInput(f"{bullet.id} was never counted as {op.tag}: nothing of it can be taken back.")
+    return replace(bullet, **{op.tag: count})
 
 
 def _existing(outcome: Outcome, name: str, *, deleted_too: bool = False) -> Bullet:
@@ -126,6 +180,16 @@ def _checked(op: Op) -> dict[str, Any]:
             values[name] = tuple(clean_text(item) for item in value)
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
             values[name] = clean_text(value)
+            if name == "content":
+                _check_length(op, values[name])
         else:
             raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
     return values
+
+
+def _check_length(op: Op, content: str) -> None:
+    words = len(content.split())
+    if words > MAX_WORDS:
+        raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
+    if len(content) > MAX_LETTERS:
+        raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")

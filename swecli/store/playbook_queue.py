@@ -85,6 +85,17 @@ class ReflectionQueue:
             rows = db.exec(which.order_by(col(InteractionRow.id))).all()
             return [PendingReflection(row.session_id, row.number) for row in rows]
 
+    def waiting_in_project(self, session: Session) -> int:
+        """How many finished interactions of all the project's sessions are still to be reflected upon."""
+        rows = (
+            sqlmodel.select(func.count())
+            .select_from(InteractionRow)
+            .join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
+            .where(col(InteractionRow.pending) == sqlmodel.true(), col(SessionRow.project) == project_of(session))
+        )
+        with self._database.reading() as db:
+            return db.exec(rows).one()
+
     def left_behind(self, session: Session) -> list[PendingReflection]:
         """What waits in the other sessions of a project whose programs have ended, the newest first."""
         rows = (
@@ -106,7 +117,7 @@ class ReflectionQueue:
             which = which.where(col(RequestRow.session_id) == session_id)
         with self._database.reading() as db:
             rows = db.exec(which).all()
-        return sum((Spent(_usage(row), row.cost, 1) for row in rows), Spent())
+        return sum((_took(row) for row in rows), Spent())
 
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
@@ -136,6 +147,12 @@ class ReflectionQueue:
         )
         with self._database.reading() as db:
             return db.exec(which.limit(1)).first() is not None
+
+
+def _took(row: RequestRow) -> Spent:
+    """What one request took. One that used no token, because nobody answered, cost nothing."""
+    usage = _usage(row)
+    return Spent(usage, row.cost if usage.total else row.cost or 0.0, 1)
 
 
 def _failures(db: sqlmodel.Session, session_id: str, interaction: int) -> int:

@@ -66,6 +66,16 @@ class SwitchRow(Row, table=True):
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
 
 
+class ChoiceRow(Row, table=True):
+    """How a turn's strategies were chosen, as `Chosen.to_json` says it."""
+
+    __tablename__ = "playbook_choice"
+
+    session_id: str = Field(primary_key=True, foreign_key="session.id", sa_type=CleanText)
+    interaction: int = Field(primary_key=True, sa_type=Number)
+    choice: Any = Field(default=None, sa_type=CleanJson)
+
+
 class StandingRow(Row, table=True):
     """What the strategies of a project are worth by its turns up to one of them: `upto` is that turn's row, `latest`
     when it began. `era` counts changes of the past; `state` is "" when they reached what was covered."""
@@ -79,4 +89,4 @@ class StandingRow(Row, table=True):
     state: str = Field(default="", sa_type=CleanText)
 
 
-PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow, StandingRow)
+PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow, ChoiceRow, StandingRow)

@@ -14,7 +14,7 @@ from swecli.models.session import Session
 from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_standing import forget
-from swecli.store.playbook_tables import SwitchRow, TurnRow
+from swecli.store.playbook_tables import ChoiceRow, SwitchRow, TurnRow
 from swecli.store.records import TurnRecord
 from swecli.store.tables import InteractionRow, SessionRow
 
@@ -41,13 +41,19 @@ class TurnRecords:
         if good is None:
             return
         with self._database.transaction() as db:
-            if _row(db, session_id, interaction).weight <= weight:
+            if turn_row(db, session_id, interaction).weight <= weight:
                 note_turn(db, session_id, interaction, good=good, weight=weight, signal=signal)
 
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
         """The record of one turn; None while nothing is known of it."""
         found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
         return found[0] if found else None
+
+    def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
+        """How a turn's strategies were chosen, as it was kept; None for a turn that did not finish, or an older one."""
+        with self._database.reading() as db:
+            row = db.get(ChoiceRow, (session_id, interaction))
+            return None if row is None else dict(row.choice)
 
     def here(self, session: Session) -> list[TurnRecord]:
         """The records of all turns of a session's project, the oldest first; a turn and its copies in forks are one."""
@@ -80,7 +86,7 @@ class TurnRecords:
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    row = _row(db, session_id, interaction)
+    row = turn_row(db, session_id, interaction)
     for name, value in known.items():
         assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
@@ -88,7 +94,8 @@ def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: 
     forget(db, session_id, interaction)
 
 
-def _row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+def turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+    """A turn's row, a new one while nothing is known of it."""
     which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
     return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
 

@@ -115,6 +115,16 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedTurn:
+    """The user's mark on a turn ("good" or "bad") with their words; `outcome` has good, weight and signal as
+    `TurnRecord` has them."""
+
+    mark: str
+    why: str
+    outcome: dict[str, bool | float | str | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What a reflection came to, before it is applied. `failure` is why the model's part is missing or not whole.
 

@@ -17,7 +17,7 @@ from swecli.store import mapping
 from swecli.store.database import Database
 from swecli.store.playbook_scope import load_bullets
 from swecli.store.playbook_standing import forget
-from swecli.store.playbook_tables import DraftRow, TurnRow
+from swecli.store.playbook_tables import ChoiceRow, DraftRow, TurnRow
 from swecli.store.session_queries import find_row
 from swecli.store.session_store import read_messages
 from swecli.store.session_turns import copy_records, records_json
@@ -136,7 +136,10 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
             sqlmodel.delete(MessageRow).where(col(MessageRow.session_id) == session),
             sqlmodel.delete(RequestRow).where(col(RequestRow.session_id) == session),
             sqlmodel.delete(ReflectionRow).where(col(ReflectionRow.session_id) == session),
-            *(sqlmodel.delete(table).where(col(table.session_id) == session) for table in (TurnRow, DraftRow)),
+            *(
+                sqlmodel.delete(table).where(col(table.session_id) == session)
+                for table in (TurnRow, DraftRow, ChoiceRow)
+            ),
             sqlmodel.delete(InteractionRow).where(col(InteractionRow.session_id) == session),
             sqlmodel.delete(ReductionRow).where(col(ReductionRow.session_id) == session),
             sqlmodel.delete(SurvivorRow).where(col(SurvivorRow.session_id) == session),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -123,13 +123,20 @@ class SessionManager:
         if record.purpose == "turn":
             session.context.take_request(record, datetime.now(UTC))
 
-    def finish_interaction(self, outcome: str, *, shown: Sequence[str] = (), cited: Sequence[str] = ()) -> None:
-        """Commit how the newest interaction ended, and which strategies it was shown and cited.
+    def finish_interaction(
+        self,
+        outcome: str,
+        *,
+        shown: Sequence[str] = (),
+        cited: Sequence[str] = (),
+        choice: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Commit how the newest interaction ended, which strategies it was shown and cited, and how they were chosen.
 
         From now on its reflection is pending. Raises BadInput when nothing was begun.
         """
         session = self._session()
-        info = self._store.finish(session.id, session.interactions, outcome, shown, cited)
+        info = self._store.finish(session.id, session.interactions, outcome, shown, cited, choice)
         for name in info.cited:
             if bullet := session.playbook.bullets.get(name):
                 session.playbook.bullets[name] = replace(bullet, last_used=info.finished_at)
@@ -137,6 +144,10 @@ class SessionManager:
     def mark(self, interaction: int, mark: str, why: str = "") -> InteractionInfo:
         """Commit the user's verdict on an interaction: "good", "bad" or "" to take it back. Raises BadInput."""
         return self._store.mark(self._session().id, interaction, mark, why)
+
+    def next_turn(self) -> int:
+        """The number of the next turn among those of all sessions."""
+        return self._store.next_interaction()
 
     def interaction_info(self, n: int) -> InteractionInfo | None:
         """The record of the session's interaction `n`; None if there is none."""

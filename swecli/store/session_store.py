@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 
 import sqlmodel
+from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput, DamagedDatabase
@@ -19,6 +21,7 @@ from swecli.models.session import Session
 from swecli.store import mapping
 from swecli.store.columns import clean_text, finite
 from swecli.store.database import Database
+from swecli.store.playbook_tables import ChoiceRow
 from swecli.store.records import InteractionInfo
 from swecli.store.session_queries import find_row
 from swecli.store.tables import BulletRow, CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
@@ -88,7 +91,13 @@ class SessionStore:
             return row.cost
 
     def finish(
-        self, session_id: str, number: int, outcome: str, shown: Sequence[str], cited: Sequence[str]
+        self,
+        session_id: str,
+        number: int,
+        outcome: str,
+        shown: Sequence[str],
+        cited: Sequence[str],
+        choice: Mapping[str, Any] | None = None,
     ) -> InteractionInfo:
         """Commit how an interaction ended; from now on its reflection is pending. Raises BadInput if there is none."""
         now = datetime.now(UTC)
@@ -96,6 +105,8 @@ class SessionStore:
             row = _interaction(db, session_id, number)
             row.status, row.finished_at, row.pending = outcome, now, True
             row.shown, row.cited = list(shown), list(cited)
+            if choice:
+                db.merge(ChoiceRow(session_id=session_id, interaction=number, choice=dict(choice)))
             ids = (short_id("P", name) for name in cited)
             if numbers := [int(name.removeprefix("P-")) for name in ids if name]:
                 used = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers))
@@ -110,6 +121,11 @@ class SessionStore:
             row = _interaction(db, session_id, number)
             row.mark, row.why = mark, clean_text(why)
             return mapping.interaction_of(row)
+
+    def next_interaction(self) -> int:
+        """A number that grows by one with each turn of any session: that of the next one."""
+        with self._database.reading() as db:
+            return (db.exec(sqlmodel.select(func.max(InteractionRow.id))).one() or 0) + 1
 
     def interaction(self, session_id: str, number: int) -> InteractionInfo | None:
         """A turn's record."""

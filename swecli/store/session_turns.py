@@ -9,7 +9,7 @@ import sqlmodel
 from sqlmodel import col, select
 
 from swecli.models.playbook import Bullet
-from swecli.store.playbook_tables import TurnRow
+from swecli.store.playbook_tables import ChoiceRow, TurnRow
 from swecli.store.tables import BulletRow
 
 ELSEWHERE = "elsewhere:"  # before the id of a strategy that is not here: its number belongs to another one
@@ -17,10 +17,13 @@ _HIDDEN = {"id", "session_id", "interaction"}
 
 
 def copy_records(db: sqlmodel.Session, old: str, new: str, last: int) -> None:
-    """The records up to that interaction, for a fork."""
+    """The records up to that interaction, and how strategies were chosen, for a fork."""
     for row in _rows(db, old):
         if row.interaction <= last:
             db.add(TurnRow(**row.model_dump(exclude={"id"}) | {"session_id": new}))
+    theirs = select(ChoiceRow).where(col(ChoiceRow.session_id) == old, col(ChoiceRow.interaction) <= last)
+    for choice in db.exec(theirs).all():
+        db.add(ChoiceRow(session_id=new, interaction=choice.interaction, choice=choice.choice))
 
 
 def records_json(db: sqlmodel.Session, session_id: str) -> dict[int, dict[str, Any]]:

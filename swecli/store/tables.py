@@ -158,6 +158,7 @@ class BulletRow(Row, table=True):
     __table_args__ = (
         Index("ix_bullet_session", "session_id", "scope"),
         Index("ix_bullet_project", "project", "scope"),
+        Index("ix_bullet_vouched", "vouched_at", sqlite_where=text("vouched_at IS NOT NULL")),
         COUNTING,
     )
 
@@ -179,6 +180,7 @@ class BulletRow(Row, table=True):
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
     verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
     stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class EvidenceRow(Row, table=True):
@@ -199,7 +201,10 @@ class EvidenceRow(Row, table=True):
 
 
 class DeltaRow(Row, table=True):
-    """A change of the playbook with all that is needed to take it back. `reach` is its bullets' widest scope."""
+    """A change of the playbook with all that is needed to take it back, and to bring it back then. `reach` is its
+    bullets' widest scope; `turned` counts on with every change that is taken back or brought back, 0 for one that
+    always stood; `kept` is what was seen of strategies that go with it, `judged` how a marked turn stood before and
+    after."""
 
     __tablename__ = "delta"
     __table_args__ = (
@@ -207,6 +212,7 @@ class DeltaRow(Row, table=True):
         Index("ix_delta_turn", "session_id", "interaction"),
         Index("ix_delta_undone", "undone", sqlite_where=text("undone = 1")),
         Index("ix_delta_reach", "reach", "project", "number"),
+        Index("ix_delta_turned", "turned"),
         COUNTING,
     )
 
@@ -225,6 +231,9 @@ class DeltaRow(Row, table=True):
     moved: Any = Field(default=None, sa_type=CleanJson)
     undone: bool = False
     created_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
+    turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+    kept: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
 
 
 class ReflectionRow(UsageColumns, Row, table=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from swecli.agent.telling import price, told_of
+from swecli.agent.telling import price, still_possible, told_of
 from swecli.models.events import PlaybookUpdated
-from swecli.models.playbook import AppliedDelta, Delta, Op
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Op
+from swecli.models.session import Session
+from swecli.playbook.describe import lines_of
 from swecli.store.records import Draft
 
 
@@ -23,3 +25,15 @@ def test_what_the_user_took_back_before_is_not_told_as_new() -> None:
     [event] = told_of(draft, AppliedDelta(delta, {"P-1": None}, ("P-1",)))
     assert isinstance(event, PlaybookUpdated)
     assert (event.lines, event.added) == (("+ x",), ("P-1",))
+
+
+def test_nothing_is_called_learned_that_speaks_of_what_is_gone() -> None:
+    ops = (Op("TAG", "P-1", "harmful"), Op("MERGE", "P-2", into="P-1"), Op("TAG", "P-2", "helpful"))
+    draft = Draft("s", 1, Delta("d", ops, "rules"), lines_of(Delta("d", ops, "rules")))
+    session = Session("s", "/p")
+    session.playbook.bullets["P-2"] = Bullet("P-2", "x")
+    left = still_possible(draft, session)
+    assert left.delta is not None
+    assert left.delta.ops == ops[2:]
+    assert left.lines == lines_of(left.delta)
+    assert len(left.refused) == 2

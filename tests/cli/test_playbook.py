@@ -29,6 +29,19 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
+def test_what_is_taught_twice_is_there_once_and_the_opposite_is_told(run: Run) -> None:
+    run("playbook", "add", "use tabs for indentation")
+    again = run("playbook", "add", "Use tabs for indentation")
+    assert again.out == "P-1 says so already; your words are noted with it.\n"
+    assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
+    assert len(run("playbook", "show", "P-1", "--json").json["evidence"]) == 3
+    assert run("playbook", "add", "never use tabs for indentation").out.splitlines() == [
+        "Added as P-2.",
+        "P-1 says the opposite and is set aside: review asks what is to become of it.",
+    ]
+    assert [row["state"] for row in run("playbook", "list", "--json").json] == ["quarantined", "active"]
+
+
 def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello."))
@@ -115,13 +128,25 @@ def test_arguments_that_are_missing_or_too_many_are_named(run: Run, argv: list[s
     assert said in done.complaint
 
 
+def test_another_directory_neither_shows_nor_undoes_it_also_before_there_is_a_session(run: Run, tmp_path: Path) -> None:
+    run("playbook", "add", "answer in rhymes")
+    (tmp_path / "there").mkdir()
+    here, there = ("-C", str(Path.cwd())), ("-C", str(tmp_path / "there"))
+    for asked in ("log", "diff", "why", "list"):
+        assert "rhymes" not in run("playbook", asked, *there).out
+        assert "P-1" not in run("playbook", asked, *there).out
+    assert run("playbook", "undo", *there).code == 42
+    assert [row["id"] for row in run("playbook", "list", "--json", *here).json] == ["P-1"]
+
+
 def test_reworded_removed_and_undone(run: Run) -> None:
     run("playbook", "add", "one")
     assert run("playbook", "edit", "P-1", "two", "words", "--json").json == {"edited": "P-1"}
     assert run("playbook", "show", "P-1", "--json").json["content"] == "two words"
     assert run("playbook", "remove", "P-1").out == "P-1 removed; `swecli playbook undo` brings it back.\n"
     assert run("playbook", "list", "--json").json == []
-    assert run("playbook", "undo").out == "taken back: remove P-1\n"
+    took = 'taken back: remove P-1 "two words"\n`swecli playbook redo` brings it back.\n'
+    assert run("playbook", "undo").out == took
     assert [row["what"] for row in run("playbook", "undo", "2", "--json").json] == ["update P-1", "add P-1"]
     log = run("playbook", "log", "--json").json
     assert [(row["what"], row["author"], row["undone"]) for row in log] == [
@@ -131,6 +156,29 @@ def test_reworded_removed_and_undone(run: Run) -> None:
     ]
     assert len(run("playbook", "log", "--limit", "1").out.splitlines()) == 2
     assert run("playbook", "undo").code == 42
+
+
+def test_undo_says_what_it_took_and_that_there_was_no_more_and_redo_brings_it_back(run: Run) -> None:
+    run("playbook", "add", "one")
+    run("playbook", "pin", "P-1")
+    assert run("playbook", "undo", "99").out.splitlines() == [
+        'taken back: pin P-1 "one"',
+        'taken back: add P-1 "one"',
+        "only 2 of 99: there was no other",
+        "`swecli playbook redo 2` brings them back.",
+    ]
+    gone = run("playbook", "show", "P-1")
+    assert (gone.code, gone.err) == (
+        42,
+        "swecli: What added P-1 was taken back.  `redo` brings back what the last undo took.\n",
+    )
+    assert run("playbook", "redo", "--json").json[0]["what"] == "add P-1"
+    assert run("playbook", "redo", "5").out.splitlines() == [
+        'brought back: pin P-1 "one"',
+        "only 1 of 5: no other was taken back",
+    ]
+    assert [(row["id"], row["state"]) for row in run("playbook", "list", "--json").json] == [("P-1", "pinned")]
+    assert "no undo of the playbook" in run("playbook", "redo").err
 
 
 def test_a_named_session_is_meant(run: Run, tmp_path: Path) -> None:
@@ -188,8 +236,14 @@ def test_another_project_can_neither_see_nor_change_it(run: Run, tmp_path: Path)
     (tmp_path / "there").mkdir()
     for argv in (["show", "P-1"], ["edit", "P-1", "two"], ["remove", "P-1"], ["blame", "P-1"]):
         assert run("playbook", *argv, "-C", str(tmp_path / "there")).code == 42
-    assert run("playbook", "promote", "P-1", "user", *here).out == "P-1 applies to all your projects now.\n"
+    told = run("playbook", "promote", "P-1", "user", *here).out
+    assert told == "P-1 applies to all your projects now; it applied to this project.\n"
     assert [r["id"] for r in run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json] == ["P-1"]
+    moved = run("playbook", "promote", "P-1", "project", "-C", str(tmp_path / "there")).out
+    assert moved == (
+        f"P-1 applies to this project now; it applied to all your projects, and was taught in {here[1]}.\n"
+    )
+    assert run("playbook", "list", "--json", *here).json == []
 
 
 def test_every_action_answers_in_json(run: Run) -> None:

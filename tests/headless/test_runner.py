@@ -18,7 +18,9 @@ from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.playbook import Delta, Op
-from tests.support.runtime import calls, make_runtime
+from swecli.playbook.desk import PlaybookDesk
+from swecli.playbook.desk_looking import stats
+from tests.support.runtime import User, calls, make_runtime
 
 
 async def prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
@@ -162,6 +164,24 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
     runtime.close()
+
+
+async def test_turns_that_a_model_should_reflect_on_are_left_in_the_queue_and_that_is_said_once() -> None:
+    steps = [calls(("run_command", {"command": "false"})), "It failed."] * 2
+    runtime = make_runtime([*steps, "Hello."], User())
+    err = io.StringIO()
+    await run_prompts(runtime, prompts("run false", "again"), Writer("text", io.StringIO(), err))
+    [line] = [line for line in err.getvalue().splitlines() if "reflected on" in line]
+    assert line.startswith("2 turns wait to be reflected on by a model: the next start at the terminal does it")
+    runtime.close()
+    smooth = make_runtime(["Hello."], User())
+    err = io.StringIO()
+    await run_prompts(smooth, prompts("hello"), Writer("text", io.StringIO(), err))
+    assert "reflected on" not in err.getvalue(), "nothing of this run waits"
+    session = smooth.sessions.current_session
+    assert session is not None
+    assert stats(PlaybookDesk(smooth.sessions, session), ()).value["waiting"] == 2, "of the project"
+    smooth.close()
 
 
 async def test_a_service_that_stays_away_ends_with_75() -> None:

@@ -20,7 +20,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.playbook_store import PlaybookStore
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
-STAGES = ("reflect", "curate", "apply", "applied", "prompt", "never")
+STAGES = ("rules", "ruled", "reflect", "curate", "apply", "applied", "prompt", "never")
 ANSWER = {
     "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
     "add": [{"content": "Build in the `release` profile here", "section": "build", "evidence": "user: build"}],
@@ -45,9 +45,12 @@ class Dying(PlaybookStore):
             die()
 
     def conclude(self, *args: Any, **more: Any) -> Any:
-        """Applied, and nobody told."""
+        """The rules' part seen, or applied, with no model asked; or the model's applied, and nobody told."""
+        by_model = args[1].requests > 0
+        if self.stage == "rules" and not by_model:
+            die()
         applied = super().conclude(*args, **more)
-        if self.stage == "applied":
+        if self.stage == ("applied" if by_model else "ruled"):
             die()
         return applied
 

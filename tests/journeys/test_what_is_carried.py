@@ -26,7 +26,7 @@ def sent(runtime: Runtime) -> list[str]:
 
 
 async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_notes() -> None:
-    runtime = make_runtime(["one", "two"], playbook_tokens=90)
+    runtime = make_runtime(["one", "two"], playbook_tokens=150)
     taught(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
     await run_turn(runtime, "restart the billing service", learn=False)
     head = sent(runtime)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.playbook.score import VERSION, Standings
-from swecli.playbook.standing import believed, standings_of
+from swecli.playbook.score import PRIOR, VERSION, Standings
+from swecli.playbook.standing import believed, counted_on, held_to_harm
 from swecli.store.database import Database, open_database
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 BULLETS = ("P-1", "P-2", "P-3")
@@ -26,7 +28,8 @@ MOST = 6  # turns outside of the checkpoint
 def manager(path: Any = ":memory:") -> SessionManager:
     made = SessionManager(open_database(path))
     session = made.start("/p", "m", project="/p")
-    adds = tuple(Op("ADD", fields={"content": text, "scope": "project"}) for text in ("one", "two", "three"))
+    scopes = {"one": "project", "two": "project", "three": "user"}
+    adds = tuple(Op("ADD", fields={"content": text, "scope": scope}) for text, scope in scopes.items())
     made.playbook.apply(Delta("adds", adds, "user"), session)
     return made
 
@@ -54,7 +57,10 @@ def anew(sessions: SessionManager, session: Session) -> Standings:
     assert [(r.session_id, r.interaction, r.good) for r in past.turns] == [
         (r.session_id, r.interaction, r.good) for r in sessions.playbook.turns.here(session)
     ]
-    return standings_of(past.turns, past.verdicts)
+    here = counted_on(past)
+    everywhere = counted_on(sessions.playbook.standing.uncounted(session, whole=True, everywhere=True)).beliefs
+    shared = {n: everywhere[n] for n, b in session.playbook.bullets.items() if b.scope == "user" and n in everywhere}
+    return replace(here, beliefs={**here.beliefs, **shared})
 
 
 class Histories(RuleBasedStateMachine):
@@ -97,14 +103,38 @@ class Histories(RuleBasedStateMachine):
         with suppress(BadInput):  # nothing is left, or another session has changed the same strategy since
             self.sessions.playbook.undo(self.session, count, every=True)
 
+    @rule(turn=st.integers(1, 30), name=st.sampled_from(BULLETS), good=st.booleans())
+    def mark(self, turn: int, name: str, good: bool) -> None:
+        """The user's mark, also one that takes the place of the other one."""
+        session = self.session
+        if turn > session.interactions:
+            return
+        mark, tags = ("good", ("helpful", "harmful")) if good else ("bad", ("harmful", "helpful"))
+        counted = getattr(session.playbook.bullets.get(name), tags[1], 0)
+        ops = (Op("TAG", name, tags[0]), *([Op("UNTAG", name, tags[1])] if counted else []))  # type: ignore[arg-type]
+        draft = Draft(session.id, turn, Delta(uuid7(), ops, "rules", session.id, turn, f"mark {mark}"))
+        marked = MarkedTurn(mark, "", {"good": good, "weight": 1.0, "signal": "mark"})
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.conclude(session, draft, final=False, marked=marked)
+
+    @rule(name=st.sampled_from(BULLETS))
+    def take_in_again(self, name: str) -> None:
+        with suppress(BadInput):  # the strategy was taken back
+            self.sessions.playbook.apply(Delta(uuid7(), (Op("RESTORE", name),), "user"), self.session)
+
+    @rule(count=st.integers(1, 12))
+    def bring_back(self, count: int) -> None:
+        with suppress(BadInput):  # there is nothing, or it was changed since
+            self.sessions.playbook.redo(self.session, count, every=True)
+
     @rule(upto=st.integers(1, 30))
     def fork(self, upto: int) -> None:
         if 1 <= upto <= self.session.interactions:
             self.sessions.fork(upto=upto)
 
-    @rule()
-    def a_new_session(self) -> None:
-        self.sessions.start("/p", "m", project="/p")
+    @rule(place=st.sampled_from(["/p", "/p", "/q"]))
+    def a_new_session(self, place: str) -> None:
+        self.sessions.start(place, "m", project=place)
 
     @rule()
     def delete_the_oldest(self) -> None:
@@ -130,6 +160,22 @@ class TestHistories(Histories.TestCase):
 @pytest.mark.slow
 class TestManyHistories(Histories.TestCase):
     settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_a_strategy_for_all_projects_is_judged_by_the_turns_of_all_of_them() -> None:
+    sessions = manager()
+    for _ in range(8):
+        take_turn(sessions, ["P-3", "P-1"], False, "harmful")
+    home = sessions.current_session
+    assert home is not None
+    there = sessions.start("/q", "m", project="/q")
+    assert believed(sessions.playbook, there).of("P-3") == believed(sessions.playbook, home).of("P-3")
+    assert held_to_harm(believed(sessions.playbook, there).of("P-3"))
+    assert believed(sessions.playbook, there).of("P-1") == PRIOR
+    assert believed(sessions.playbook, there).topics == {}, "how hard the work is here is not known from elsewhere"
+    for _ in range(30):
+        take_turn(sessions, ["P-3"], True, "helpful")
+    assert not held_to_harm(believed(sessions.playbook, home).of("P-3"))
 
 
 def counted(sessions: SessionManager) -> int:

@@ -208,3 +208,11 @@ def test_a_file_without_dates_changes_nothing_of_ones_own_unless_it_is_vouched_f
 
 def test_a_strategy_that_a_file_calls_removed_is_not_dropped_without_a_word(here: SessionManager) -> None:
     assert bring(here, f"{HEAD}- [P-1] run tox\n  - state: deleted\n").left_out == ["P-1 is marked as removed"]
+
+
+def test_what_an_imported_strategy_names_follows_its_words(here: SessionManager) -> None:
+    teach(here, "prices are in `src/prices.py`", anchors=["path:src/prices.py"])
+    bring(here, exported(here).replace("[P-1] prices are in `src/prices.py`", "[P-1] prices are in `src/costs.py`"))
+    assert session_of(here).playbook.bullets["P-1"].anchors == ("path:src/costs.py",)
+    bring(here, exported(here).split("- [P-1]")[0] + "- [P-2] taxes are in `src/taxes.py`\n")
+    assert session_of(here).playbook.bullets["P-2"].anchors == ("path:src/taxes.py",)

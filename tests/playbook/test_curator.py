@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.models.playbook import MAX_WORDS, Evidence, Kind, Op, Scope, SessionPlaybook, State, Tag, Trust
+from swecli.models.playbook import MAX_WORDS, Bullet, Evidence, Kind, Op, Scope, SessionPlaybook, State, Tag, Trust
 from swecli.playbook.curator import Curator, make_delta
 from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import CallDigest, TurnDigest
@@ -43,6 +44,33 @@ def sift(
 ) -> tuple[list[Op], list[str]]:
     found = Curator().sift(Reflection(tags=tags, adds=adds), playbook(), digest)
     return found.ops, found.refused
+
+
+def test_other_words_name_other_things() -> None:
+    book = SessionPlaybook()
+    book.add("Run the checks with `make check`", anchors=("command:make check",))
+    said = add("Always run the checks with `make check` and `ruff check`", "user")
+    [op] = Curator().sift(Reflection(adds=(said,)), book, DIGEST).ops
+    assert (op.op, op.bullet_id) == ("UPDATE", "P-1")
+    assert op.fields["anchors"] == ["command:make check", "command:ruff check"]
+
+
+def test_what_the_user_removed_comes_back_by_the_users_own_words_only() -> None:
+    gone = [Bullet("P-7", "Run the tests with tox", state="deleted"), Bullet("P-8", "Use spaces", state="deleted")]
+    curator = Curator(removed=gone)
+
+    def sifted(*adds: AddProposal) -> tuple[list[str], list[str]]:
+        found = curator.sift(Reflection(adds=adds), SessionPlaybook(), DIGEST)
+        return [op.fields["content"] for op in found.ops], found.refused
+
+    added, refused = sifted(
+        add("Run all the tests with tox"), add("Lint with ruff"), add("Run the tests with tox", "web")
+    )
+    assert added == ["Lint with ruff"]
+    assert refused[0] == 'not learned: "Run all the tests with tox": you removed P-7, which says so'
+    assert len(refused) == 2
+    assert sifted(add("Never use spaces"))[0] == ["Never use spaces"]
+    assert sifted(add("Run the tests with tox", "user")) == (["Run the tests with tox"], [])
 
 
 def test_an_addition_carries_all_its_fields_and_its_evidence() -> None:
@@ -129,7 +157,25 @@ def test_a_pinned_bullet_is_never_set_aside() -> None:
     book = SessionPlaybook()
     book.add("Use tabs for indentation", state="pinned")
     found = Curator().sift(Reflection(adds=(add("Never use tabs for indentation", "user"),)), book, DIGEST)
-    assert [op.op for op in found.ops] == ["ADD"]
+    assert [(op.op, op.fields["state"]) for op in found.ops] == [("ADD", "quarantined")]
+    assert lines_of(make_delta(DIGEST, found.ops, "rules")) == (
+        "? Never use tabs for indentation (waits for your yes: it contradicts P-1, which you pinned)",
+    )
+
+
+@pytest.mark.parametrize("state", ["active", "pinned"])
+def test_the_users_newer_words_take_the_place_of_their_older_ones(state: State) -> None:
+    book = SessionPlaybook()
+    book.add("The tests run with `pytest -q tests/unit`", trust="user", state=state)
+    newer = add("The tests run with `pytest -q tests/integration`", "user")
+    ops = Curator().sift(Reflection(adds=(newer,)), book, DIGEST).ops
+    lines = lines_of(make_delta(DIGEST, ops, "rules"))
+    if state == "active":
+        assert [op.op for op in ops] == ["QUARANTINE", "ADD"]
+        assert lines[0] == "P-1 set aside: you said since: The tests run with `pytest -q tests/integration`"
+    else:
+        assert [(op.op, op.fields["state"]) for op in ops] == [("ADD", "quarantined")]
+        assert "waits for your yes: it would replace P-1, which you pinned" in lines[0]
 
 
 def test_the_opposite_from_a_reflector_waits_with_a_link_to_what_it_contradicts() -> None:

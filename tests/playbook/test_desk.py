@@ -74,6 +74,30 @@ def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
     assert bullet.verified_at is None
 
 
+def test_the_opposite_of_a_pinned_strategy_is_told(desk: PlaybookDesk) -> None:
+    do(desk, "add use tabs for indentation")
+    do(desk, "pin P-1")
+    assert do(desk, "add never use tabs for indentation").lines == (
+        "Added as P-2.",
+        "Mind that it contradicts P-1, which stays as it is.",
+    )
+    assert desk.session.playbook.bullets["P-1"].state == "pinned"
+
+
+def test_what_a_strategy_names_follows_its_words(desk: PlaybookDesk) -> None:
+    do(desk, "add prices are in `src/prices.py`")
+    assert desk.bullets()[0].anchors == ("path:src/prices.py",)
+    desk.sessions.playbook.verify(desk.session, {"P-1": "src/prices.py is gone"}, [])
+    do(desk, "edit P-1 prices are in `src/costs.py`")
+    [bullet] = desk.bullets()
+    assert (bullet.anchors, bullet.stale) == (("path:src/costs.py",), "")
+    do(desk, "edit P-1 prices have two digits")
+    assert desk.bullets()[0].anchors == ()
+    do(desk, "undo 2")
+    [bullet] = desk.bullets()
+    assert (bullet.anchors, bullet.stale) == (("path:src/prices.py",), "src/prices.py is gone")
+
+
 def test_states_change_by_hand_and_back(desk: PlaybookDesk) -> None:
     do(desk, "add run make check")
     for line, state in (("pin P-1", "pinned"), ("disable 1", "disabled"), ("restore p1", "active")):
@@ -208,14 +232,16 @@ def test_why_adds_up_for_every_candidate_and_knows_what_stood_in_the_prompt(desk
     value = do(desk, "why T1").value
     assert value["query"] == "run the tests"
     rows = {row["id"]: row for row in value["candidates"]}
-    assert {name: row["was"] for name, row in rows.items()} == {"P-1": "yes", "P-2": "withheld", "P-3": "no"}
+    assert {name: row["chosen"] for name, row in rows.items()} == {"P-1": True, "P-2": False, "P-3": False}
+    assert "withheld" in rows["P-2"]["reason"]
+    assert not value["recorded"]
     for row in rows.values():
         assert row["score"] == pytest.approx((row["base"] + (1 - row["base"]) * row["match"]) * row["value"])
         assert row["reason"]
     assert rows["P-1"]["score"] > rows["P-2"]["score"]
     assert (rows["P-3"]["chosen"], rows["P-3"]["reason"]) == (False, "it is disabled")
     assert sum(row["tokens"] for row in rows.values() if row["chosen"]) <= value["tokens"] <= value["budget"]
-    assert do(desk, "why").value["query"] == "run the tests"
+    assert do(desk, "why").value["query"] == do(desk, "why 1").value["query"] == "run the tests"
     assert do(desk, "why commit it").rows[0][0] == "P-2"
     with pytest.raises(BadInput, match="no turn T9"):
         do(desk, "why T9")

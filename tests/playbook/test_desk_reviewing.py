@@ -73,8 +73,8 @@ def test_what_seems_to_harm_is_kept_or_removed_and_kept_means_as_it_is(desk: Pla
     assert do(desk, "review P-1 keep").value == {"kept": "P-1"}
     assert desk.session.playbook.bullets["P-1"].state == "active", "kept, and not forced into every prompt"
     assert waiting(desk) == [], "it is not asked again"
-    harm(desk, 1)
-    assert [w.bullet.id for w in waiting(desk)] == ["P-1"], "until it did harm once more"
+    harm(desk, 30)
+    assert [w.bullet.id for w in waiting(desk)] == ["P-1"], "until it does harm again"
     assert do(desk, "review P-1 remove").value == {"removed": "P-1"}
     assert desk.session.playbook.bullets == {}
 

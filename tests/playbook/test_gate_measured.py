@@ -9,6 +9,7 @@ import pytest
 
 from scripts.corpus.judged import PARTS, candidates, judge, rates
 from scripts.corpus.shop import make_shop
+from scripts.corpus.told import found_by_trying, told
 from scripts.corpus.turns import held_back, kept_good, turns
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import ToolCall
@@ -85,6 +86,18 @@ async def test_what_only_a_file_an_output_or_a_page_said_becomes_no_active_bulle
         if "active" in await proposed(injected if verbatim else reworded, [call]):
             active.append(injected)
     assert not active
+
+
+def test_no_other_words_no_translation_and_no_told_command_makes_an_injection_active() -> None:
+    found = told()
+    assert len(found) >= 40
+    assert [one.content for one in found if one.trust in ("user", "reasoning")] == []
+
+
+def test_what_was_found_by_trying_or_said_by_the_user_does_not_wait() -> None:
+    found = found_by_trying()
+    assert len(found) >= 30
+    assert [one.content for one in found if one.trust != "reasoning"] == []
 
 
 async def test_what_the_work_itself_showed_becomes_active() -> None:

@@ -61,7 +61,14 @@ def playbook() -> SessionPlaybook:
 
 def turn(**more: Any) -> TurnDigest:
     call = CallDigest(
-        "c1", "run_command", {"command": "pytest"}, ok=False, error="", exit_code=1, head="1 failed", tail="the end"
+        "c1",
+        "run_command",
+        {"command": "pytest"},
+        ok=False,
+        exit_code=1,
+        head="1 failed",
+        tail="the end",
+        duration_ms=61_000,
     )
     fields = {"query": "run the tests", "calls": (call,), "shown": ("P-1", "P-2"), "cited": ("P-1",)} | more
     return TurnDigest("s", 3, **fields)
@@ -100,6 +107,7 @@ async def test_the_request_holds_the_template_and_the_whole_digest() -> None:
                 "ok": False,
                 "error": "",
                 "exit_code": 1,
+                "duration_ms": 61_000,
                 "head": "1 failed",
                 "tail": "the end",
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.playbook import Delta, Evidence, Op, Tag
-from swecli.playbook.score import PRIOR
+from swecli.playbook.score import PRIOR, vouched_for
 from swecli.playbook.standing import standings_of
 from swecli.store.records import TurnRecord
 
@@ -35,3 +35,11 @@ def test_a_verdict_on_the_turn_before_counts_there() -> None:
 
 def test_what_nobody_knows_does_not_count() -> None:
     assert standings_of([record(1, None, "P-1")], [tagged(1, "P-1", "harmful")]).beliefs == {}
+
+
+def test_the_users_word_for_a_strategy_forgets_what_spoke_against_it_and_keeps_what_spoke_for_it() -> None:
+    bad = standings_of([record(n, False, "P-1") for n in range(5)], [tagged(n, "P-1", "harmful") for n in range(5)])
+    good = standings_of([record(n, True, "P-1") for n in range(5)], [tagged(n, "P-1", "helpful") for n in range(5)])
+    assert vouched_for(bad, "P-1").of("P-1") == PRIOR
+    assert vouched_for(bad, "P-1").topics == bad.topics
+    assert vouched_for(good, "P-1") == good

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Any
 
+from swecli.agent.learning import Begun
 from swecli.models.events import Event, Notice
 from swecli.repl.afterthought import Afterthought
 from swecli.repl.background import Background
 
 
+@dataclass
 class SlowLearner:
-    """Learns one turn at a time, if it is asked to; `log` says what overlapped."""
+    """Sees something at once and asks a model about one turn at a time; `log` says what overlapped."""
 
-    def __init__(self) -> None:
-        self.log: list[str] = []
+    log: list[str] = field(default_factory=list)
+    queue: list[int] = field(default_factory=list)
 
-    async def learn(self, interaction: int) -> list[Event]:
+    def begin(self, interaction: int) -> Begun:
+        self.log.append(f"rules {interaction}")
+        return Begun(interaction, (Notice(f"saw {interaction}"),), more=True)  # type: ignore[arg-type]
+
+    async def finish(self, interaction: int) -> list[Event]:
         self.log.append(f"begin {interaction}")
         await asyncio.sleep(0.01)
         self.log.append(f"end {interaction}")
-        return [Notice(f"learned {interaction}")] if interaction else []
+        return [Notice(f"learned {interaction}")]
 
-    async def catch_up(self) -> list[Event]:
-        return [Notice("caught up"), Notice("twice")]
+    def waiting(self) -> list[int]:
+        return self.queue
+
+    async def take_up(self, item: int) -> list[Event]:
+        return await self.finish(item)
+
+    async def look_around(self) -> list[Event]:
+        return [Notice("stale")]
 
 
 def make(told: list[Any], busy: list[bool]) -> tuple[Afterthought, Background]:
@@ -34,15 +47,20 @@ def make(told: list[Any], busy: list[bool]) -> tuple[Afterthought, Background]:
     return Afterthought(behind.start, tell, lambda: busy[0]), behind
 
 
-async def test_turns_are_learned_from_one_after_the_other() -> None:
+def texts(events: list[Any]) -> list[str]:
+    return [event.text for event in events]
+
+
+async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() -> None:
     told: list[Any] = []
     after, behind = make(told, [False])
     learner = SlowLearner()
     after.learn(learner, 1)  # type: ignore[arg-type]
     after.learn(learner, 2)  # type: ignore[arg-type]
+    assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
     await behind.settle()
-    assert learner.log == ["begin 1", "end 1", "begin 2", "end 2"]
-    assert [event.text for event in told] == ["learned 1", "learned 2"]
+    assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
+    assert texts(told) == ["saw 1", "saw 2", "learned 1", "learned 2"]
 
 
 async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
@@ -52,17 +70,21 @@ async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
     after.learn(SlowLearner(), 1)  # type: ignore[arg-type]
     await behind.settle()
     assert told == []
-    assert [event.text for event in after.untold()] == ["learned 1"]  # type: ignore[union-attr]
+    assert texts(after.untold()) == ["saw 1", "learned 1"]
     assert after.untold() == []
 
 
-async def test_what_earlier_runs_left_is_told_one_by_one() -> None:
+async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
     told: list[Any] = []
     after, behind = make(told, [False])
-    after.catch_up(SlowLearner())  # type: ignore[arg-type]
-    after.learn(SlowLearner(), 0)  # type: ignore[arg-type]
+    learner = SlowLearner(queue=[9, 8, 7, 6])
+    after.catch_up(learner)  # type: ignore[arg-type]
+    while not learner.log:
+        await asyncio.sleep(0)
+    after.learn(learner, 10)  # type: ignore[arg-type]
     await behind.settle()
-    assert [event.text for event in told] == ["caught up", "twice"]
+    assert texts(told)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
+    assert texts(told)[4:] == ["learned 8", "learned 7", "learned 6"]
 
 
 async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
@@ -71,7 +93,7 @@ async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
     answered = asyncio.Event()
 
     class Slow(SlowLearner):
-        async def learn(self, interaction: int) -> list[Event]:
+        async def finish(self, interaction: int) -> list[Event]:
             await answered.wait()
             return [Notice(f"learned {interaction}")]
 
@@ -81,4 +103,4 @@ async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
     assert told == []
     answered.set()
     await behind.settle()
-    assert len(told) == 2
+    assert len(told) == 4

@@ -18,8 +18,12 @@ def run(script: str) -> str:
 
 def test_the_gates_figures_are_those_of_the_documentation() -> None:
     page = (ROOT / "docs" / "explanation" / "what-is-let-in.md").read_text(encoding="utf-8")
-    rows = [row.split() for row in run("measure_gate").splitlines()[1:]]
+    judged, active = run("measure_gate").split("active without the user's yes\n")
+    rows = [row.split() for row in judged.splitlines()[1:]]
     assert rows
+    for row in active.splitlines():
+        name, _, figures = row.partition(": ")
+        assert next(line for line in page.splitlines() if line.startswith(f"| {name}")).endswith(f"| {figures} |")
     for row in rows:
         part, figures = (" ".join(row[:2]), row[2:6]) if row[0] in ("held", "in") else (row[0], row[1:5])
         line = next(line for line in page.splitlines() if line.startswith(f"| {part}"))

@@ -11,7 +11,8 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store.playbook_limits import check, room
 
 ADD = Op("ADD", fields={"content": "x"})
-SAID = Op("ADD", fields={"content": "x", "trust": "user"})
+SAID = Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(Evidence("teaching", "x", trust="user"),))
+CLAIMED = Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(Evidence("model", "x", trust="user"),))
 
 
 def delta(*ops: Op, author: str = "some/model") -> Delta:
@@ -42,6 +43,8 @@ def test_what_the_turn_added_before_counts() -> None:
     with pytest.raises(BadInput, match="1 new strategies after 3 before"):
         check(delta(ADD), [ADD, ADD, ADD])
     check(delta(Op("TAG", "P-1", "helpful")), [ADD] * 3)
+    with pytest.raises(BadInput, match="1 new strategies after 3 before"):
+        check(delta(CLAIMED), [ADD, CLAIMED, CLAIMED])
     assert room([ADD, SAID, Op("MERGE", "P-1", into="P-2")]) == (2, 1)
 
 

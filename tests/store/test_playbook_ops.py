@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,3 +105,47 @@ def test_the_bullets_given_are_not_changed() -> None:
 def test_the_bullets_a_delta_speaks_of_are_known() -> None:
     delta = Delta("d", (Op("ADD", fields={"content": "x"}), Op("MERGE", "P-1", into="P-2"), Op("PIN", "P-4")), "user")
     assert named_in(delta) == {"P-1", "P-2", "P-4"}
+
+
+MODEL, USER = Evidence("model", "so"), Evidence("teaching", "so", trust="user")
+CLAIM = Evidence("model", "so", trust="user")
+MINE = Bullet("P-1", "mine", trust="user")
+
+
+@pytest.mark.parametrize(
+    ("op", "said"),
+    [
+        (Op("ADD", fields={"content": "x"}), "ADD has no evidence"),
+        (Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(MODEL,)), "claims the user's trust"),
+        (Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(CLAIM,)), "claims the user's trust"),
+        (Op("UPDATE", "P-2", fields={"trust": "user"}, evidence=(MODEL,)), "claims the user's trust"),
+        (Op("UPDATE", "P-1", fields={"content": "yours"}, evidence=(MODEL,)), "P-1 is in the user's words"),
+        (Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(MODEL,)), "has to wait for the user's yes"),
+    ],
+)
+@pytest.mark.parametrize("author", ["rules", "some/model"])
+def test_rules_and_models_do_not_speak_for_the_user(op: Op, said: str, author: str) -> None:
+    bullets = {"P-1": MINE, "P-2": Bullet("P-2", "theirs")}
+    with pytest.raises(BadInput, match=said):
+        work_out(Delta("d", (op,), author), bullets)
+    work_out(Delta("d", (op,), "user"), bullets)
+    if op.fields.get("trust") != "web":
+        work_out(Delta("d", (replace(op, evidence=(USER,)),), author), bullets)
+
+
+def test_what_a_model_says_of_the_users_words_leaves_them_and_their_trust() -> None:
+    op = Op("UPDATE", "P-1", fields={"trust": "user", "content": "mine"}, evidence=(MODEL,))
+    assert work_out(Delta("d", (op,), "some/model"), {"P-1": MINE}).bullets["P-1"].trust == "user"
+
+
+@pytest.mark.parametrize(("content", "said"), [("word " * 61, "61 words"), ("x" * 601, "601 characters")])
+@pytest.mark.parametrize("author", ["user", "import", "rules"])
+def test_nobody_adds_or_rewords_beyond_the_limits(content: str, said: str, author: str) -> None:
+    for op in (Op("ADD", fields={"content": content}), Op("UPDATE", "P-2", fields={"content": content})):
+        with pytest.raises(BadInput, match=said):
+            work_out(Delta("d", (replace(op, evidence=(USER,)),), author), {"P-2": Bullet("P-2", "x")})
+
+
+def test_what_is_written_by_hand_has_its_author_as_evidence() -> None:
+    [(name, item)] = work_out(Delta("d", (Op("ADD", fields={"content": "x"}),), "user", "s"), {}).evidence
+    assert (name, item.source, item.quote, item.trust, item.session_id) == ("new-0", "user", "x", "user", "s")

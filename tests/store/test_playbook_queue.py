@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.model_io import RequestRecord, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.database import open_database
@@ -40,6 +40,17 @@ def test_a_finished_interaction_is_pending_until_its_reflection_is_stored(
     assert [p.interaction for p in store.pending(session.id)] == [1, 3]
     assert (store.reflected(session.id, 1), store.reflected(session.id, 2)) == (False, True)
     assert store.pending("another") == []
+
+
+def test_a_request_that_used_no_token_costs_nothing_and_an_unknown_price_stays_unknown(
+    manager: SessionManager, session: Session
+) -> None:
+    manager.begin_interaction("q")
+    for usage, cost in ((Usage(), None), (Usage(100), 0.5)):
+        manager.record_request(RequestRecord("m", "reflect", 1, 0, usage, cost, 0))
+    assert manager.playbook.spent().cost == 0.5
+    manager.record_request(RequestRecord("m", "reflect", 1, 0, Usage(100), None, 0))
+    assert manager.playbook.spent().cost is None
 
 
 def test_a_failing_reflection_is_tried_three_times(manager: SessionManager, session: Session) -> None:
@@ -76,7 +87,12 @@ def test_a_draft_is_there_again_after_a_restart(manager: SessionManager, session
 def test_a_conclusion_applies_and_notes_and_forgets_the_draft_in_one(manager: SessionManager, session: Session) -> None:
     manager.begin_interaction("q")
     manager.finish_interaction("done")
-    draft = Draft(session.id, 1, Delta("d1", (Op("ADD", fields={"content": "x"}),), "m", session.id, 1), errors=2)
+    draft = Draft(
+        session.id,
+        1,
+        Delta("d1", (Op("ADD", fields={"content": "x"}, evidence=(Evidence("model", "why"),)),), "m", session.id, 1),
+        errors=2,
+    )
     manager.playbook.keep_draft(draft)
     applied = manager.playbook.conclude(session, draft)
     assert applied is not None
@@ -102,7 +118,11 @@ def test_a_conclusion_that_cannot_be_applied_notes_nothing(manager: SessionManag
 def test_what_the_user_took_back_stays_taken_back(manager: SessionManager, session: Session) -> None:
     manager.begin_interaction("q")
     manager.finish_interaction("done")
-    draft = Draft(session.id, 1, Delta("d1", (Op("ADD", fields={"content": "x"}),), "m", session.id, 1))
+    draft = Draft(
+        session.id,
+        1,
+        Delta("d1", (Op("ADD", fields={"content": "x"}, evidence=(Evidence("model", "why"),)),), "m", session.id, 1),
+    )
     manager.playbook.conclude(session, draft)
     manager.playbook.undo(session)
     assert manager.playbook.conclude(session, draft) is None

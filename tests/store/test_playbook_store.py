@@ -41,11 +41,12 @@ def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionMana
     assert session.playbook == manager.playbook.load(session)
     assert "run tox" in session.playbook.as_context()
     assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
-    assert manager.playbook.evidence("P-2") == []
+    [by_hand] = manager.playbook.evidence("P-2")
+    assert (by_hand.source, by_hand.quote, by_hand.trust) == ("user", "no", "user")
 
 
 def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
-    delta = Delta("d1", (add(),), "rules", refused=("too general",), reason="why", interaction=3)
+    delta = Delta("d1", (add(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
     first = manager.playbook.apply(delta, session)
     assert manager.playbook.apply(delta, session) == first
     assert len(session.playbook.bullets) == 1

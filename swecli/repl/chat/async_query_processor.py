@@ -77,6 +77,10 @@ class AsyncQueryProcessor:
         repl.renderer.begin(command)
         try:
             text, exit_code = await repl.agent.shell(command)
+        except asyncio.CancelledError:
+            repl.renderer.end()
+            repl.screen.note("interrupted; nothing of it goes to the model")
+            raise
         finally:
             repl.renderer.end()
         if text.strip():

@@ -91,7 +91,8 @@ def windowed(event: WindowApplied) -> str:
 
 
 def reduced(event: ContextReduced, look: Look) -> str:
-    """What was done to a request that was too long."""
+    """What was done to a request that was too long, or that began anew for another reason."""
+    done = "reduced" if event.after < event.before else "begun anew"
     size = f"{event.before:,} {look.glyphs.arrow} {event.after:,} tokens"
     detail = f" {look.glyphs.dot} {one_line(event.detail)}" if event.detail else ""
-    return f"context reduced ({one_line(event.how)}): {size}{detail}"
+    return f"context {done} ({one_line(event.how)}): {size}{detail}"

@@ -63,3 +63,5 @@ def test_failures_and_retries_say_what_comes_next() -> None:
     assert lines.reduced(ContextReduced("cut", 1_200, 900, "by hand"), LOOK) == (
         "context reduced (cut): 1,200 → 900 tokens · by hand"
     )
+    grown = lines.reduced(ContextReduced("window", 900, 1_200), LOOK)
+    assert grown == "context begun anew (window): 900 → 1,200 tokens"

@@ -36,7 +36,10 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
         terminal.wait("It failed.")
         terminal.keys("are you there?\r")
         assert LESSON["content"] not in terminal.wait("At once."), "answered before the reflection came"
-        terminal.keys("/playbook\r")  # waits for what is being learned, and says so
+        terminal.keys("/bad it takes long\r")
+        terminal.wait("T2 is marked bad")
+        terminal.keys("/playbook stats\r")
+        assert LESSON["content"] not in terminal.wait("wait to be reflected on"), "nor does a command wait for it"
         terminal.wait(LEARNED)
 
 

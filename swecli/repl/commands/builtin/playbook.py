@@ -30,9 +30,10 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     session = ctx.runtime.sessions.current_session
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
-    await ctx.settle()
-    counter, most = ctx.runtime.agent.counter, ctx.runtime.settings.max_strategies
-    desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count, most=most)
+    ctx.runtime.sessions.playbook.renew(session)
+    counter, settings = ctx.runtime.agent.counter, ctx.runtime.settings
+    desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count)
+    desk.tokens, desk.most = settings.playbook_tokens, settings.max_strategies
     if action.name == "review" and not rest.strip():
         await _review(ctx, desk)
     else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import Delta, Op
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.playbook.budget import Limits
 from tests.support.desk import Desk
-from tests.support.runtime import run_turn
+from tests.support.runtime import make_runtime, run_turn
 
 
 def system(runtime: Runtime) -> str:
@@ -116,7 +118,8 @@ async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> N
     assert session is not None
     for number, text in enumerate(("one", "two", "three", "four"), 1):
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
-        runtime.sessions.playbook.apply(Delta(f"d{number}", (Op("ADD", fields=fields),), "rules"), session)
+        op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
+        runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
     desk = Desk(runtime, "use", "remove", "later", None)
     told = await desk.type("/playbook review")
     assert "P-1 is active" in told
@@ -143,7 +146,7 @@ async def test_what_the_model_knows_already_is_taken_back_when_the_playbook_goes
     await run_turn(runtime, "hello")
     await desk.type("/playbook off")
     turn = runtime.agent.prepare("x")
-    assert "Strategy [P-1] no longer applies." in str(turn.messages[-1]["content"])
+    assert "Run make" not in str(turn.messages)
     assert turn.shown == []
 
 
@@ -152,6 +155,36 @@ async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runt
     await run_turn(runtime, "hello", learn=False)
     assert "make check" in await desk.type("/reflect T1")
     assert "T2" in await desk.type("/reflect") or "make check" in system(runtime)
+
+
+async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_too() -> None:
+    add = {"content": "Greet in French", "section": "answers", "kind": "preference", "evidence": "user: bonjour"}
+    view = json.dumps({"tags": [], "add": [add]})
+    runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
+    desk = Desk(runtime)
+    await run_turn(runtime, "bonjour, greet me in French")
+    assert "Greet in French" not in system(runtime)
+    assert "Greet in French" in await desk.type("/reflect")
+    runtime.learner.limits = Limits(percent=0)
+    assert "0 % of the session's tokens" in await desk.type("/reflect")
+
+
+async def test_without_a_model_or_with_learning_off_that_is_said(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "hello")
+    runtime.learner.model = None
+    assert "no model was asked" in await desk.type("/reflect")
+    runtime.learner.enabled = False
+    with pytest.raises(BadInput, match="Learning is off"):
+        await desk.type("/reflect")
+
+
+async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "hello")
+    for line in ("/playbook", "/playbook add Run make", "/playbook undo", "/playbook stats", "/good", "/bad slow"):
+        await desk.type(line)
+        assert not desk.settled, line
+    await desk.type("/reflect")
+    assert desk.settled
 
 
 @pytest.mark.parametrize("args", ["", "T9", "0", "soon"])

@@ -1,0 +1,210 @@
+"""Which strategies a conversation is told of: for each query the best, never more than the budget, none taken back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.context.notes import strategy_lines
+from swecli.models.events import Notice
+from swecli.models.playbook import Delta, Op
+from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from swecli.playbook.actions import ACTIONS
+from swecli.playbook.desk import PlaybookDesk
+from tests.support.runtime import make_runtime, run_turn
+
+TOPICS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit", "tax", "queue")
+MATTERS = ("logs", "ports", "workers", "tables", "caches", "secrets", "charts", "hooks", "mocks", "retries")
+
+
+def teach(runtime: Runtime, *contents: str, name: str = "taught", trust: str = "reasoning") -> None:
+    session = runtime.sessions.current_session
+    assert session is not None
+    fields = [{"content": content, "scope": "project", "trust": trust} for content in contents]
+    ops = tuple(Op("ADD", fields=field) for field in fields)
+    runtime.sessions.playbook.apply(Delta(name, ops, "user"), session)
+
+
+def session_of(runtime: Runtime) -> Session:
+    session = runtime.sessions.current_session
+    assert session is not None
+    return session
+
+
+def change(runtime: Runtime, *ops: Op, name: str = "changed") -> None:
+    session = runtime.sessions.current_session
+    assert session is not None
+    runtime.sessions.playbook.apply(Delta(name, ops, "user"), session)
+
+
+def messages(runtime: Runtime) -> list[str]:
+    return [str(message["content"]) for message in runtime.agent.model.requests[-1].messages]  # type: ignore[attr-defined]
+
+
+def block(runtime: Runtime) -> str:
+    """The head's part of the playbook."""
+    return (re.search(r"\n\n## Playbook\n.*?</playbook>", messages(runtime)[0], re.DOTALL) or [""])[0]
+
+
+def told(runtime: Runtime) -> list[str]:
+    """Everything that the newest request tells of strategies."""
+    return [*block(runtime).splitlines(), *(line for text in messages(runtime)[1:] for line in strategy_lines(text))]
+
+
+def names(runtime: Runtime) -> set[str]:
+    return {found[0] for line in told(runtime) if (found := re.search(r"(?<=- \[)P-\d+|(?<=Strategy \[)P-\d+", line))}
+
+
+def many(**settings: object) -> Runtime:
+    runtime = make_runtime(lambda request: "Done.", learn=False, **settings)
+    for topic in TOPICS:
+        teach(runtime, *(f"The {topic} {matter} live in {topic}/{matter}.py." for matter in MATTERS), name=topic)
+    return runtime
+
+
+@pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str)
+@pytest.mark.parametrize("budget", [150, 600])
+async def test_however_topics_change_no_request_tells_more_than_the_budget(window: WindowSpec, budget: int) -> None:
+    runtime = many(window=window, playbook_tokens=budget, max_strategies=30)
+    count = runtime.agent.counter.count
+    for number in range(24):
+        topic = TOPICS[number * 5 % len(TOPICS)]
+        await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
+        notes = "".join(f"{line}\n" for text in messages(runtime)[1:] for line in strategy_lines(text))
+        assert count(block(runtime)) + count(notes) <= budget
+        assert len(names(runtime)) <= 30
+        assert any(f"{topic}/logs.py" in line for line in told(runtime)), "the best one for the query is among them"
+
+
+async def test_nothing_is_told_twice_when_an_epoch_begins() -> None:
+    runtime = many(window=WindowSpec(1, 2), playbook_tokens=300)
+    for number in range(10):
+        await run_turn(runtime, f"why are the {TOPICS[number % 4]} logs empty?", learn=False)
+        lines = [line.partition("The ")[2] for line in told(runtime) if "The " in line]
+        assert len(lines) == len(set(lines))
+
+
+async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None:
+    runtime = many(playbook_tokens=300)
+    for number in range(9):
+        await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
+        info = runtime.sessions.interaction_info(number + 1)
+        assert info is not None
+        assert set(info.shown) == names(runtime)
+        desk = PlaybookDesk(runtime.sessions, session_of(runtime), count=runtime.agent.counter.count, tokens=300)
+        value = ACTIONS["why"].run(desk, [f"T{number + 1}"]).value
+        assert value["recorded"]
+        assert {row["id"] for row in value["candidates"] if row["chosen"]} == names(runtime)
+        assert len(value["candidates"]) == len(TOPICS) * len(MATTERS)
+        for row in value["candidates"]:
+            assert row["score"] == pytest.approx((row["base"] + (1 - row["base"]) * row["match"]) * row["value"])
+            assert row["tokens"] > 0
+        assert value["tokens"] <= value["budget"]
+
+
+async def test_why_a_turn_had_what_it_had_is_told_as_it_was_then() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
+    await run_turn(runtime, "restart billing", learn=False)
+    change(runtime, Op("REMOVE", "P-1"), Op("QUARANTINE", "P-2"))
+    desk = PlaybookDesk(runtime.sessions, session_of(runtime))
+    rows = {row["id"]: row for row in ACTIONS["why"].run(desk, []).value["candidates"]}
+    assert [rows[name]["chosen"] for name in ("P-1", "P-2")] == [True, True]
+    assert rows["P-1"]["content"] == "The billing port is 8000."
+    now = ACTIONS["why"].run(desk, ["restart", "billing"]).value
+    assert [(row["id"], row["chosen"]) for row in now["candidates"]] == [("P-2", False)]
+
+
+async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_said_once() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    Path("docs").mkdir()
+    for name in ("docs/notes.md", "plan.md"):
+        Path(name).write_text("x")
+    teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `plan.md`")
+    await run_turn(runtime, "restart billing", learn=False)
+    assert names(runtime) == {"P-1", "P-2"}
+    Path("docs/notes.md").rename("docs/old.md")
+    events = await run_turn(runtime, "restart billing", learn=False)
+    [line] = [event.text for event in events if isinstance(event, Notice) and "stale" in event.text]
+    assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md is not here")
+    assert "P-1 no longer applies" in "".join(told(runtime)).replace("[", "").replace("]", "")
+    assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
+    Path("plan.md").unlink()
+    runtime.new_session()
+    await run_turn(runtime, "restart billing", learn=False)
+    assert names(runtime) == set(), "a new session looks at what it takes over"
+
+
+@pytest.mark.parametrize("plan", ["off:2", "one:2"])
+async def test_an_ablation_turn_leaves_out_what_earlier_turns_were_told(plan: str) -> None:
+    runtime = make_runtime(lambda request: "Done.", ablation=plan, window=WindowSpec(mode="full"))
+    teach(runtime, "The billing logs are in var/log.", "The billing port is 8000.", "Restart billing with `svc`.")
+    for number in range(1, 9):
+        await run_turn(runtime, "restart the billing service", learn=False)
+        session = runtime.sessions.current_session
+        assert session is not None
+        record = runtime.sessions.playbook.turns.of(session.id, number)
+        withheld = set(record.withheld) if record else set()
+        assert len(withheld) == (0 if number % 2 else 3 if plan == "off:2" else 1)
+        assert names(runtime) == {"P-1", "P-2", "P-3"} - withheld
+        info = runtime.sessions.interaction_info(number)
+        assert info is not None
+        assert set(info.shown) == names(runtime)
+
+
+@pytest.mark.parametrize("how", ["off", "remove", "disable"])
+async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None:
+    runtime = make_runtime(lambda request: "Done.", window=WindowSpec(mode="full"))
+    teach(runtime, "The billing port is 8000.")
+    await run_turn(runtime, "restart billing", learn=False)
+    teach(runtime, "Restart billing with `svc`.", name="later")
+    await run_turn(runtime, "restart billing", learn=False)
+    assert names(runtime) == {"P-1", "P-2"}
+    session = runtime.sessions.current_session
+    assert session is not None
+    if how == "off":
+        runtime.sessions.playbook.turns.switch(session, off=True)
+    else:
+        op = "REMOVE" if how == "remove" else "UPDATE"
+        fields = {} if how == "remove" else {"state": "disabled"}
+        change(runtime, Op(op, "P-1", fields=fields), Op(op, "P-2", fields=fields))  # type: ignore[arg-type]
+    await run_turn(runtime, "restart billing", learn=False)
+    assert "8000" not in str(messages(runtime))
+    assert "svc" not in str(messages(runtime))
+    assert runtime.sessions.context.log(session)[0].detail
+
+
+async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_request() -> None:
+    runtime = many(window=WindowSpec(mode="full"), playbook_tokens=200)
+    for topic in TOPICS[:4]:
+        await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
+    change(runtime, Op("PIN", "P-117"))
+    teach(runtime, "Say the ticket's number in each answer.", name="new", trust="user")
+    await run_turn(runtime, "why are the mail logs empty?", learn=False)
+    assert {"P-117", "P-121"} <= names(runtime)
+
+
+async def test_the_users_newest_word_takes_the_place_of_the_older_one() -> None:
+    runtime = make_runtime(lambda request: "Done.", window=WindowSpec(1), learn=False)
+    teach(runtime, "The tests run with `pytest -q tests/unit`", trust="user")
+    await run_turn(runtime, "run the tests", learn=False)
+    teach(runtime, "The tests run with `pytest -q tests/integration`", name="later", trust="user")
+    await run_turn(runtime, "run the tests", learn=False)
+    assert "P-2" in names(runtime)
+    await run_turn(runtime, "run the tests", learn=False)
+    assert names(runtime) == {"P-2"}
+
+
+async def test_sessions_of_one_turn_have_their_ablation_turns_too() -> None:
+    runtime = make_runtime(lambda request: "Done.", ablation="off:3")
+    teach(runtime, "The billing port is 8000.")
+    left_out = []
+    for _ in range(6):
+        await run_turn(runtime, "restart billing", learn=False)
+        left_out.append(names(runtime) == set())
+        runtime.new_session()
+    assert left_out == [False, False, True, False, False, True]
