@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     settings = ground_of(args).settings
+    if args.action == "reflect" and not settings.learn:
+        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     asks = args.action == "reflect" and not args.rules_only
     model = reflecting_model(settings, args.model) if asks else None
     with stored(args) as database:
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "reflect":
             number = _turn(args.words, session)
             events = asyncio.run(learner.learn(number, asked=True))
-            done = "" if events else "nothing to learn"
+            done = "" if events else f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
         else:
             number = session.interactions
             events = asyncio.run(learner.mark(args.action == "good", " ".join(args.words)))

@@ -104,6 +104,8 @@ def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None
     assert run("playbook", "reflect", "T1", "--rules-only").code == 0
     assert run("playbook", "reflect", "T9").code == 42
     assert run("playbook", "reflect", "T1", "T2").code == 2
+    Path("off.toml").write_text("learn = false\n")
+    assert "Learning is off." in run("playbook", "reflect", "--config", "off.toml").complaint
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "reflect"])
