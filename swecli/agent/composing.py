@@ -61,7 +61,12 @@ class Composer:
 
     def noticed(self) -> list[str]:
         """What was found out while choosing and the user has not been told: strategies that name what is gone."""
-        return list(stale_lines(self.strategies.gone)) if self.strategies else []
+        if self.strategies is None:
+            return []
+        session = self.strategies.sessions.current_session
+        bullets = session.get_playbook().bullets if session else {}
+        pinned = [name for name in self.strategies.gone if name in bullets and bullets[name].state == "pinned"]
+        return list(stale_lines(self.strategies.gone, pinned))
 
     def told(self) -> None:
         """A turn has begun: its notices are out, its head is composed."""

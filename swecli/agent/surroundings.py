@@ -60,14 +60,21 @@ async def look_around(sessions: SessionManager, session: Session, around: Surrou
     looked = await asyncio.to_thread(lambda: {bullet.id: here.freshness(bullet) for bullet in wanted})
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
-    lines = tuple(stale_lines({name: why for name, why in stale.items() if not bullets[name].stale}))
+    new = {name: why for name, why in stale.items() if not bullets[name].stale}
+    lines = tuple(stale_lines(new, [name for name in new if bullets[name].state == "pinned"]))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
-def stale_lines(stale: Mapping[str, str]) -> Iterator[str]:
+def stale_lines(stale: Mapping[str, str], pinned: Collection[str] = ()) -> Iterator[str]:
+    """The lines on those that leave the prompts, and on pinned ones, which do not."""
+    yield from _said({name: why for name, why in stale.items() if name not in pinned}, "out of prompts")
+    yield from _said({name: stale[name] for name in pinned}, "in prompts all the same, being pinned")
+
+
+def _said(stale: Mapping[str, str], where: str) -> Iterator[str]:
     """A line for each thing that is gone, with the strategies that name it."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-        yield f"{', '.join(names[:NAMED])}{more} {verb} out of prompts: {why}"
+        yield f"{', '.join(names[:NAMED])}{more} {verb} {where}: {why}"

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     module = importlib.import_module(f"swecli.cli.{name}")
     parser = Parser(prog=f"swecli {name}", description=module.__doc__)
     module.add_arguments(parser)
+    unsaid = getattr(module, "UNSAID", "")
+    if unsaid and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
+        argv = [unsaid, *argv]
     args = parser.parse_args(argv)
     go_to(args.cwd)
     return int(module.run(args))
@@ -78,14 +81,24 @@ def say(text: str) -> None:
     _write(plain(text))
 
 
+def say_exactly(text: str) -> None:
+    """A text on stdout as it is, for another program: no letter of it is left out or put differently."""
+    sys.stdout.flush()
+    _guarded(lambda: sys.stdout.buffer.write(text.encode("utf-8", "replace")))
+
+
 def say_json(value: Any) -> None:
     """Indented JSON on stdout."""
     _write(dumps(value, indent=2))
 
 
 def _write(text: str) -> None:
+    _guarded(lambda: sys.stdout.write(text + "\n"))
+
+
+def _guarded(write: Callable[[], object]) -> None:
     try:
-        sys.stdout.write(text + "\n")
+        write()
     except BrokenPipeError:
         raise
     except OSError as error:

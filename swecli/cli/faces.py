@@ -29,6 +29,7 @@ def run_headless(start: Start, args: argparse.Namespace) -> int:
     """A turn, or one for each piped line, written to stdout. Raises SwecliError for what keeps it from beginning."""
     # late: the screen does not pay for it, and these import the store and the tools
     from swecli.app import build_runtime  # noqa: PLC0415
+    from swecli.cli.slash import refuse_command  # noqa: PLC0415
     from swecli.headless.formats import Writer  # noqa: PLC0415
     from swecli.headless.prompts import Prompt, from_lines, just, read_piped  # noqa: PLC0415
     from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
@@ -42,6 +43,7 @@ def run_headless(start: Start, args: argparse.Namespace) -> int:
         piped = "" if terminal else read_piped(0, writer.say)
         if not (start.prompt.strip() or piped):
             raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
+    refuse_command(start.prompt if start.prompt.strip() else piped)
     runtime = build_runtime(start, refuse)
     try:
         for line in (*start.notices, *runtime.notices):
@@ -49,7 +51,9 @@ def run_headless(start: Start, args: argparse.Namespace) -> int:
         if runtime.agent.model.offline and not start.settings.model:
             writer.say(f"swecli: The {start.choice.name} model answers: {start.choice.why}.")
         prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
-        prompts = from_lines(0, start.prompt) if args.input_format == "stream-json" else just(prompt)
+        prompts = (
+            from_lines(0, start.prompt, check=refuse_command) if args.input_format == "stream-json" else just(prompt)
+        )
         return asyncio.run(run_prompts(runtime, prompts, writer))
     finally:
         runtime.close()

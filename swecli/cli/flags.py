@@ -27,7 +27,7 @@ DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune
 EPILOG = """\
 subcommands:
   swecli sessions    list, show, search, rename, fork, delete, export, import
-  swecli playbook    list, show, why, add, edit, pin, review, undo, blame, export, import, effect and more
+  swecli playbook    list, show, why, add, edit, pin, review, good, bad, undo, export, import and more
   swecli learn       --from SESSION: learn from stored sessions
   swecli review      changes, a branch, a commit, paths or the whole tree
   swecli findings    list, show, dismiss, fixed, reopen, recheck, export

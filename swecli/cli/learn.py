@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.cli.admin import common, ground_of, positive, say, say_json, stored
 from swecli.cli.begin import working_directory
-from swecli.config.paths import find_paths
-from swecli.config.settings import Settings
-from swecli.config.trust import is_trusted, project_root
-from swecli.context.instructions import load_instructions
-from swecli.context.prompts import load_prompt
-from swecli.llm.base import ChatModel
-from swecli.llm.choose import choose_model
-from swecli.llm.registry import make_model
+from swecli.cli.reflecting import lines_of, make_learner, reflecting_model
 from swecli.models.errors import BadInput
-from swecli.models.events import PlaybookUpdated
-from swecli.playbook.budget import Limits
+from swecli.models.events import PlaybookUpdated, ReflectionFailed
 
 if TYPE_CHECKING:
     from swecli.agent.studying import Studied
-    from swecli.agent.surroundings import Surroundings
     from swecli.store.session_manager import SessionManager
 
 MANY = 100_000  # sessions
@@ -41,51 +32,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it. Raises BadInput for a session that is not there, SwecliError for a model that cannot be used."""
-    # late: --help and a wrong argument need neither database nor model
-    from swecli.agent.learning import Learner  # noqa: PLC0415
+    """Do it. Returns 1 when every reflection failed.
+
+    Raises BadInput for a session that is not there, SwecliError for a model that cannot be used.
+    """
+    # late: --help and a wrong argument need no database
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     settings = ground_of(args).settings
-    model = None if args.rules_only else _model(settings, args.model)
-    limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
+    model = None if args.rules_only else reflecting_model(settings, args.model)
     with stored(args) as database:
         sessions = SessionManager(database)
-        learner = Learner(sessions, load_prompt("reflect"), model, limits=limits, around=_around())
-        wanted, before = _wanted(sessions, args.sessions), sessions.playbook.spent()
+        learner = make_learner(sessions, settings, model)
+        wanted, gone = _wanted(sessions, args.sessions)
+        before = sessions.playbook.spent()
+        for line in [] if args.json else gone:
+            say(f"left out: {line}")
         done = asyncio.run(_study(learner, wanted, args.epochs, quiet=args.json))
         after = sessions.playbook.spent()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
-    return _sum_up(done, after.usage.total - before.usage.total, cost, args.json)
+    value = _counted(done) | {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
+    return _sum_up(done, value, args.json)
 
 
-def _around() -> Surroundings:
-    # late: see above
-    from swecli.agent.surroundings import Surroundings  # noqa: PLC0415
-    from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
+def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
+    """The sessions that are meant, the oldest first where all of a place are; and lines on those that are left out.
 
-    own, folder = load_prompt("system"), working_directory()
-    trusted = is_trusted(find_paths(os.environ), project_root(folder))
-    instructions = f"{own}\n{load_instructions(folder, trusted=trusted).text}"
-    return Surroundings(os.environ.get("PATH", ""), frozenset(ToolRegistry.discover().names()), lambda: instructions)
-
-
-def _model(settings: Settings, named: str | None) -> ChatModel | None:
-    if not (named or settings.reflect_with_model):
-        return None
-    name = named or settings.reflect_model or choose_model(settings, os.environ).name
-    return make_model(name, settings, os.environ)
-
-
-def _wanted(sessions: SessionManager, refs: list[str]) -> list[str]:
-    """The sessions that are meant, the oldest first where all of a place are."""
-    if refs in (["all"], ["here"]):
-        place = str(working_directory()) if refs == ["here"] else None
-        found = [info.id for info in sessions.list_sessions(place, MANY)]
-        if not found:
-            raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
-        return sorted(found)
-    return refs
+    Where all are meant, those whose directory is gone are left out: nothing there tells any more what would be true.
+    """
+    if refs not in (["all"], ["here"]):
+        return refs, []
+    place = str(working_directory()) if refs == ["here"] else None
+    found = sorted(sessions.list_sessions(place, MANY), key=lambda info: info.id)
+    if not found:
+        raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
+    there = [info for info in found if Path(info.directory).is_dir()]
+    gone = [f"{i.id[:13]}: {i.directory} is not there any more" for i in found if i not in there]
+    return [info.id for info in there], gone
 
 
 async def _study(learner: Any, wanted: list[str], epochs: int, *, quiet: bool) -> list[Studied]:
@@ -96,30 +79,34 @@ async def _study(learner: Any, wanted: list[str], epochs: int, *, quiet: bool) -
     async for studied in study(learner, wanted, epochs):
         done.append(studied)
         if not quiet:
-            for line in _lines(studied):
+            for line in (line for event in studied.events for line in lines_of(event)):
                 say(f"{studied.session_id[:13]} T{studied.interaction}: {line}")
     return done
 
 
-def _lines(studied: Studied) -> list[str]:
-    lines: list[str] = []
-    for event in studied.events:
-        if isinstance(event, PlaybookUpdated):
-            lines += [*event.lines, *(f"not taken: {line}" for line in event.refused)]
-        else:
-            lines.append(f"reflecting failed: {event.reason}")
-    return lines
-
-
-def _sum_up(done: list[Studied], tokens: int, cost: float | None, json: bool) -> int:
-    """What it came to, also in money. Returns 0."""
+def _counted(done: list[Studied]) -> dict[str, Any]:
+    """What it came to, for programs."""
     changed = [event for one in done for event in one.events if isinstance(event, PlaybookUpdated)]
-    failed = sum(not isinstance(event, PlaybookUpdated) for one in done for event in one.events)
+    failures = [
+        {"session": one.session_id, "turn": one.interaction, "reason": event.reason}
+        for one in done
+        for event in one.events
+        if isinstance(event, ReflectionFailed)
+    ]
     added, tagged = sum(len(e.added) for e in changed), sum(len(e.tagged) for e in changed)
-    value = {"turns": len(done), "added": added, "tagged": tagged, "failed": failed, "cost": cost}
+    return {"turns": len(done), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
+
+
+def _sum_up(done: list[Studied], value: dict[str, Any], json: bool) -> int:
+    """Say what it came to, also in money. Returns the exit code."""
+    failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
+    code = 1 if failing and all(failing) else 0
     if json:
-        say_json(value | {"tokens": tokens})
-        return 0
-    price = "unknown" if cost is None else f"${cost:.4f}"
-    say(f"{len(done)} turns looked at: {added} strategies added, {tagged} tags, {failed} failures, price {price}.")
-    return 0
+        say_json(value)
+        return code
+    price = "unknown" if value["cost"] is None else f"${value['cost']:.4f}"
+    say(
+        f"{value['turns']} turns looked at: {value['added']} strategies added, {value['tagged']} tags, "
+        f"{value['failed']} failures, price {price}."
+    )
+    return code

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.admin import common, ground_of, positive, say, say_json, stored, table
+from swecli.cli import playbook_turns
+from swecli.cli.admin import common, ground_of, positive, say, say_exactly, say_json, stored, table
+from swecli.cli.free_text import FreeText
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.playbook.actions import ACTIONS
-from swecli.playbook.desk import PlaybookDesk, Said
+from swecli.playbook.desk import Action, PlaybookDesk, Said
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 MAKING = ("add", "import")  # these may be the first thing that is ever stored
+UNSAID = "list"  # what `swecli playbook` alone does
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
+    names = "|".join((*ACTIONS, *playbook_turns.TURNS))
+    actions = parser.add_subparsers(dest="action", required=True, metavar=names, parser_class=FreeText)
     for action in ACTIONS.values():
-        added = actions.add_parser(action.name, help=action.help)
-        kind = positive if action.usage == "[N]" else str
-        added.add_argument("words", nargs="*", type=kind, metavar=action.usage or "NOTHING")
-        if action.name == "log":
-            added.add_argument("--limit", type=positive, metavar="N", help="this many changes")
-        common(added)
-        added.add_argument("--session", metavar="ID", help="another session than this directory's last")
+        _add(actions.add_parser(action.name, help=action.help), action)
+    for turn in playbook_turns.TURNS.values():
+        playbook_turns.add_arguments(actions.add_parser(turn.name, help=turn.help), turn)
+
+
+def _add(added: FreeText, action: Action) -> None:
+    added.leading = action.leading
+    kind = positive if action.usage == "[N]" else str
+    added.add_argument("words", nargs="*", type=kind, metavar=action.usage or "NOTHING")
+    for flag, meaning in action.flags:
+        added.add_argument(flag, action="append_const", const=flag, dest="flags", help=meaning)
+    if action.name == "log":
+        added.add_argument("--limit", type=positive, metavar="N", help="this many changes")
+    common(added)
+    added.add_argument("--session", metavar="ID", help="another session than this directory's last")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     # late: --help and a wrong argument need no database
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
+    if args.action in playbook_turns.TURNS:
+        return playbook_turns.run(args)
     with stored(args, make=args.action in MAKING) as database:
         sessions = SessionManager(database)
         desk = PlaybookDesk(sessions, session_here(sessions, args.session), "swecli playbook")
@@ -48,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
             desk.count, desk.tokens = TokenCounter("o200k_base").count, settings.playbook_tokens
             desk.most = settings.max_strategies
         words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
-        return tell(ACTIONS[args.action].run(desk, words), args.json)
+        words += getattr(args, "flags", None) or []
+        return tell(ACTIONS[args.action].perform(desk, words), args.json)
 
 
 def session_here(sessions: SessionManager, ref: str | None) -> Session:
@@ -65,14 +81,17 @@ def session_here(sessions: SessionManager, ref: str | None) -> Session:
 
 
 def tell(said: Said, json: bool) -> int:
-    """An answer of the playbook, for programs or for people. Returns 0."""
+    """An answer of the playbook, for programs or for people. Returns its exit code."""
     if json:
         say_json(said.value)
-        return 0
+        return said.code
+    if said.exact is not None and not sys.stdout.isatty():
+        say_exactly(said.exact)
+        return said.code
     if said.rows:
         table(said.rows, said.head)
     for line in said.lines:
         say(line)
     if said.note:
         say(said.note)
-    return 0
+    return said.code

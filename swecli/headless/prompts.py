@@ -66,11 +66,14 @@ async def just(prompt: Prompt) -> AsyncIterator[Prompt]:
     yield prompt
 
 
-async def from_lines(descriptor: int, first: str = "", *, longest: int = LONGEST) -> AsyncIterator[Prompt]:
+async def from_lines(
+    descriptor: int, first: str = "", *, longest: int = LONGEST, check: Callable[[str], None] = lambda text: None
+) -> AsyncIterator[Prompt]:
     """One prompt for each line `{"type": "user", "text": "..."}`, as it comes; `first` before them, if there is one.
 
     Raises:
         BadInput: at a line that is none, naming its number; at the end, when there was not one prompt.
+        SwecliError: `check` raised it for the text of a line.
     """
     if first.strip():
         yield Prompt(first)
@@ -79,7 +82,9 @@ async def from_lines(descriptor: int, first: str = "", *, longest: int = LONGEST
         number += 1
         if line.strip():
             seen = True
-            yield Prompt(parse_line(line, number))
+            text = parse_line(line, number)
+            check(text)
+            yield Prompt(text)
     if not seen:
         raise BadInput("There is no prompt.", 'Write lines like {"type": "user", "text": "list files"} to it.')
 

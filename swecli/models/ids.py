@@ -8,7 +8,9 @@ import time
 
 from swecli.models.errors import BadInput
 
-_PREFIXED = re.compile(r"([A-Za-z])-?([0-9]{1,9})")
+NUMBER = r"[0-9]{1,18}"
+"""The number of a short id as a pattern: as long as a database can give one."""
+_PREFIXED = re.compile(rf"([A-Za-z])-?({NUMBER})")
 
 
 def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:

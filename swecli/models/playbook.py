@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUA
 
 LIVE: tuple[State, ...] = ("active", "pinned")
 MAX_WORDS = 60
+MANY = 8  # operations of a delta that are named one by one
 MAX_LETTERS = 600  # characters: sixty words, none of them absurd
 MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
@@ -132,11 +134,23 @@ class AppliedDelta:
     added: tuple[str, ...] = ()
     undone: bool = False
 
-    def summary(self) -> str:
-        """What it did, in one line: `add P-3, tag P-1 helpful`."""
+    def named(self) -> list[tuple[str, Op]]:
+        """Each operation with the id of the strategy it is about; that of an ADD is the one it was given."""
         minted = iter(self.added)
-        parts = [(op.op.lower(), op.bullet_id or next(minted, ""), op.tag or "") for op in self.delta.ops]
+        return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether it only says that strategies were shown."""
+        return self.delta.reason not in MARKS and all(op.op == "TAG" and op.tag == "neutral" for op in self.delta.ops)
+
+    def summary(self) -> str:
+        """What it did, in one line: `add P-3, tag P-1 helpful`; of many operations only how many of each kind."""
+        parts = [(op.op.lower(), name, op.tag or "") for name, op in self.named()]
         said = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
+        if len(parts) > MANY:
+            counts = Counter(op.op.lower() for op in self.delta.ops)
+            return ", ".join(f"{name} {count}" for name, count in counts.items())
         return ", ".join([*said, *(" ".join(word for word in part if word) for part in parts)]) or "nothing"
 
 

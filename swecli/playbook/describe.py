@@ -23,7 +23,7 @@ _TAUGHT = {
     "transition": "the one failed, the other passed",
     "stumble": "it happened more than once",
 }
-_FROM = {"repository": "a file", "tool": "a command's output", "web": "the web"}
+FROM = {"repository": "a file", "tool": "a command's output", "web": "the web"}
 
 
 def lines_of(delta: Delta) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _added(op: Op) -> str:
     if doubt:
         return f"? {content} (waits for your yes: {doubt})"
     if op.fields.get("state") == "quarantined":
-        return f"? {content} (waits for your yes: it comes from {_FROM.get(str(op.fields.get('trust')), 'outside')})"
+        return f"? {content} (waits for your yes: it comes from {FROM.get(str(op.fields.get('trust')), 'outside')})"
     return f"+ {content} ({_why(op, _TAUGHT)})"
 
 

@@ -19,13 +19,20 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people."""
+    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people.
+
+    `paired` says that the first two columns are a name and its value. `exact` is a text that a pipe gets
+    letter by letter in the place of lines. `code` is the exit code of a shell's command.
+    """
 
     value: Any
     lines: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    paired: bool = False
+    exact: str | None = None
+    code: int = 0
 
 
 @dataclass(slots=True)
@@ -56,17 +63,39 @@ class PlaybookDesk:
         return believed(self.sessions.playbook, self.session)
 
 
+MEANT = {"P-7": "the id of a strategy", "TEXT": "the words of a strategy", "FILE": "a file"}
+"""What stands for it in a usage, in words."""
 Run = Callable[[PlaybookDesk, Sequence[str]], Said]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do with the playbook. `usage` shows its arguments; `run` raises SwecliError."""
+    """Something the user can do with the playbook. `usage` shows its arguments; `run` raises SwecliError.
+
+    It takes at least `need` arguments and at most `most` (None: as many as there are). `leading` of them come before
+    free text (None: there is none). `flags` are words such as `--trust` that may stand among them, with a meaning.
+    """
 
     name: str
     usage: str
     help: str
     run: Run
+    need: int = 0
+    most: int | None = 0
+    leading: int | None = None
+    flags: tuple[tuple[str, str], ...] = ()
+
+    def perform(self, desk: PlaybookDesk, args: Sequence[str]) -> Said:
+        """Do it. Raises UsageError for arguments that are missing or too many, SwecliError as `run`."""
+        known = {name for name, _ in self.flags}
+        words = [word for word in args if word not in known]
+        usage = f"{self.name} {self.usage}".strip()
+        if len(words) < self.need:
+            missing = self.usage.split()[len(words)]
+            raise wrong(desk, f"{self.name} needs {MEANT.get(missing, missing)}.", usage)
+        if self.most is not None and len(words) > self.most:
+            raise wrong(desk, f"{self.name} takes no {' '.join(words[self.most :])!r:.60}.", usage)
+        return self.run(desk, args)
 
 
 def wrong(desk: PlaybookDesk, problem: str, usage: str) -> UsageError:

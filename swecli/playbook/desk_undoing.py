@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swecli.models.playbook import MARKS, AppliedDelta, Op
+from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.desk_looking import count_of, delta_json
+from swecli.playbook.desk_past import count_of, delta_json
 from swecli.playbook.words import shorten
 
 CONTENT = 80  # characters of a strategy's words
@@ -39,8 +39,9 @@ def _fewer(asked: int, found: int, why: str) -> str:
 
 def in_full(desk: PlaybookDesk, change: AppliedDelta) -> str:
     """What a change did, with the words of the strategies: `add P-3 "run the tests"`."""
-    minted = iter(change.added)
-    told = [_op(desk, change, op, op.bullet_id or next(minted, "")) for op in change.delta.ops]
+    if len(change.delta.ops) > MANY:
+        return change.summary()
+    told = [_op(desk, change, op, name) for name, op in change.named()]
     said = [f"{change.delta.reason} T{change.delta.interaction}"] if change.delta.reason in MARKS else []
     return ", ".join([*said, *told]) or change.summary()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Tag
 from swecli.playbook.redact import redact, redact_value
@@ -19,7 +20,7 @@ Taken = frozenset[tuple[str, str]]
 EDGE = 400  # characters kept of each end of a result
 ARGUMENT = 400  # characters kept of one argument
 TEXT = 8_000  # characters kept of a query or an answer
-_CITATION = re.compile(r"\[\s*(P-?\d{1,9}(?:\s*[,;&]\s*P-?\d{1,9})*)\s*\]", re.IGNORECASE)
+_CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _WRONG = re.compile(
     r"\b(?:(?:is|was|turned out(?: to be)?|looks|seems) (?:wrong|incorrect|outdated|out of date|stale|obsolete|"
     r"not true|"
@@ -27,7 +28,7 @@ _WRONG = re.compile(
     r"(?:doesn|didn|don)['’]t (?:hold|apply|work)|contradicts?)\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"P-?(\d{1,9})", re.IGNORECASE)
+_NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def agents_patch(existing: str | None, bullets: Iterable[Bullet]) -> str:
         gap = "" if not old else "\n" if old.endswith("\n") else "\n\n"
         new = old + gap + block
     source = "/dev/null" if existing is None else "a/AGENTS.md"
-    pieces = difflib.unified_diff(old.splitlines(True), new.splitlines(True), source, "b/AGENTS.md")
+    pieces = difflib.unified_diff(_lines(old), _lines(new), source, "b/AGENTS.md")
     return "".join(_ended(pieces))
 
 
@@ -45,6 +45,11 @@ def _items(bullets: Iterable[Bullet]) -> Iterator[str]:
     for bullet in sorted(bullets, key=lambda b: b.number):
         if bullet.live and not bullet.stale and bullet.scope != "session":
             yield f"- {quoted(bullet.content).replace('<!--', '‹!--')}"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as git sees them: not `splitlines`, which also parts them at a form feed and others."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _ended(pieces: Iterable[str]) -> Iterator[str]:

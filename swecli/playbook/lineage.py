@@ -19,6 +19,7 @@ WORDS = 120  # characters of a strategy in one line
 class Origin:
     """The change that made one field of a strategy what it is. `times` counts all the changes of that field."""
 
+    bullet_id: str
     field: str
     value: Any
     by: AppliedDelta
@@ -36,7 +37,7 @@ class Origin:
             "turn": delta.interaction,
             "when": delta.created_at.isoformat(),
             "times": self.times,
-            "why": reason_of(self.by, ""),
+            "why": reason_of(self.by, self.bullet_id),
         }
 
 
@@ -52,7 +53,7 @@ def blame(changes: Sequence[Change]) -> list[Origin]:
     for name in TRACED:
         made = [c for c in changes if c.after is not None and _differs(c, name)]
         if made:
-            found.append(Origin(name, getattr(made[-1].after, name), made[-1].applied, len(made)))
+            found.append(Origin(made[-1].bullet_id, name, getattr(made[-1].after, name), made[-1].applied, len(made)))
     return found
 
 
@@ -64,10 +65,10 @@ def _differs(change: Change, name: str) -> bool:
 
 
 def reason_of(applied: AppliedDelta, bullet_id: str) -> str:
-    """Why a change was made, from its evidence (of that strategy, where an id is given) or its own reason."""
-    ops = [op for op in applied.delta.ops if not bullet_id or bullet_id in (op.bullet_id, op.into)] or applied.delta.ops
+    """Why a change was made of a strategy, from the evidence for it or the change's own reason."""
+    ops = [op for name, op in applied.named() if bullet_id in (name, op.into)]
     quotes = [item.quote for op in ops for item in op.evidence if item.quote]
-    shown = "it was shown" if all(op.tag == "neutral" for op in ops) else applied.delta.reason
+    shown = "it was shown" if ops and all(op.tag == "neutral" for op in ops) else applied.delta.reason
     return shorten(quotes[0] if quotes else shown, QUOTE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from swecli.models.ids import NUMBER
 from swecli.models.playbook import Evidence, SessionPlaybook, Tag, Trust
 from swecli.playbook import commands, experience
 from swecli.playbook.counted import key_of
@@ -15,7 +16,7 @@ from swecli.playbook.teaching import Lesson, lessons, remedy
 from swecli.playbook.words import containment, content_words, shorten
 
 GUESS = 0.5  # share of a bullet's words that a corrected turn must hold, for an uncited bullet to be blamed
-NAMED = re.compile(r"\bP-?(\d{1,9})\b")
+NAMED = re.compile(rf"\bP-?({NUMBER})\b")
 
 
 class ExecutionReflector:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import sqlmodel
@@ -14,7 +16,8 @@ from swecli.models.session import Session
 from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database
-from swecli.store.playbook_scope import applies, concerns, made_here, seen_of
+from swecli.store.playbook_scope import applies, concerns, made_here
+from swecli.store.playbook_undo import newest
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
 
@@ -37,12 +40,29 @@ class PlaybookHistory:
         forms = [applied.before[bullet_id] for applied in found] + [now]
         return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
 
-    def since(self, session: Session, n: int) -> list[tuple[str, Bullet | None, Bullet | None]]:
-        """What the newest `n` standing changes that concern a session came to: (id, before, now) of each strategy."""
-        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(False))
+    def of_each(self, names: Collection[str]) -> dict[str, list[Change]]:
+        """`of` for many strategies at once; the changes are read through one time."""
+        wanted = frozenset(names)
+        standing = select(DeltaRow).where(col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number))
         with self._database.reading() as db:
-            deltas = db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)).all()
-            applied: list[AppliedDelta] = seen_of(db, deltas, session)
+            found = (
+                [mapping.applied_of(row) for row in db.exec(standing) if wanted & row.before.keys()] if wanted else []
+            )
+            numbers = [mapping.number_of(name) for name in wanted]
+            there = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()
+            form: dict[str, Bullet | None] = {f"P-{row.number}": mapping.bullet_of(row) for row in there}
+        changes: dict[str, list[Change]] = {name: [] for name in wanted}
+        for applied in reversed(found):
+            for name in wanted & applied.before.keys():
+                changes[name].insert(0, Change(name, applied, applied.before[name], form.get(name)))
+                form[name] = applied.before[name]
+        return changes
+
+    def since(self, session: Session, n: int) -> list[tuple[str, Bullet | None, Bullet | None]]:
+        """What the newest `n` standing changes came to, as `PlaybookStore.undo` counts them: (id, before, now) of each
+        strategy."""
+        with self._database.reading() as db:
+            applied: list[AppliedDelta] = [mapping.applied_of(row) for row in newest(db, session, n, every=False)]
             before = {name: old for change in applied for name, old in change.before.items()}
             numbers = [mapping.number_of(name) for name in before]
             found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all()
@@ -82,6 +102,16 @@ class PlaybookHistory:
         with self._database.reading() as db:
             found = db.exec(which.order_by(col(InteractionRow.id).desc()).limit(limit)).all()
             return [rows.interaction_of(row) for row in found]
+
+    def last_shown(self, names: Collection[str]) -> dict[str, datetime]:
+        """When each of these strategies last stood in a prompt; those that never did are not in it."""
+        found: dict[str, datetime] = {}
+        wanted = frozenset(names)
+        with self._database.reading() as db:
+            for shown, when in db.exec(select(InteractionRow.shown, InteractionRow.started_at)):
+                for name in wanted.intersection(shown or ()):
+                    found[name] = max(when, found.get(name, when))
+        return found
 
 
 def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ import sqlmodel
 from sqlalchemy import ColumnElement, and_, false, func, or_
 from sqlmodel import col, select
 
-from swecli.models.playbook import AppliedDelta, Op, SessionPlaybook
+from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
 from swecli.store.columns import clean_text
@@ -76,10 +76,8 @@ def seen_of(db: sqlmodel.Session, rows: Sequence[DeltaRow], session: Session) ->
 def _part(applied: AppliedDelta, shared: Iterable[str]) -> AppliedDelta:
     """A change of another project without what only that project sees."""
     seen = {*shared, *(name for name, old in applied.before.items() if old is not None and old.scope == "user")}
-    minted = iter(applied.added)
-    named: list[tuple[str, Op]] = [(op.bullet_id or next(minted, ""), op) for op in applied.delta.ops]
     return AppliedDelta(
-        replace(applied.delta, ops=tuple(op for name, op in named if name in seen), refused=()),
+        replace(applied.delta, ops=tuple(op for name, op in applied.named() if name in seen), refused=()),
         {name: old for name, old in applied.before.items() if name in seen},
         tuple(name for name in applied.added if name in seen),
         applied.undone,

@@ -50,7 +50,7 @@ async def test_what_the_user_takes_back_in_is_in_prompts_again_and_set_aside_onl
     while bullet(session).state == "active":
         await corrected(runtime, 1)
     assert runtime.agent.prepare("do it").shown == []
-    ACTIONS["review"].run(desk, ["P-1", "accept"])
+    ACTIONS["review"].run(desk, ["P-1", "use"])
     assert bullet(session).state == "active"
     assert runtime.agent.prepare("do it").shown == ["P-1"]
     assert any(
@@ -83,7 +83,7 @@ async def test_what_is_active_and_held_to_harm_waits_for_the_users_word() -> Non
         await corrected(runtime, 1)
     ACTIONS["undo"].run(desk, [])
     assert ACTIONS["why"].run(desk, ["do", "it"]).rows[0][1] == "out"
-    assert "use it?" in ACTIONS["review"].run(desk, []).lines[0]
+    assert "use it, or remove it?" in ACTIONS["review"].run(desk, []).lines[1]
     ACTIONS["restore"].run(desk, ["P-1"])
     assert ACTIONS["why"].run(desk, ["do", "it"]).rows[0][1] == "in"
 

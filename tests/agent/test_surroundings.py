@@ -53,3 +53,17 @@ async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None
     assert event is not None
     [line] = event.lines
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
+
+
+async def test_of_a_pinned_strategy_it_is_said_that_it_stays_in() -> None:
+    runtime = make_runtime()
+    session = runtime.sessions.current_session
+    assert session is not None
+    for state in ("pinned", "active"):
+        ops = (Op("ADD", fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state}),)
+        runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
+    event = await look_around(runtime.sessions, session, AROUND)
+    assert event is not None
+    first, second = event.lines
+    assert first.startswith("P-2 is stale and stays out of prompts: ")
+    assert second.startswith("P-1 is stale and stays in prompts all the same, being pinned: ")

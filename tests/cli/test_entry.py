@@ -98,7 +98,7 @@ BAD_FLAGS = [
     (["sessions", "list", "-C", "/nowhere"], 42),
     (["sessions", "search", " "], 42),
     (["sessions", "import", "none.json"], 42),
-    (["playbook"], 2),
+    (["playbook", "frob"], 2),
     (["playbook", "show", "P-1"], 42),
     (["playbook", "undo"], 42),
     (["playbook", "undo", "-1"], 2),

@@ -41,3 +41,22 @@ def test_notices_are_for_people(run: Run) -> None:
     done = run("-p", "hello", "-m", script("s.json", "One."))
     assert done.out == "One.\n"
     assert "AGENTS.md" in done.complaint
+
+
+@pytest.mark.parametrize(
+    ("prompt", "instead"),
+    [
+        ("/good", "In a shell: swecli playbook good"),
+        ("/playbook list", "In a shell: swecli playbook list"),
+        ("/compact", "It needs a session on a screen: swecli"),
+    ],
+)
+def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:
+    done = run("-p", prompt, "-m", script("s.json", "One."))
+    assert (done.code, done.out) == (2, "")
+    assert done.complaint.endswith(instead)
+    assert run("sessions", "list", "--json").json == [], "nothing was begun"
+
+
+def test_a_path_is_no_command(run: Run) -> None:
+    assert run("-p", "/usr/bin is what?", "-m", script("s.json", "One.")).out == "One.\n"

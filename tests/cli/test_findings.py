@@ -73,4 +73,4 @@ def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> 
     [waiting] = run("playbook", "review", "--json").json
     assert (waiting["id"], waiting["what"]) == ("P-1", "new")
     assert run("findings", "recheck").err == ""
-    assert "P-1 is active" in run("playbook", "review", "P-1", "accept").out
+    assert "P-1 is active" in run("playbook", "review", "P-1", "use").out

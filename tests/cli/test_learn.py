@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from swecli.config.paths import find_paths
+from swecli.config.trust import trust
 from tests.support.shell import Run, script
 
 ADD = {
@@ -51,6 +55,49 @@ def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run
     assert run("learn", "--from", "here", "-m", model, "--json").json["turns"] == 0
     assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 2
     assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 0
+
+
+def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run: Run) -> None:
+    talk(run, "no, that was wrong, see build.sh")
+    done = run("learn", "--from", "here", "-m", script("reflector.json", "no JSON", "none again"), "--json")
+    assert done.code == 1
+    [failure] = done.json["failures"]
+    assert (failure["turn"], done.json["failed"]) == (1, 1)
+    assert "JSON" in failure["reason"]
+
+
+def test_each_turn_is_judged_by_the_instructions_of_its_own_project(run: Run, tmp_path: Path) -> None:
+    """What one project's AGENTS.md says already is no news there, and is news in another project."""
+    learned = {}
+    for name in ("says", "silent"):
+        place = tmp_path / name
+        place.mkdir()
+        if name == "says":
+            (place / "AGENTS.md").write_text("Build with `sh build.sh`\n")
+            trust(find_paths(os.environ), place)
+        os.chdir(place)
+        talk(run, "no, that was wrong, see build.sh")
+        learned[name] = str(place)
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    done = run("learn", "--from", "all", "-m", script("reflector.json", *[json.dumps(ADD)] * 4))
+    assert "the instructions say so already" in done.out
+    built = {name: "sh build.sh" in run("playbook", "export", "-C", place).out for name, place in learned.items()}
+    assert built == {"says": False, "silent": True}
+
+
+def test_a_session_whose_place_is_gone_is_left_out_and_said(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "gone"
+    place.mkdir()
+    os.chdir(place)
+    talk(run, "remember that answers are short")
+    os.chdir(tmp_path)
+    shutil.rmtree(place)
+    done = run("learn", "--from", "all", "--rules-only")
+    assert f"{place} is not there any more" in done.out
+    assert "0 turns looked at" in done.out
+    [line] = run("learn", "--from", "all", "--rules-only", "--json").json["left_out"]
+    assert str(place) in line
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,18 @@ async def test_the_prompt_of_the_command_line_comes_first() -> None:
         assert await collected(end, "a") == ["a"]
 
 
+async def test_a_line_that_is_refused_ends_them() -> None:
+    def check(text: str) -> None:
+        if text.startswith("/"):
+            raise BadInput(f"{text} is none.")
+
+    with pipe(b'{"type":"user","text":"a"}\n{"type":"user","text":"/b"}\n') as end:
+        lines = from_lines(end, check=check)
+        assert (await anext(lines)).text == "a"
+        with pytest.raises(BadInput, match="/b is none"):
+            await anext(lines)
+
+
 async def test_files_are_read_like_pipes() -> None:
     Path("in").write_text('{"type":"user","text":"a"}\n' * 3000)
     with Path("in").open("rb") as file:

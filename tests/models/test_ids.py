@@ -35,6 +35,11 @@ def test_a_short_id_is_read_as_people_write_it(text: str) -> None:
     assert short_id("P", text) == "P-7"
 
 
-@pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 10])
+def test_a_short_id_has_as_many_digits_as_a_database_may_give() -> None:
+    assert short_id("P", "P-1000000000") == "P-1000000000"
+    assert short_id("P", "p" + "9" * 18) == "P-" + "9" * 18
+
+
+@pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 19])
 def test_anything_else_is_no_short_id(text: str) -> None:
     assert short_id("P", text) is None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,7 +10,6 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.desk_changing import waiting
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 
@@ -26,7 +23,7 @@ def desk() -> Iterator[PlaybookDesk]:
 
 def do(desk: PlaybookDesk, line: str) -> Said:
     name, *args = line.split()
-    return ACTIONS[name].run(desk, args)
+    return ACTIONS[name].perform(desk, args)
 
 
 def turns(desk: PlaybookDesk, tag: str, count: int) -> None:
@@ -49,7 +46,9 @@ def test_the_list_shows_counts_and_score(desk: PlaybookDesk) -> None:
     assert row[:6] == ("P-1", "3", "0", "0", "active", "project")
     assert float(row[6]) > 0
     shown = do(desk, "show P-1")
-    assert "in the prompt of T3, T2, T1" in shown.lines
+    assert f"in the prompt of T3, T2, T1 of {desk.session.id[:13]}" in shown.lines
+    assert "never cited" not in shown.lines[1]
+    assert shown.value["prompts_cut"] is False
     assert any("score +" in line for line in shown.lines)
     assert shown.value["prompts"][0] == {"session": desk.session.id, "turn": 3}
 
@@ -61,39 +60,6 @@ def test_effect_says_when_it_is_not_enough(desk: PlaybookDesk) -> None:
     assert "not enough data" in do(desk, "effect").note
     turns(desk, "helpful", 10)
     assert "12 of 12, 76 to 100 %" in do(desk, "effect P-1").rows[0]
-
-
-def test_what_seems_to_harm_is_proposed_for_removal_and_the_user_decides(desk: PlaybookDesk) -> None:
-    do(desk, "add run make check")
-    turns(desk, "harmful", 30)
-    [item] = waiting(desk)
-    assert item.what == "old"
-    assert "remove it?" in do(desk, "review").lines[0]
-    assert do(desk, "review P-1 refuse").value == {"kept": "P-1"}
-    assert desk.session.playbook.bullets["P-1"].state == "pinned"
-    do(desk, "undo")
-    do(desk, "review P-1 accept")
-    assert desk.session.playbook.bullets == {}
-
-
-def test_what_no_prompt_had_for_ninety_days_is_proposed_for_removal_and_never_removed(desk: PlaybookDesk) -> None:
-    for text in ("run make check", "keep the parser pure", "write commit messages in English"):
-        do(desk, f"add {text}")
-    first, second, third = desk.bullets()
-    made = first.created_at
-    used = {"P-1": made + timedelta(days=91), "P-2": made + timedelta(days=2), "P-3": None}
-    desk.session.playbook.bullets |= {b.id: replace(b, last_used=used[b.id]) for b in (first, second, third)}
-    [item] = waiting(desk)
-    assert (item.bullet.id, item.what, item.why) == ("P-3", "old", "in no prompt for 90 days, while others were")
-    assert desk.sessions.playbook.get("P-3") is not None
-    do(desk, "pin P-3")
-    assert waiting(desk) == [], "what is pinned stays"
-
-
-def test_where_nothing_was_used_nothing_is_proposed(desk: PlaybookDesk) -> None:
-    do(desk, "add run make check")
-    desk.session.playbook.bullets["P-1"] = replace(desk.bullets()[0], created_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert waiting(desk) == []
 
 
 def test_reading_a_strategy_verifies_nothing(desk: PlaybookDesk) -> None:
@@ -150,6 +116,79 @@ def test_states_change_by_hand_and_back(desk: PlaybookDesk) -> None:
     assert desk.session.playbook.live()
 
 
+def test_what_stood_in_a_prompt_and_was_not_named_there_is_said_so_with_the_session(desk: PlaybookDesk) -> None:
+    do(desk, "add run make check")
+    for _ in range(21):
+        desk.sessions.begin_interaction("q")
+        desk.sessions.finish_interaction("done", shown=["P-1"])
+    first = desk.session
+    other = PlaybookDesk(desk.sessions, desk.sessions.start("/p", "demo"))
+    desk.sessions.begin_interaction("q")
+    desk.sessions.finish_interaction("done", shown=["P-1"])
+    shown = do(other, "show P-1")
+    assert shown.lines[1].endswith("never cited")
+    assert f"in the prompt of T1 of {other.session.id[:13]}; T21, " in shown.lines[-1]
+    assert shown.lines[-1].endswith(f"T3 of {first.id[:13]} and more")
+    assert (shown.value["prompts_cut"], len(shown.value["prompts"])) == (True, 20)
+
+
+def seen(desk: PlaybookDesk) -> None:
+    """A change that only counts P-1 as shown."""
+    number = len(desk.sessions.playbook.log(desk.session, 999))
+    delta = Delta(f"seen-{number}", (Op("TAG", "P-1", "neutral"),), "rules", desk.session.id)
+    desk.sessions.playbook.apply(delta, desk.session)
+
+
+def test_the_log_says_what_was_learned_and_what_was_not_taken(desk: PlaybookDesk) -> None:
+    do(desk, "add run make check")
+    add = Op("ADD", fields={"content": "use uv", "scope": "project"}, evidence=(Evidence("command", "pip is gone"),))
+    refused = ("write good code: it is general advice",)
+    desk.sessions.playbook.apply(Delta("d", (add,), "rules", desk.session.id, 1, refused=refused), desk.session)
+    for _ in range(40):
+        seen(desk)
+    do(desk, "disable P-1")
+    rows = do(desk, "log").rows
+    assert [row[3] for row in rows] == [
+        "P-1 state → disabled",
+        "+ P-2 use uv (pip is gone); not taken: write good code: it is general advice",
+        "+ P-1 run make check (you said so)",
+    ]
+    assert [row[3] for row in do(desk, "log 2 --all").rows] == ["P-1 state → disabled", "shown: P-1"]
+    assert do(desk, "log").value[1]["lines"][0] == "+ P-2 use uv (pip is gone)"
+
+
+def test_a_large_import_is_one_short_line(desk: PlaybookDesk) -> None:
+    ops = tuple(Op("ADD", fields={"content": f"rule {n}", "scope": "project"}) for n in range(50))
+    desk.sessions.playbook.apply(Delta("d", ops, "import", reason="import of own.md"), desk.session)
+    [row] = do(desk, "log").rows
+    assert row[3] == "import of own.md: 50 taken in, 0 changed"
+    assert do(desk, "undo").lines == ("taken back: add 50",)
+
+
+def test_the_difference_is_what_undo_takes_back(desk: PlaybookDesk) -> None:
+    do(desk, "add run make check")
+    do(desk, "edit P-1 run make test")
+    seen(desk)
+    assert do(desk, "diff").lines == (
+        "- P-1 run make check",
+        "+ P-1 run make test",
+        "~ P-1 neutral 0 → 1",
+    )
+    do(desk, "undo")
+    assert desk.session.playbook.bullets["P-1"].content == "run make check"
+    assert desk.session.playbook.bullets["P-1"].neutral == 0
+
+
+def test_blame_gives_each_strategy_its_own_reason(desk: PlaybookDesk) -> None:
+    ops = tuple(
+        Op("ADD", fields={"content": c, "scope": "project"}, evidence=(Evidence("command", f"for {c}"),))
+        for c in ("one", "two")
+    )
+    desk.sessions.playbook.apply(Delta("d", ops, "rules"), desk.session)
+    assert {row[4] for row in do(desk, "blame P-2").rows} == {"for two"}
+    assert "for one" not in " ".join(do(desk, "show P-2").lines)
+
+
 def test_blame_names_the_change_and_diff_what_became_of_it(desk: PlaybookDesk) -> None:
     do(desk, "add run make check")
     turns(desk, "helpful", 2)
@@ -179,6 +218,12 @@ def test_stats_add_up(desk: PlaybookDesk) -> None:
     value = do(desk, "stats").value
     assert (value["strategies"], value["turns_with_outcome"], value["turns_good"]) == (1, 3, 2)
     assert value["states"] == {"active": 1}
+    desk.sessions.playbook.verify(desk.session, {"P-1": "`make` is not there"}, [])
+    do(desk, "off")
+    lines = do(desk, "stats").lines
+    assert "1 of them stale: what they name is gone" in lines
+    assert "the playbook is off here: none of it goes into prompts" in lines
+    assert do(desk, "list").value[0]["off"] is True
 
 
 def test_why_adds_up_for_every_candidate_and_knows_what_stood_in_the_prompt(desk: PlaybookDesk) -> None:

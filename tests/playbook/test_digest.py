@@ -30,6 +30,7 @@ def test_cited_ids_that_were_not_shown_are_dropped_and_counted() -> None:
 
 def test_ids_are_found_only_in_brackets() -> None:
     assert ids_in("[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]") == ["P-7", "P-8", "P-9", "P-1", "P-2"]
+    assert ids_in("as [P-1000000000, P-2000000000] say") == ["P-1000000000", "P-2000000000"]
 
 
 def test_a_citation_in_the_users_words_is_none() -> None:

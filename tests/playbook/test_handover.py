@@ -19,7 +19,9 @@ BULLETS = [
 ]
 
 
-@pytest.mark.parametrize("text", [None, "", "# Agents\n", "# Agents", "a\r\nb\r\n", "x\n\ny\n"])
+@pytest.mark.parametrize(
+    "text", [None, "", "# Agents\n", "# Agents", "a\r\nb\r\n", "x\n\ny\n", "a\x0cb\n\x0b\nc\u2028d\n\x0c"]
+)
 def test_git_applies_the_patch_and_a_second_one_replaces_the_first(text: str | None, tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     if text is not None:

@@ -34,6 +34,11 @@ def test_the_changes_that_stand_are_told_with_before_and_after(manager: SessionM
     assert [c.applied.delta.id for c in (first, second, third)] == ["d1", "d2", "d4"]
     assert third.after == session.playbook.bullets["P-1"]
     assert manager.playbook.history.of("P-2") == []
+    apply(manager, "d5", Op("ADD", fields={"content": "other"}), Op("TAG", "P-1", "harmful"))
+    apply(manager, "d6", Op("MERGE", "P-2", into="P-1"))
+    each = manager.playbook.history.of_each(["P-1", "P-2", "P-3"])
+    assert each == {name: manager.playbook.history.of(name) for name in ("P-1", "P-2", "P-3")}
+    assert {name: len(changes) for name, changes in each.items()} == {"P-1": 5, "P-2": 2, "P-3": 0}
 
 
 def test_ids_that_begin_alike_are_not_mixed_up(manager: SessionManager, session: Session) -> None:
@@ -58,6 +63,9 @@ def test_the_prompts_a_strategy_stood_in_are_known(manager: SessionManager, sess
         manager.begin_interaction("q")
         manager.finish_interaction("done", shown=shown)
     assert [info.number for info in manager.playbook.history.prompts("P-1")] == [3, 1]
+    last = manager.playbook.history.last_shown(["P-1", "P-10", "P-11"])
+    assert last.keys() == {"P-1", "P-10"}
+    assert last["P-1"] > last["P-10"]
 
 
 def random_delta(dice: random.Random, known: int) -> list[Op]:

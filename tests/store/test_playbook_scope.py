@@ -48,7 +48,7 @@ def test_of_a_change_in_another_project_only_what_is_for_all_projects_is_seen(
         ("tag P-2 harmful", ()),
         ("add P-2", ()),
     ]
-    assert [name for name, _, _ in manager.playbook.history.since(b, 2)] == ["P-2"]
+    assert manager.playbook.history.since(b, 2) == [], "a difference is what undo takes back, and that is there"
     with pytest.raises(BadInput, match="no change"):
         manager.playbook.undo(b)
     assert set(manager.playbook.load(a).bullets) == {"P-1", "P-2"}

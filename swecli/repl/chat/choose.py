@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from textwrap import wrap
 
 from prompt_toolkit import PromptSession
@@ -47,7 +48,9 @@ class _Chooser:
         """The title after an empty line, the options in view, and how many there are above and below."""
         self.top = min(max(self.top, self.at - ROWS + 1), self.at)
         end = min(self.top + ROWS, len(self.options))
-        lines = [("", ""), *(("class:title", line) for line in self.title.splitlines())]
+        columns = max(20, get_app().output.get_size().columns)
+        long = [wrap(line, columns) if len(line) > columns else [line] for line in self.title.splitlines()]
+        lines = [("", ""), *(("class:title", line) for line in chain(*long))]
         if self.top:
             lines.append(("class:quiet", f"  {self.top} more above"))
         for index in range(self.top, end):

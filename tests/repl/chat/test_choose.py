@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
@@ -73,6 +74,23 @@ async def test_a_terminal_that_is_gone_is_no_answer() -> None:
     with create_pipe_input() as pipe:
         asyncio.get_running_loop().call_later(0.05, pipe.close)
         assert await choose("Which?", OPTIONS, keyboard=pipe, output=DummyOutput()) is None
+
+
+async def test_a_long_question_is_folded_between_words() -> None:
+    drawn: list[str] = []
+
+    class Paper(DummyOutput):
+        def get_size(self) -> Size:
+            return Size(rows=20, columns=30)
+
+        def write(self, data: str) -> None:
+            drawn.append(data)
+
+    with keyboard("1") as pipe:
+        await choose("Shall the whole suite be run before each commit?", ["yes"], keyboard=pipe, output=Paper())
+    assert "".join("".join(drawn).split()).count("Shallthewholesuiteberunbefore") == 1
+    rows = "".join(drawn).split("\r\n")
+    assert any(row.rstrip().endswith("run") for row in rows), rows
 
 
 async def test_nothing_to_choose_from_is_no_answer() -> None:

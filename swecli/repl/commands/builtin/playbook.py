@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.actions import ACTIONS
-from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.desk_changing import decide, waiting
+from swecli.playbook.desk import Action, PlaybookDesk, Said
+from swecli.playbook.desk_reviewing import Word, decide, waiting
 from swecli.repl.commands.base import CommandContext, command
 
 DOINGS = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
 GAP = 3  # columns between those of a table
 READABLE = 24  # columns, at least, for what is longest in a table
-ANSWERS = [("yes", "yes"), ("no", "no"), ("later", "decide later"), ("stop", "stop here")]
+ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
 @command(aliases=("strategies",), usage="[show|add|edit|pin|undo|review|why|…]", complete=lambda runtime: DOINGS)
@@ -22,7 +23,10 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     word, _, rest = args.partition(" ")
     action = ACTIONS.get(word.lower() or "list")
     if action is None:
-        raise UsageError(f"/playbook cannot {word!r:.40}.", f"It knows: {', '.join(ACTIONS)}")
+        own = (
+            f"Use /{word.lower()}" if word.lower() in ("good", "bad", "reflect") else f"It knows: {', '.join(ACTIONS)}"
+        )
+        raise UsageError(f"/playbook cannot {word!r:.40}.", own)
     session = ctx.runtime.sessions.current_session
     if session is None:
         raise BadInput("There is no session yet.", "Ask something first.")
@@ -33,7 +37,19 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if action.name == "review" and not rest.strip():
         await _review(ctx, desk)
     else:
-        tell(ctx, action.run(desk, rest.split()))
+        tell(ctx, action.perform(desk, _words(action, rest)))
+
+
+def _words(action: Action, rest: str) -> list[str]:
+    """The arguments; where a file is among them, quotes hold its name together. Raises UsageError."""
+    if "FILE" not in action.usage:
+        return rest.split()
+    try:
+        return shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(
+            f"{rest!r:.60} cannot be read: {error}.", "Put a name with a quote in it into quotes."
+        ) from None
 
 
 def tell(ctx: CommandContext, said: Said) -> None:
@@ -68,8 +84,8 @@ def _too_wide(said: Said, width: int) -> bool:
 
 def _record(ctx: CommandContext, said: Said, row: Sequence[str]) -> None:
     """A row as two lines: what is longest in it, and the rest by their names."""
-    at = _longest(said)
-    ctx.screen.line(f"{row[0]}  {row[at]}", "head")
+    at = 1 if said.paired else _longest(said)
+    ctx.screen.line(f"{row[0]}{' = ' if said.paired else '  '}{row[at]}", "head")
     rest = (f"{said.head[place]} {row[place]}" for place in range(1, len(row)) if place != at)
     ctx.screen.note(" · ".join(rest))
 
@@ -82,8 +98,9 @@ async def _review(ctx: CommandContext, desk: PlaybookDesk) -> None:
     for item in found:
         for proof in desk.sessions.playbook.evidence(item.bullet.id):
             ctx.screen.note(f"evidence ({proof.source}): {proof.quote}")
-        answer = await ctx.pick(item.line, ANSWERS)
+        answer = await ctx.pick(item.question, [*item.words.items(), *ANSWERS])
         if answer in (None, "stop"):
             return
         if answer != "later":
-            tell(ctx, decide(desk, item, answer == "yes"))
+            word: Word = answer  # type: ignore[assignment]  # it is one of the question's words
+            tell(ctx, decide(desk, item, word))

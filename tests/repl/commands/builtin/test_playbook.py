@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,8 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
     first, *rest = (await narrow.type("/playbook why commit")).splitlines()
     assert first.startswith("P-1  Run `make check` before each commit")
     assert "because it is among the best" in " ".join(rest)
+    field, *_ = (await narrow.type("/playbook blame P-1")).splitlines()
+    assert field.startswith("content = Run `make check` before")
     for line in ("", " why commit", " effect", " blame P-1", " log"):
         assert all(len(row) <= 60 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
@@ -72,7 +75,7 @@ async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk)
     with pytest.raises(BadInput):
         await desk.type("/playbook undo")
     log = await desk.type("/playbook log")
-    assert "add P-1 (taken back)" in log
+    assert "+ P-1 One (you said so) (taken back)" in log
     assert "user" in log
 
 
@@ -82,7 +85,10 @@ async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk)
         ("/playbook sing", UsageError),
         ("/playbook add", UsageError),
         ("/playbook add " + "word " * 61, BadInput),
-        ("/playbook show", BadInput),
+        ("/playbook show", UsageError),
+        ("/playbook pin", UsageError),
+        ("/playbook list P-1", UsageError),
+        ("/playbook off now", UsageError),
         ("/playbook show P-9", BadInput),
         ("/playbook show nine", BadInput),
         ("/playbook edit P-9 text", BadInput),
@@ -114,7 +120,7 @@ async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> N
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
         op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
         runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
-    desk = Desk(runtime, "yes", "no", "later", None)
+    desk = Desk(runtime, "use", "remove", "later", None)
     told = await desk.type("/playbook review")
     assert "P-1 is active" in told
     assert "P-2 is removed" in told
@@ -201,3 +207,11 @@ async def test_a_word_on_the_last_turn_counts(runtime: Runtime, desk: Desk) -> N
 async def test_there_must_be_a_turn_to_mark(desk: Desk, line: str) -> None:
     with pytest.raises(BadInput):
         await desk.type(line)
+
+
+async def test_quotes_hold_the_name_of_a_file_together(desk: Desk) -> None:
+    await desk.type('/playbook add it\'s "quoted" here')
+    assert Path("my  own.md") == Path((await desk.type('/playbook export "my  own.md"')).split("Written to ")[1][:-2])
+    assert "1 the same" in await desk.type("/playbook import 'my  own.md'")
+    with pytest.raises(UsageError, match="No closing quotation"):
+        await desk.type("/playbook import it's.md")

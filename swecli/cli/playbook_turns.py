@@ -1,0 +1,110 @@
+"""`swecli playbook good|bad|reflect`: a word on the last turn of a session, and learning from one now."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swecli.cli.admin import common, ground_of, say, say_json, stored
+from swecli.cli.free_text import FreeText
+from swecli.cli.reflecting import lines_of, make_learner, reflecting_model
+from swecli.models.errors import BadInput, UsageError
+from swecli.models.events import PlaybookUpdated
+from swecli.models.ids import turn_number
+
+if TYPE_CHECKING:
+    from swecli.agent.telling import LearningEvent
+    from swecli.models.session import Session
+    from swecli.store.session_manager import SessionManager
+
+
+class Turn(NamedTuple):
+    """Something that is said of one turn. `leading` is set where its words are free text."""
+
+    name: str
+    usage: str
+    help: str
+    leading: int | None = None
+
+
+TURNS = {
+    turn.name: turn
+    for turn in (
+        Turn("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
+        Turn("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
+        Turn("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
+    )
+}
+
+
+def add_arguments(parser: FreeText, turn: Turn) -> None:
+    """Its own arguments."""
+    parser.leading = turn.leading
+    parser.add_argument("words", nargs="*", metavar=turn.usage)
+    if turn.name == "reflect":
+        parser.add_argument("--rules-only", action="store_true", help="ask no model")
+        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="who reflects (default as in the settings)")
+    common(parser)
+    parser.add_argument("--session", metavar="ID", help="another session than this directory's last")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it. Returns 1 when reflecting failed. Raises BadInput where there is no such turn."""
+    # late: --help and a wrong argument need no database
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+
+    settings = ground_of(args).settings
+    if args.action == "reflect" and not settings.learn:
+        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
+    asks = args.action == "reflect" and not args.rules_only
+    model = reflecting_model(settings, args.model) if asks else None
+    with stored(args) as database:
+        sessions = SessionManager(database)
+        session = _session(sessions, args)
+        learner = make_learner(sessions, settings, model)
+        if args.action == "reflect":
+            number = _turn(args.words, session)
+            events = asyncio.run(learner.learn(number, asked=True))
+            done = "" if events else f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
+        else:
+            number = session.interactions
+            events = asyncio.run(learner.mark(args.action == "good", " ".join(args.words)))
+            done = f"marked {args.action}"
+    return _tell(args, session, number, done, events)
+
+
+def _session(sessions: SessionManager, args: argparse.Namespace) -> Session:
+    try:
+        session = sessions.resume(args.session, str(Path.cwd()))
+    except BadInput:
+        if args.session:
+            raise
+        raise BadInput("There is no session in this directory.", "Name one with --session.") from None
+    if not session.interactions:
+        raise BadInput("There is no turn in this session yet.", "Name another one with --session.")
+    return session
+
+
+def _turn(words: Sequence[str], session: Session) -> int:
+    if len(words) > 1:
+        raise UsageError(f"reflect takes one turn: {' '.join(words)!r:.60}", "Use swecli playbook reflect [T7]")
+    number = turn_number(words[0]) if words else session.interactions
+    if not 1 <= number <= session.interactions:
+        raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{session.interactions}.")
+    return number
+
+
+def _tell(args: argparse.Namespace, session: Session, number: int, done: str, events: Sequence[LearningEvent]) -> int:
+    failed = [event.reason for event in events if not isinstance(event, PlaybookUpdated)]
+    lines = [line for event in events for line in lines_of(event)]
+    if args.json:
+        value: dict[str, Any] = {"session": session.id, "turn": number, "what": args.action, "lines": lines}
+        say_json(value | {"failed": failed})
+    else:
+        place = f"{session.id[:13]} T{number}"
+        for line in ([done] if done else []) + lines:
+            say(f"{place}: {line}")
+    return 1 if failed else 0
