@@ -113,6 +113,16 @@ _LESSON = re.compile(
 _SHOULD = re.compile(
     r"(?:it|that|this|they|you|we) (?:should|must) (?:be )?(?P<x>(?:always |never )?(?:use|run|put)\b.+)", re.I
 )
+# What holds for the project, said against what was done: "no, the tests run with `make check`".
+_FACT = re.compile(
+    r"(?:the|our|all(?: the)?)\s+(?:[\w-]+\s+)?(?:tests?|suite|builds?|docs|documentation|app|server|service|database|"
+    r"migrations?|linter|formatter|types|fixtures?|sources?|code|logs|settings|config(?:uration)?|packages?|dependencies|"
+    r"benchmarks?|releases?|deployments?|ci)\s+"
+    r"(?:(?:runs?|lives?|belongs?|goes|go|starts?|builds?|(?:is|are)(?: \w+)?)\s+"
+    r"(?:with|by|in|into|under|on|via|using|from|through|after|before)|uses?|needs?)\s+\S",
+    re.IGNORECASE,
+)
+_THIS_CASE = re.compile(r"\b(?:your|my|last|first|above|below|lines?|here|there|now|still|already)\b", re.IGNORECASE)
 _SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
     for name, pattern in (
@@ -155,8 +165,13 @@ def remedy(text: str) -> Lesson | None:
     if not sentence or sentence.endswith("?"):
         return None
     body = re.sub(r"^(?:please|instead|just|rather|and|but|so|better)[\s,:]+", "", sentence, flags=re.IGNORECASE)
-    content = _taught(body) or _shown_way(re.split(r",?\s+(?:and then|then|and now|so that)\s", body)[0])
+    content = _taught(body) or _fact(body) or _shown_way(re.split(r",?\s+(?:and then|then|and now|so that)\s", body)[0])
     return _lesson(content, sentence) if content else None
+
+
+def _fact(body: str) -> str:
+    about_this = _POINTING.search(body) or _TROUBLE.search(body) or _THIS_CASE.search(body)
+    return body if _FACT.match(body) and not about_this else ""
 
 
 def _shown_way(body: str) -> str:

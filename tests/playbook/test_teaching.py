@@ -140,6 +140,10 @@ def test_a_lesson_for_now_stays_in_its_session() -> None:
         ("it should use the logger", "Use the logger"),
         ("always ask before deleting files", "Always ask before deleting files"),
         ("use pnpm, not npm", "Use pnpm, not npm"),
+        ("the tests run with `make check`", "The tests run with `make check`"),
+        ("our integration tests live in tests/wire", "Our integration tests live in tests/wire"),
+        ("the docs are built with mkdocs", "The docs are built with mkdocs"),
+        ("the test suite needs Redis", "The test suite needs Redis"),
     ],
 )
 def test_a_remedy_that_holds_beyond_this_case_is_a_lesson(text: str, content: str) -> None:
@@ -160,7 +164,9 @@ def test_a_remedy_that_holds_beyond_this_case_is_a_lesson(text: str, content: st
         "too dangerous",
         "use that",
     ]
-    + ["don't do that", "I'll do it myself", "use what?", "the answer is 3", "it is in src/a.py", "put it there"],
+    + ["don't do that", "I'll do it myself", "use what?", "the answer is 3", "it is in src/a.py", "put it there"]
+    + ["the tests are failing", "the bug is in parser.py", "the code is in the wrong file", "the tests run now"]
+    + ["the config is in my last message", "the app runs on that machine", "the docs are already in your answer"],
 )
 def test_a_remedy_for_this_case_only_is_no_lesson(text: str) -> None:
     assert remedy(text) is None
