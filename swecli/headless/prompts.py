@@ -113,7 +113,11 @@ async def _lines(descriptor: int, longest: int) -> AsyncIterator[bytes]:
     """
     pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    threading.Thread(target=_read, args=(descriptor, loop, pieces), daemon=True).start()
+    try:
+        own = os.dup(descriptor)  # the number may be closed and given to another file while the thread still reads
+    except OSError as error:
+        raise BadInput(f"The input cannot be read: {error.strerror}.") from error
+    threading.Thread(target=_read, args=(own, loop, pieces), daemon=True).start()
     held = b""
     while piece := await pieces.get():
         if isinstance(piece, OSError):
@@ -128,7 +132,7 @@ async def _lines(descriptor: int, longest: int) -> AsyncIterator[bytes]:
 
 
 def _read(descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]) -> None:
-    """Hand on each piece, the empty one at the end too."""
+    """Hand on each piece, the empty one at the end too, and close the descriptor."""
     piece: bytes | OSError = b""
     try:
         while True:
@@ -141,3 +145,5 @@ def _read(descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queu
                 return
     except RuntimeError:  # the loop is closed: nobody waits for it any more
         return
+    finally:
+        os.close(descriptor)
