@@ -69,7 +69,7 @@ def pin(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     """Keep a strategy in every prompt."""
     bullet = desk.find(" ".join(args))
     _apply(desk, by_hand.setting(desk.session, bullet, "PIN", f"pin {bullet.id}"))
-    return Said({"pinned": bullet.id}, (f"{bullet.id} is pinned: it stands in every prompt.",))
+    return Said({"pinned": bullet.id}, (f"{bullet.id} is pinned: it comes first, in every prompt with room for it.",))
 
 
 def disable(desk: PlaybookDesk, args: Sequence[str]) -> Said:
