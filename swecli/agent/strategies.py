@@ -6,6 +6,7 @@ that is told keeps to the budget; where it cannot, a new epoch begins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.surroundings import Surroundings
@@ -18,12 +19,24 @@ from swecli.models.session import Session
 from swecli.playbook.ablation import AblationPlan
 from swecli.playbook.choosing import Chosen, choose
 from swecli.playbook.score import Standings
-from swecli.playbook.select import Held
+from swecli.playbook.select import Candidate, Held, rank
 from swecli.playbook.standing import believed
 from swecli.store.session_manager import SessionManager
 
 HEAD = 2 / 3  # of the budget that a head takes when there is more than fits: the rest is for the turns to come
 MISSED = 1 / 2  # of the worth of a query's strategies that may be missing before an epoch begins for them
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A query, and what all choices for it rest on: worked out once."""
+
+    session: Session
+    query: str
+    counter: TokenCounter
+    standings: Standings
+    new: frozenset[str]
+    ranked: Sequence[Candidate]
 
 
 @dataclass(slots=True)
@@ -42,27 +55,33 @@ class Strategies:
 
         The same query, playbook and conversation give the same choice. `anew` is a reason that is known already.
         """
-        chosen, why = self._for_next(session, query, counter, anew)
+        chosen, why = self._for_next(self._question(session, query, counter), anew)
         while stale := self._missing(session, chosen):
             self.gone |= stale
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
-            chosen, why = self._for_next(session, query, counter, anew)
+            chosen, why = self._for_next(self._question(session, query, counter), anew)
         return chosen, why
 
-    def _for_next(self, session: Session, query: str, counter: TokenCounter, anew: str) -> tuple[Chosen, str]:
-        told = None if anew else told_now(session, counter)
+    def _question(self, session: Session, query: str, counter: TokenCounter) -> _Question:
+        bullets = session.get_playbook().bullets
+        standings = believed(self.sessions.playbook, session) if bullets else Standings()
+        new = _just_taught(session)
+        return _Question(session, query, counter, standings, new, rank(bullets.values(), query, standings, new))
+
+    def _for_next(self, asked: _Question, anew: str) -> tuple[Chosen, str]:
+        playbook, counter = asked.session.get_playbook(), asked.counter
+        told = None if anew else told_now(asked.session, counter)
         if told is None:
-            return self.for_head(session, query, counter), anew
-        if why := _taken_back(session.get_playbook(), told):
-            return self.for_head(session, query, counter), why
-        spent = told.tokens + _changes(session.get_playbook(), told, counter)
-        held = Held(told.strategies, spent, new_line)
-        chosen = self._choose(session, query, counter, self.settings.playbook_tokens, held)
+            return self._for_head(asked), anew
+        if why := _taken_back(playbook, told):
+            return self._for_head(asked), why
+        spent = told.tokens + _changes(playbook, told, counter)
+        chosen = self._choose(asked, self.settings.playbook_tokens, Held(told.strategies, spent, new_line))
         if not (why := self._refused(chosen, spent)) and not chosen.selection.crowded_out:
             return chosen, ""
-        head = self.for_head(session, query, counter)
-        why = why or _cramped(session, chosen, head)
+        head = self._for_head(asked)
+        why = why or _cramped(asked.new, chosen, head)
         return (head, why) if why else (chosen, "")
 
     def _missing(self, session: Session, chosen: Chosen) -> dict[str, str]:
@@ -89,11 +108,14 @@ class Strategies:
 
     def for_head(self, session: Session, query: str, counter: TokenCounter) -> Chosen:
         """Choose for an epoch that begins now."""
-        budget = self.settings.playbook_tokens
-        whole = self._choose(session, query, counter, budget)
-        if not whole.selection.crowded_out or (session.window.mode == "fixed" and not session.window.slack):
+        return self._for_head(self._question(session, query, counter))
+
+    def _for_head(self, asked: _Question) -> Chosen:
+        budget, window = self.settings.playbook_tokens, asked.session.window
+        whole = self._choose(asked, budget)
+        if not whole.selection.crowded_out or (window.mode == "fixed" and not window.slack):
             return whole
-        part = self._choose(session, query, counter, int(budget * HEAD))
+        part = self._choose(asked, int(budget * HEAD))
         pinned = any(candidate.bullet.state == "pinned" for candidate in part.selection.crowded_out)
         return whole if pinned or _worth(part) < MISSED * _worth(whole) else part
 
@@ -102,22 +124,21 @@ class Strategies:
         if session.get_playbook().bullets:
             self.choose(session, "", counter)
 
-    def _choose(
-        self, session: Session, query: str, counter: TokenCounter, budget: int, held: Held | None = None
-    ) -> Chosen:
-        playbook, plan = session.get_playbook(), AblationPlan.parse(self.settings.ablation)
+    def _choose(self, asked: _Question, budget: int, held: Held | None = None) -> Chosen:
+        plan = AblationPlan.parse(self.settings.ablation)
         return choose(
-            playbook,
-            query,
-            standings=believed(self.sessions.playbook, session) if playbook.bullets else Standings(),
-            count=counter.count,
+            asked.session.get_playbook(),
+            asked.query,
+            standings=asked.standings,
+            count=asked.counter.count,
             interaction=self.sessions.next_turn() if plan.every else 1,
-            seed=seed_of(session),
+            seed=seed_of(asked.session),
             plan=plan,
             budget=budget,
             most=self.settings.max_strategies,
             held=held,
-            new=_just_taught(session),
+            new=asked.new,
+            ranked=asked.ranked,
         )
 
     def _refused(self, chosen: Chosen, spent: int) -> str:
@@ -148,9 +169,8 @@ def _changes(playbook: SessionPlaybook, told: Told, counter: TokenCounter) -> in
     return counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
 
 
-def _cramped(session: Session, chosen: Chosen, head: Chosen) -> str:
+def _cramped(new: frozenset[str], chosen: Chosen, head: Chosen) -> str:
     """Why an epoch should begin for strategies that found no room in this one."""
-    new = _just_taught(session)
     for candidate in chosen.selection.crowded_out:
         bullet = candidate.bullet
         if bullet.state == "pinned" and bullet in head.selection.chosen:

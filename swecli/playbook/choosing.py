@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.ablation import Ablation, AblationPlan, ablate
 from swecli.playbook.score import Standings
-from swecli.playbook.select import BUDGET, Count, Held, Selection, select
+from swecli.playbook.select import BUDGET, Candidate, Count, Held, Selection, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ def choose(
     most: int | None = None,
     held: Held | None = None,
     new: Collection[str] = (),
+    ranked: Sequence[Candidate] | None = None,
 ) -> Chosen:
     """Choose for one turn; nothing while the playbook is off. The same arguments give the same choice.
 
@@ -55,11 +56,20 @@ def choose(
         most: strategies, at most; None: as many as fit.
         held: what the conversation holds already; None for a new one, or an epoch that begins.
         new: ids of those that the user has just taught.
+        ranked: see `select`.
     """
     bullets = [] if playbook.off else list(playbook.bullets.values())
-    stale = {bullet.id: bullet.stale for bullet in bullets if bullet.stale}
     selection = select(
-        bullets, query, standings=standings, count=count, budget=budget, most=most, stale=stale, held=held, new=new
+        bullets,
+        query,
+        standings=standings,
+        count=count,
+        budget=budget,
+        most=most,
+        stale={bullet.id: bullet.stale for bullet in bullets if bullet.stale},
+        held=held,
+        new=new,
+        ranked=None if playbook.off else ranked,
     )
     ablation = ablate(plan, interaction, selection.chosen, seed)
     return Chosen(tuple(ablation.shown(selection.chosen)), selection, ablation, playbook.off)

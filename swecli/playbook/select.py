@@ -114,6 +114,7 @@ def select(
     measured: bool = False,
     held: Held | None = None,
     new: Collection[str] = (),
+    ranked: Sequence[Candidate] | None = None,
 ) -> Selection:
     """Choose for a query. The same arguments give the same selection, in whatever order the bullets come.
 
@@ -129,8 +130,9 @@ def select(
         measured: count the tokens of every line, for the user to see; else of those only that could stand in the text.
         held: what the conversation holds already: it stays, and the text is of what comes to it.
         new: ids of those that the user has just taught: they come before all but pinned ones.
+        ranked: what `rank` gave for the same bullets, query, standings and `new`, where it was asked before.
     """
-    ranked = _ranked([b for b in bullets if b.state != "deleted"], query, standings, new)
+    ranked = rank(bullets, query, standings, new) if ranked is None else ranked
     line = held.line if held else _line
     known = [c.bullet for c in ranked if held and c.bullet.id in held.ids and _holds(c.bullet, stale)]
     stays = {bullet.id for bullet in known}
@@ -194,8 +196,9 @@ def _full(left: int) -> str:
     return f"{FULL}: {max(0, left)} tokens are left"
 
 
-def _ranked(bullets: Sequence[Bullet], query: str, standings: Standings, new: Collection[str] = ()) -> list[Candidate]:
+def rank(bullets: Iterable[Bullet], query: str, standings: Standings, new: Collection[str] = ()) -> list[Candidate]:
     """The candidates: pinned ones first, then those just taught, then by score, then the older ones."""
+    bullets = [bullet for bullet in bullets if bullet.state != "deleted"]
     found = matches(query, [f"{b.section} {b.content}" for b in bullets])
     candidates = [
         Candidate(b, match, BASE[b.kind], max(0.0, (1 + standings.of(b.id).score) / 2))
