@@ -182,7 +182,7 @@ def test_no_colour_means_none() -> None:
     with Terminal("-m", "demo", environ={"NO_COLOR": "1"}) as plain:
         plain.wait(FOOTER)
         plain.keys("/status\r")
-        plain.wait("sandbox")
+        plain.wait("reflect on[^~]*^> ?$")
         plain.keys("\x04")
         plain.ends()
         assert not re.search(rb"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])(?:;|m)", plain.raw)
