@@ -12,6 +12,8 @@ from swecli.models.session import Session
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.gate import DOUBT, LONGEST, Relation, nearest
 from swecli.playbook.redact import redact
+from swecli.playbook.reflection import AddProposal
+from swecli.playbook.succession import overtaken
 
 
 def content_of(text: str) -> str:
@@ -39,7 +41,8 @@ def adding(session: Session, text: str) -> Delta:
     scope = "project" if session.project else "session"
     fields = {"content": content, "kind": "preference", "scope": scope, "trust": "user", "anchors": anchors(content)}
     if old is None or relation == "variant":
-        return _delta(session, Op("ADD", fields=fields, evidence=(said,)), "taught by the user")
+        aside = _overtaken(session, content, said)
+        return _delta(session, Op("ADD", fields=fields, evidence=(said,)), "taught by the user", *aside)
     if relation == "opposite":
         pinned = ", which you pinned" if old.state == "pinned" else ""
         doubt = replace(said, source=DOUBT, quote=f"it contradicts {old.id}{pinned}")
@@ -49,7 +52,16 @@ def adding(session: Session, text: str) -> Delta:
     more: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})
     if relation == "narrower":
         more |= {"content": content, "anchors": anchors(content)}
-    return _delta(session, Op("UPDATE", old.id, fields=more, evidence=(said,)), "taught by the user")
+    aside = [] if old.live else _overtaken(session, content, said, but=old.id)
+    return _delta(session, Op("UPDATE", old.id, fields=more, evidence=(said,)), "taught by the user", *aside)
+
+
+def _overtaken(session: Session, content: str, said: Evidence, but: str = "") -> list[Op]:
+    """Setting aside what the user's words take the place of."""
+    scope: Scope = "project" if session.project else "session"
+    add = AddProposal(content, "", "preference", scope, "user", (said,))
+    found = overtaken(add, session.playbook.bullets.values(), but)
+    return [Op("QUARANTINE", old.id, evidence=(said,)) for old in found]
 
 
 def _known(session: Session, content: str) -> tuple[Bullet, Relation] | tuple[None, None]:
@@ -63,8 +75,9 @@ def editing(session: Session, bullet: Bullet, text: str) -> Delta:
     """Put a strategy differently."""
     content = content_of(text)
     fields = {"content": content, "trust": "user", "anchors": anchors(content)}
-    op = Op("UPDATE", bullet.id, fields=fields, evidence=(_said(session, content),))
-    return _delta(session, op, "edited by the user")
+    said = _said(session, content)
+    op = Op("UPDATE", bullet.id, fields=fields, evidence=(said,))
+    return _delta(session, op, "edited by the user", *_overtaken(session, content, said, but=bullet.id))
 
 
 def anchors(content: str) -> list[str]:
@@ -88,13 +101,14 @@ def setting(session: Session, bullet: Bullet, doing: OpName, words: str) -> Delt
 
 
 def _overruled(session: Session, bullet: Bullet) -> list[Op]:
-    """Setting aside the pinned strategies that would keep this one, the user's own, out of prompts."""
+    """Setting aside the strategies that would keep this one, the user's own, out of prompts."""
     if bullet.trust != "user":
         return []
     pinned = [other for other in session.playbook.bullets.values() if other.state == "pinned"]
     against = [other for other in pinned if nearest(bullet.content, [other]) and other.id != bullet.id]
     said = _said(session, f"you chose {bullet.id} instead")
-    return [Op("QUARANTINE", other.id, evidence=(said,)) for other in against]
+    aside = [Op("QUARANTINE", other.id, evidence=(said,)) for other in against]
+    return aside + _overtaken(session, bullet.content, said, but=bullet.id)
 
 
 def disabling(session: Session, bullet: Bullet) -> Delta:

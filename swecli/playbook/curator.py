@@ -16,7 +16,7 @@ from swecli.playbook.gate import DOUBT, Relation, clean, nearest, objection
 from swecli.playbook.here import Here
 from swecli.playbook.redact import redact
 from swecli.playbook.reflection import AddProposal, Reflection, TagProposal
-from swecli.playbook.succession import succeeds
+from swecli.playbook.succession import overtaken, succeeds
 from swecli.playbook.words import content_words, jaccard, shorten
 
 MAX_ADDS = 3
@@ -128,6 +128,7 @@ class Curator:
             self._new(add, sifted, self._missing(add))
         elif add.trust == "user":
             self._user_knows_better(add, *found, sifted)
+            self._overtaken(add, found[0], playbook, sifted)
         else:
             self._merge(add, *found, digest, sifted)
 
@@ -189,6 +190,13 @@ class Curator:
             self._change(_update(old, add, content=add.content, trust="user", anchors=anchors), add, sifted)
         else:
             self._change(_update(old, add, trust="user"), add, sifted)
+
+    def _overtaken(self, add: AddProposal, old: Bullet, playbook: SessionPlaybook, sifted: Sifted) -> None:
+        """What they said in between of the same matter is set aside where an older word of theirs comes back."""
+        if old.live or not any(op.bullet_id == old.id for op in sifted.ops):
+            return
+        for other in overtaken(add, playbook.bullets.values(), but=old.id):
+            sifted.ops.append(Op("QUARANTINE", bullet_id=other.id, evidence=(_newer(add, "variant"),)))
 
     def _merge(self, add: AddProposal, old: Bullet, relation: Relation, digest: TurnDigest, sifted: Sifted) -> None:
         """A reflector's proposal that speaks of what a bullet says already: evidence for it, or nothing."""

@@ -36,9 +36,9 @@ class ExecutionReflector:
         signals = signals_of(digest)
         own = [s for s in signals if s.about == "turn"]
         said = [s for s in signals if s.about == "previous" or s.name == "mark"]
-        tags, lines = self._judged(said, digest, playbook)
+        tags, lines, blamed = self._judged(said, digest, playbook)
         if digest.mark is None:
-            tags.extend(self._own_tags(own, digest, playbook))
+            tags.extend(self._own_tags(own, digest, playbook, blamed))
         adds = list(_taught(digest)) if digest.mark is None else list(_after_mark(digest))
         if digest.mark is None:
             adds.extend(_refusals(own, digest))
@@ -55,14 +55,14 @@ class ExecutionReflector:
 
     def _judged(
         self, said: Sequence[Signal], digest: TurnDigest, playbook: SessionPlaybook
-    ) -> tuple[list[TagProposal], list[str]]:
-        """Tags that the user's words give to a turn: the one before, or the marked one."""
+    ) -> tuple[list[TagProposal], list[str], frozenset[str]]:
+        """Tags that the user's words give to a turn: the one before, or the marked one; and the bullets they blame."""
         signal = next((s for s in said if s.weight >= self.min_confidence), None)
         if signal is None:
-            return [], []
+            return [], [], frozenset()
         turn = digest.as_previous() if signal.name == "mark" else digest.previous
         if turn is None:
-            return [], []
+            return [], [], frozenset()
         blamed = _named(signal.quote, playbook) or turn.cited
         if signal.direction == "bad" and not blamed:
             blamed = _most_likely(turn, signal.quote, playbook)
@@ -74,15 +74,19 @@ class ExecutionReflector:
         elif not blamed and signal.name == "mark":
             lines.append(f"noted ({signal.why}): the answer named no strategy")
         trust: Trust = "user"
-        return [_tag(i, tag, signal, digest, trust) for i in fresh], lines
+        wrong = frozenset(blamed) if signal.direction == "bad" else frozenset[str]()
+        return [_tag(i, tag, signal, digest, trust) for i in fresh], lines, wrong
 
-    def _own_tags(self, own: Sequence[Signal], digest: TurnDigest, playbook: SessionPlaybook) -> Iterator[TagProposal]:
-        """Tags that the turn's own outcome gives: at most one a bullet."""
+    def _own_tags(
+        self, own: Sequence[Signal], digest: TurnDigest, playbook: SessionPlaybook, blamed: frozenset[str]
+    ) -> Iterator[TagProposal]:
+        """Tags that the turn's own outcome gives: at most one a bullet. What the user's words blame in it is named in
+        the answer to them, not followed."""
         refusals = [s for s in own if s.name == "denial"]
         deciding = self._verdict([s for s in own if s.name != "denial"])
         refused = {i: s for s in refusals for i in _concerned(s, digest, playbook)} | _disproved(digest, playbook)
         for bullet_id in dict.fromkeys((*digest.cited, *refused)):
-            if bullet_id in digest.contradicted:
+            if bullet_id in digest.contradicted or bullet_id in blamed:
                 yield TagProposal(bullet_id, "neutral", "the answer set it aside", 0.0)
                 continue
             signal = refused.get(bullet_id) or deciding

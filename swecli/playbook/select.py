@@ -14,6 +14,7 @@ from swecli.playbook.score import Standings
 from swecli.playbook.words import content_words, forbids, jaccard
 
 BUDGET = 1_200  # tokens
+ALIKE = 0.8  # shared content words of two that each have words of their own, from which they say the same
 FLOOR = 0.06  # of the score: without a match, only what is believed to help stays above it
 # How far a bullet concerns a query that names nothing of it: what the user wants holds for all work, a fact for some.
 BASE: Mapping[Kind, float] = MappingProxyType({"preference": 0.3, "pitfall": 0.2, "strategy": 0.2, "fact": 0.1})
@@ -152,10 +153,7 @@ def select(
         )
         words = frozenset[str]() if reason else content_words(bullet.content)
         if not reason and (twin := _twin(bullet, words, chosen)) is not None:
-            reason = "" if _newer(bullet, twin) else _beside(bullet, twin)
-            if not reason and twin.id not in stays:  # what the conversation holds stays until the next epoch
-                left += _put_out(decided, twin, bullet)
-                chosen = [pair for pair in chosen if pair[0] != twin]
+            reason = _beside(bullet, twin)
         if not reason:
             chosen.append((bullet, words))
             left -= tokens
@@ -236,27 +234,25 @@ def _unfit(candidate: Candidate, standings: Standings, stale: Mapping[str, str],
 
 
 def _twin(bullet: Bullet, words: frozenset[str], chosen: Iterable[tuple[Bullet, frozenset[str]]]) -> Bullet | None:
-    """One that is in already and says nearly the same, or the opposite; None for one that the user pinned."""
+    """One that is in already and says nearly the same, or the opposite; None for one that the user pinned.
+
+    Two of which each says something of its own ("the auth service listens on 8001", "the mail service on 8004") are
+    both needed, unless hardly anything is their own.
+    """
     if bullet.state == "pinned":
         return None
-    return next((other for other, others in chosen if jaccard(words, others) >= SIMILAR), None)
+    for other, others in chosen:
+        likeness = jaccard(words, others)
+        if likeness >= SIMILAR and (
+            likeness >= ALIKE or words <= others or others <= words or forbids(bullet.content) != forbids(other.content)
+        ):
+            return other
+    return None
 
 
 def _beside(bullet: Bullet, twin: Bullet) -> str:
     opposite = forbids(bullet.content) != forbids(twin.content)
     return f"it contradicts {twin.id}" if opposite else f"{twin.id} says nearly the same"
-
-
-def _newer(bullet: Bullet, twin: Bullet) -> bool:
-    """Whether a bullet is what the user said later of the same matter: their last word counts."""
-    return bullet.trust == "user" and bullet.number > twin.number and twin.state != "pinned"
-
-
-def _put_out(decided: list[Candidate], twin: Bullet, by: Bullet) -> int:
-    """Take a chosen one out again; the tokens that it leaves."""
-    place = next(at for at, candidate in enumerate(decided) if candidate.bullet == twin)
-    decided[place] = replace(decided[place], chosen=False, reason=f"{by.id} is what you said later")
-    return decided[place].tokens
 
 
 def _fitted(decided: list[Candidate], count: Count, budget: int) -> Selection:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from swecli.models.playbook import Bullet
+from swecli.playbook.gate import nearest
 from swecli.playbook.reflection import AddProposal
 from swecli.playbook.words import content_word, content_words, written
 
@@ -28,6 +30,17 @@ def succeeds(add: AddProposal, old: Bullet) -> bool:
         return False
     shared = content_words(add.content) & content_words(old.content)
     return bool(shared) and all(_differs_in_what_is_said(text, shared) for text in (add.content, old.content))
+
+
+def overtaken(add: AddProposal, bullets: Iterable[Bullet], but: str = "") -> list[Bullet]:
+    """The active bullets of the user's that their words take the place of: those that say the opposite, and those that
+    say the same matter differently; without the one with the id `but`."""
+    found = []
+    for old in bullets:
+        near = nearest(add.content, [old]) if old.state == "active" and old.id != but and old.trust == "user" else None
+        if near is not None and (near[1] == "opposite" or (near[1] == "variant" and succeeds(add, old))):
+            found.append(old)
+    return found
 
 
 def _differs_in_what_is_said(text: str, shared: frozenset[str]) -> bool:

@@ -189,14 +189,35 @@ async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_r
 
 
 async def test_the_users_newest_word_takes_the_place_of_the_older_one() -> None:
-    runtime = make_runtime(lambda request: "Done.", window=WindowSpec(1), learn=False)
-    teach(runtime, "The tests run with `pytest -q tests/unit`", trust="user")
-    await run_turn(runtime, "run the tests", learn=False)
-    teach(runtime, "The tests run with `pytest -q tests/integration`", name="later", trust="user")
-    await run_turn(runtime, "run the tests", learn=False)
-    assert "P-2" in names(runtime)
-    await run_turn(runtime, "run the tests", learn=False)
-    assert names(runtime) == {"P-2"}
+    runtime = make_runtime(lambda request: "Done.", window=WindowSpec(1))
+    for where, name in (("unit", "P-1"), ("integration", "P-2"), ("unit", "P-1")):
+        await run_turn(runtime, f"remember that the tests run with `pytest -q tests/{where}`")
+        await run_turn(runtime, "run the tests")
+        assert names(runtime) == {name}
+    for line, name in (("restore P-2", "P-2"), ("edit P-1 the tests run with `pytest -q tests`", "P-2")):
+        action, *args = line.split()
+        ACTIONS[action].run(PlaybookDesk(runtime.sessions, session_of(runtime)), args)
+        await run_turn(runtime, "run the tests")
+        assert names(runtime) == {name}
+
+
+async def test_facts_that_differ_in_a_name_and_a_figure_are_all_told() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    services = ("auth", "billing", "search", "mail")
+    for port, service in enumerate(services, 8001):
+        await run_turn(runtime, f"remember that the {service} service listens on port {port} in development")
+    await run_turn(runtime, "which port does the auth service listen on in development")
+    assert names(runtime) == {"P-1", "P-2", "P-3", "P-4"}
+
+
+async def test_what_the_user_corrects_is_not_helpful_in_that_turn() -> None:
+    runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "My last answer followed [P-1]. Sorry."])
+    await run_turn(runtime, "remember that the tests run with `pytest -q tests`")
+    await run_turn(runtime, "run the tests")
+    await run_turn(runtime, "no, that was wrong: use python -m pytest tests")
+    bullet = runtime.sessions.playbook.get("P-1")
+    assert bullet is not None
+    assert (bullet.helpful, bullet.harmful) == (0, 1)
 
 
 async def test_sessions_of_one_turn_have_their_ablation_turns_too() -> None:

@@ -152,11 +152,11 @@ def test_praise_makes_the_bullets_cited_before_helpful_and_no_others() -> None:
     assert reflect(turn("thanks", previous=before(["P-1"]))).tags == ()
 
 
-def test_this_turn_and_the_one_before_may_judge_the_same_bullet() -> None:
+def test_what_the_user_blames_gets_no_credit_in_the_turn_that_answers_them() -> None:
     digest = turn("no, that was wrong", [run("pytest -q")], cited=("P-1",), previous=before(["P-1"]))
     assert sorted((t.tag, t.about) for t in reflect(digest).tags if t.bullet_id == "P-1") == [
         ("harmful", "previous"),
-        ("helpful", "turn"),
+        ("neutral", "turn"),
     ]
 
 
