@@ -90,7 +90,10 @@ def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], 
         "candidates": [_json(desk, candidate) for candidate in found],
     }
     if not found:
-        return Said(value, (OFF[0].upper() + OFF[1:] + "." if off else "There are no strategies yet.",))
+        then = f"The playbook was off in T{turn}." if turn else f"{OFF[0].upper()}{OFF[1:]}."
+        return Said(
+            value, (then if off else "There were no strategies then." if turn else "There are no strategies yet.",)
+        )
     parts = [f"{choice['tokens']} of {choice['budget']} tokens, with the words around them"]
     parts += [f"for: {shorten(query, 60)}"] if query else []
     if turn and not recorded:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import and_
+from sqlalchemy import and_, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -68,6 +68,7 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
         for turn in db.exec(turns.order_by(col(InteractionRow.number))).all():
             db.add(InteractionRow(**turn.model_dump(exclude={"id"}) | {"session_id": new.id, "pending": False}))
         copy_records(db, old.id, new.id, last)
+        _count_as_reflected(db, old.id, new.id, last)
         _copy_bullets(db, old.id, new.id)
         _copy_context(db, old.id, new.id, last)
         return new.id
@@ -103,6 +104,21 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
         theirs = select(EvidenceRow).where(col(EvidenceRow.bullet) == bullet.number).order_by(col(EvidenceRow.id))
         for item in db.exec(theirs).all():
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
+
+
+def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> None:
+    """Copied turns are reflected upon as often as those they were copied from, at least once: what they teach is
+    learned there, and counts once."""
+    done = (col(ReflectionRow.session_id) == old, col(ReflectionRow.status) == "done")
+    which = (
+        sqlmodel.select(ReflectionRow.interaction, func.count()).where(*done).group_by(col(ReflectionRow.interaction))
+    )
+    times = dict(db.exec(which).all())
+    for number in range(1, last + 1):
+        for _ in range(max(1, times.get(number, 0))):
+            row = ReflectionRow(session_id=new, interaction=number, status="done", author="copy")
+            row.detail, row.cost = f"learned from in {old}", 0.0
+            db.add(row)
 
 
 def _copy_context(db: sqlmodel.Session, old: str, new: str, last: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.models.errors import BadInput
+from swecli.models.model_io import Usage
 from swecli.models.playbook import Delta, Op
 from swecli.store.database import open_database
 from swecli.store.session_import import import_session
@@ -78,6 +79,18 @@ def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
     assert manager.playbook.turns.here(fork) == before, "the turn of the fork is the turn it was copied from"
     manager.delete(first.id)
     assert [record.session_id for record in manager.playbook.turns.here(fork)] == [fork.id]
+
+
+def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
+    manager = judged()
+    first = manager.current_session
+    assert first is not None
+    manager.playbook.record_reflection(
+        first.id, 1, status="done", author="rules", usage=Usage(input=9), cost=0.1, detail="x"
+    )
+    fork = manager.fork()
+    assert [manager.playbook.times(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]
+    assert manager.playbook.spent(session_id=fork.id).requests == 0
 
 
 @pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("ablation", "all"), ("seed", 2**70)])
