@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from swecli.agent.surroundings import Surroundings
 from swecli.config.settings import Settings
@@ -17,14 +18,11 @@ from swecli.context.told import Told, told_now
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.session import Session
 from swecli.playbook.ablation import AblationPlan
-from swecli.playbook.choosing import Chosen, choose
+from swecli.playbook.choosing import MISSED, Chosen, choose, for_head
 from swecli.playbook.score import Standings
 from swecli.playbook.select import Candidate, Held, rank
 from swecli.playbook.standing import believed
 from swecli.store.session_manager import SessionManager
-
-HEAD = 2 / 3  # of the budget that a head takes when there is more than fits: the rest is for the turns to come
-MISSED = 1 / 2  # of the worth of a query's strategies that may be missing before an epoch begins for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +109,7 @@ class Strategies:
         return self._for_head(self._question(session, query, counter))
 
     def _for_head(self, asked: _Question) -> Chosen:
-        budget, window = self.settings.playbook_tokens, asked.session.window
-        whole = self._choose(asked, budget)
-        if not whole.selection.crowded_out or (window.mode == "fixed" and not window.slack):
-            return whole
-        part = self._choose(asked, int(budget * HEAD))
-        pinned = any(candidate.bullet.state == "pinned" for candidate in part.selection.crowded_out)
-        return whole if pinned or _worth(part) < MISSED * _worth(whole) else part
+        return for_head(partial(self._choose, asked), self.settings.playbook_tokens, asked.session.window)
 
     def warm(self, session: Session, counter: TokenCounter) -> None:
         """Read and weigh all of them once, so that the first choice costs what later ones do."""
@@ -146,10 +138,6 @@ class Strategies:
         if chosen.ablation.what:
             return "a turn that leaves strategies out"
         return "what is told of strategies has grown too long" if spent > self.settings.playbook_tokens else ""
-
-
-def _worth(chosen: Chosen) -> float:
-    return sum(candidate.score for candidate in chosen.selection.candidates if candidate.chosen)
 
 
 def _taken_back(playbook: SessionPlaybook, told: Told) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.models.window import WindowSpec
 from swecli.playbook.ablation import Ablation, AblationPlan, ablate
 from swecli.playbook.score import Standings
 from swecli.playbook.select import BUDGET, Candidate, Count, Held, Selection, select
@@ -21,10 +22,36 @@ class Chosen:
     ablation: Ablation
     off: bool = False
 
+    @property
+    def worth(self) -> float:
+        """The scores of all that were chosen."""
+        return sum(candidate.score for candidate in self.selection.candidates if candidate.chosen)
+
     def to_json(self, count: Count) -> dict[str, Any]:
         """How it was decided, as plain JSON values."""
         ablation = {"ablation": self.ablation.what, "withheld": list(self.ablation.withheld)}
         return self.selection.to_json(count) | ablation | {"off": self.off}
+
+
+HEAD = 2 / 3  # of the budget that a head takes when there is more than fits: the rest is for the turns to come
+MISSED = 1 / 2  # of the worth of a query's strategies that may be missing before that is too little
+
+
+def for_head(pick: Callable[[int], Chosen], budget: int, window: WindowSpec) -> Chosen:
+    """What a head gets: as much as fits into the budget, or into its part of it when more would fit the query.
+
+    An exact window begins an epoch with every turn, and leaves nothing to later ones; nor does a head whose part would
+    leave out something pinned, or hold less than half of the worth.
+
+    Args:
+        pick: chooses within so many tokens.
+    """
+    whole = pick(budget)
+    if not whole.selection.crowded_out or (window.mode == "fixed" and not window.slack):
+        return whole
+    part = pick(int(budget * HEAD))
+    pinned = any(candidate.bullet.state == "pinned" for candidate in part.selection.crowded_out)
+    return whole if pinned or part.worth < MISSED * whole.worth else part
 
 
 def choose(

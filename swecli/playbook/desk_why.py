@@ -9,8 +9,9 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import Role
+from swecli.models.playbook import SessionPlaybook
+from swecli.playbook.choosing import Chosen, choose, for_head
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.select import select
 from swecli.playbook.words import shorten
 
 HEAD = ("id", "prompt", "relevance × value = score", "tokens", "because", "strategy")
@@ -49,19 +50,22 @@ def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
     query, turn = _asked(desk, args)
     kept = desk.sessions.playbook.turns.choice(desk.session.id, turn) if turn else None
     if kept is None:
-        choice = select(
-            desk.bullets(),
-            query,
-            standings=desk.standings(),
-            count=desk.count,
-            budget=desk.tokens,
-            most=desk.most,
-            stale={bullet.id: bullet.stale for bullet in desk.bullets() if bullet.stale},
-        ).to_json(desk.count)
+        choice = _now(desk, query)
         choice |= {"off": desk.session.playbook.off and not turn} | (_stood(desk, turn, choice) if turn else {})
     else:
         choice = kept
     return _said(desk, query, turn, choice, recorded=kept is not None)
+
+
+def _now(desk: PlaybookDesk, query: str) -> dict[str, Any]:
+    """What a conversation that begins with a query would be told, by what is believed now."""
+    book, standings = SessionPlaybook({bullet.id: bullet for bullet in desk.bullets()}), desk.standings()
+
+    def pick(budget: int) -> Chosen:
+        told = {"standings": standings, "count": desk.count, "budget": budget, "most": desk.most}
+        return choose(book, query, interaction=1, seed=0, **told)  # type: ignore[arg-type]
+
+    return for_head(pick, desk.tokens, desk.session.window).to_json(desk.count)
 
 
 def _stood(desk: PlaybookDesk, turn: int, choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,10 +94,8 @@ def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], 
         "candidates": [_json(desk, candidate) for candidate in found],
     }
     if not found:
-        then = f"The playbook was off in T{turn}." if turn else f"{OFF[0].upper()}{OFF[1:]}."
-        return Said(
-            value, (then if off else "There were no strategies then." if turn else "There are no strategies yet.",)
-        )
+        then = f"was off in T{turn}" if turn else "is off"
+        return Said(value, (f"The playbook {then}." if off else "There are no strategies to choose from.",))
     parts = [f"{choice['tokens']} of {choice['budget']} tokens, with the words around them"]
     parts += [f"for: {shorten(query, 60)}"] if query else []
     if turn and not recorded:

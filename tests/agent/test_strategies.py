@@ -229,3 +229,16 @@ async def test_sessions_of_one_turn_have_their_ablation_turns_too() -> None:
         left_out.append(names(runtime) == set())
         runtime.new_session()
     assert left_out == [False, False, True, False, False, True]
+
+
+@pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(5)], ids=str)
+async def test_what_why_says_of_a_question_is_what_a_conversation_that_begins_with_it_gets(window: WindowSpec) -> None:
+    runtime = many(playbook_tokens=300, window=window)
+    desk = PlaybookDesk(runtime.sessions, session_of(runtime), count=runtime.agent.counter.count, tokens=300, most=30)
+    question = "why are the cart logs empty?"
+    promised = ACTIONS["why"].run(desk, question.split()).value["candidates"]
+    await run_turn(runtime, question, learn=False)
+    assert {row["id"] for row in promised if row["chosen"]} == names(runtime)
+    assert [(row["id"], row["reason"]) for row in ACTIONS["why"].run(desk, []).value["candidates"]] == [
+        (row["id"], row["reason"]) for row in promised
+    ]
