@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import Role
-from swecli.models.playbook import SessionPlaybook
+from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.choosing import Chosen, choose, for_head
 from swecli.playbook.desk import PlaybookDesk, Said
+from swecli.playbook.select import Candidate
 from swecli.playbook.words import shorten
 
 HEAD = ("id", "prompt", "relevance × value = score", "tokens", "because", "strategy")
 OFF = "the playbook is off"
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """One candidate's parts, see `select.Candidate`; `chosen` whether it stood in the prompt."""
-
-    id: str
-    chosen: bool
-    match: float
-    base: float
-    value: float
-    tokens: int
-    reason: str
-
-    @property
-    def relevance(self) -> float:
-        """How far it concerned the query."""
-        return self.base + (1 - self.base) * self.match
-
-    @property
-    def score(self) -> float:
-        """What it was ranked by."""
-        return self.relevance * self.value
 
 
 def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
@@ -82,7 +59,7 @@ def _stood(desk: PlaybookDesk, turn: int, choice: Mapping[str, Any]) -> dict[str
 
 
 def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], *, recorded: bool) -> Said:
-    found = list(_candidates(choice))
+    found = list(_candidates(desk, choice))
     off = bool(choice.get("off"))
     value = {
         "query": query,
@@ -91,7 +68,7 @@ def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], 
         "off": off,
         "tokens": choice["tokens"],
         "budget": choice["budget"],
-        "candidates": [_json(desk, candidate) for candidate in found],
+        "candidates": [_json(candidate) for candidate in found],
     }
     if not found:
         then = f"was off in T{turn}" if turn else "is off"
@@ -101,18 +78,17 @@ def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], 
     if turn and not recorded:
         parts.append(f"what was decided in T{turn} was not kept: this is what is believed now")
     parts += [f"{OFF} here"] if desk.session.playbook.off else []
-    return Said(value, head=HEAD, rows=tuple(_row(desk, candidate) for candidate in found), note=" · ".join(parts))
+    return Said(value, head=HEAD, rows=tuple(_row(candidate) for candidate in found), note=" · ".join(parts))
 
 
-def _candidates(choice: Mapping[str, Any]) -> Iterable[Decided]:
+def _candidates(desk: PlaybookDesk, choice: Mapping[str, Any]) -> Iterator[Candidate]:
     """The candidates in the order in which they were considered; what an ablation turn left out did not stand there."""
     for name, chosen, match, base, value, tokens, reason in choice["candidates"]:
         if choice.get("off"):
-            yield Decided(name, False, match, base, value, tokens, OFF)
+            chosen, reason = False, OFF
         elif name in choice.get("withheld", ()):
-            yield Decided(name, False, match, base, value, tokens, "it was withheld, to see what it is worth")
-        else:
-            yield Decided(name, chosen, match, base, value, tokens, reason)
+            chosen, reason = False, "it was withheld, to see what it is worth"
+        yield Candidate(_bullet(desk, name), match, base, value, tokens, chosen, reason)
 
 
 def _asked(desk: PlaybookDesk, args: Sequence[str]) -> tuple[str, int]:
@@ -133,21 +109,20 @@ def _asked(desk: PlaybookDesk, args: Sequence[str]) -> tuple[str, int]:
     return "\n".join(said), turn
 
 
-def _content(desk: PlaybookDesk, name: str) -> str:
-    """As it reads now, also of one that was removed since."""
-    bullet = desk.session.playbook.bullets.get(name) or desk.sessions.playbook.get(name)
-    return bullet.content if bullet else "(gone)"
+def _bullet(desk: PlaybookDesk, name: str) -> Bullet:
+    """As it reads now, also one that was removed since."""
+    return desk.session.playbook.bullets.get(name) or desk.sessions.playbook.get(name) or Bullet(name, "(gone)")
 
 
-def _row(desk: PlaybookDesk, candidate: Decided) -> tuple[str, ...]:
+def _row(candidate: Candidate) -> tuple[str, ...]:
     product = f"{candidate.relevance:.2f} × {candidate.value:.2f} = {candidate.score:.2f}"
     stood = "in" if candidate.chosen else "out"
-    text = shorten(_content(desk, candidate.id), 40)
-    return (candidate.id, stood, product, str(candidate.tokens), candidate.reason, text)
+    text = shorten(candidate.bullet.content, 40)
+    return (candidate.bullet.id, stood, product, str(candidate.tokens), candidate.reason, text)
 
 
-def _json(desk: PlaybookDesk, candidate: Decided) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": candidate.id, "chosen": candidate.chosen, "reason": candidate.reason}
+def _json(candidate: Candidate) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": candidate.bullet.id, "chosen": candidate.chosen, "reason": candidate.reason}
     for name in ("match", "base", "relevance", "value", "score", "tokens"):
         row[name] = getattr(candidate, name)
-    return row | {"content": _content(desk, candidate.id)}
+    return row | {"content": candidate.bullet.content}
