@@ -141,10 +141,6 @@ class SessionManager:
             if bullet := session.playbook.bullets.get(name):
                 session.playbook.bullets[name] = replace(bullet, last_used=info.finished_at)
 
-    def mark(self, interaction: int, mark: str, why: str = "") -> InteractionInfo:
-        """Commit the user's verdict on an interaction: "good", "bad" or "" to take it back. Raises BadInput."""
-        return self._store.mark(self._session().id, interaction, mark, why)
-
     def next_turn(self) -> int:
         """The number of the next turn among those of all sessions."""
         return self._store.next_interaction()

@@ -19,7 +19,7 @@ from swecli.models.message import ChatMessage, ToolCall
 from swecli.models.model_io import RequestRecord
 from swecli.models.session import Session
 from swecli.store import mapping
-from swecli.store.columns import clean_text, finite
+from swecli.store.columns import finite
 from swecli.store.database import Database
 from swecli.store.playbook_tables import ChoiceRow
 from swecli.store.records import InteractionInfo
@@ -28,7 +28,6 @@ from swecli.store.tables import BulletRow, CallRow, FullResultRow, InteractionRo
 
 RUNNING = "running"
 INTERRUPTED = "interrupted"
-MARKS = ("good", "bad", "")
 
 
 class SessionStore:
@@ -111,15 +110,6 @@ class SessionStore:
             if numbers := [int(name.removeprefix("P-")) for name in ids if name]:
                 used = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers))
                 db.exec(used.values(last_used=now))
-            return mapping.interaction_of(row)
-
-    def mark(self, session_id: str, number: int, mark: str, why: str) -> InteractionInfo:
-        """Commit the user's verdict on an interaction ("good", "bad", "" for none). Raises BadInput."""
-        if mark not in MARKS:
-            raise BadInput(f"An interaction is marked good or bad, not {mark!r}.")
-        with self._database.transaction() as db:
-            row = _interaction(db, session_id, number)
-            row.mark, row.why = mark, clean_text(why)
             return mapping.interaction_of(row)
 
     def next_interaction(self) -> int:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
+from swecli.models.playbook import Delta
 from swecli.store.database import Database, open_database
+from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
 
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
@@ -61,3 +63,12 @@ def statements() -> Counter:
             event.remove(database.engine, "before_cursor_execute", note)
 
     return counting
+
+
+def mark(manager: SessionManager, interaction: int, word: str, why: str = "") -> None:
+    """The user's mark on a turn, as a reflection leaves it."""
+    session = manager.current_session
+    assert session is not None
+    delta = Delta(f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}")
+    draft = Draft(session.id, interaction, delta)
+    manager.playbook.conclude(session, draft, final=False, marked=MarkedTurn(word, why, {}))

@@ -12,6 +12,7 @@ from swecli.models.model_io import RequestRecord, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store import upkeep
 from swecli.store.session_manager import SessionManager
+from tests.store.conftest import mark
 
 
 def live(manager: SessionManager, title: str = "main") -> str:
@@ -103,7 +104,7 @@ def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionMan
 
 def test_an_export_is_plain_json_and_whole(manager: SessionManager) -> None:
     session = live(manager)
-    manager.mark(2, "bad", "wrong")
+    mark(manager, 2, "bad", "wrong")
     manager.start("/q", "demo")
     whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))
     assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (session, "main", "/p", 1.5)

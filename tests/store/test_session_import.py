@@ -19,6 +19,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.database import open_database
 from swecli.store.session_import import import_session
 from swecli.store.session_manager import SessionManager
+from tests.store.conftest import mark
 
 
 def exported() -> dict[str, Any]:
@@ -32,7 +33,7 @@ def exported() -> dict[str, Any]:
     manager.record_call(call)
     manager.append(ChatMessage(Role.ASSISTANT, "It says.", tokens=3))
     manager.finish_interaction("done", shown=["P-1"], cited=["P-1"])
-    manager.mark(1, "good", "right")
+    mark(manager, 1, "good", "right")
     manager.begin_interaction("again")
     manager.append(ChatMessage(Role.ASSISTANT, "hal", status="partial"))
     manager.finish_interaction("cancelled")

@@ -16,6 +16,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.database import Database
 from swecli.store.session_manager import SessionManager
 from swecli.store.tables import InteractionRow
+from tests.store.conftest import mark
 
 
 def answer(manager: SessionManager, text: str = "done", *calls: ToolCall) -> ChatMessage:
@@ -190,15 +191,13 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
 def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) -> None:
     manager.start("/p", "demo")
     turn(manager, "q")
-    assert manager.mark(1, "bad", "wrong file").why == "wrong file"
-    assert manager.mark(1, "good").mark == "good"
-    info = manager.interaction_info(1)
-    assert info
-    assert (info.mark, info.why) == ("good", "")
-    with pytest.raises(BadInput, match="no interaction 7"):
-        manager.mark(7, "good")
-    with pytest.raises(BadInput, match="good or bad"):
-        manager.mark(1, "excellent")
+    for word, why in (("bad", "wrong file"), ("good", "")):
+        mark(manager, 1, word, why)
+        info = manager.interaction_info(1)
+        assert info
+        assert (info.mark, info.why) == (word, why)
+    with pytest.raises(BadInput, match="no turn T7"):
+        mark(manager, 7, "good")
 
 
 def test_nothing_can_be_finished_that_was_not_begun(manager: SessionManager) -> None:

@@ -53,7 +53,6 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
         "calls_of": lambda: manager.calls_of(session.interactions),
         "apply": lambda: manager.playbook.apply(delta, session),
         "finish": lambda: manager.finish_interaction("done", shown=["P-1"], cited=["P-1"]),
-        "mark": lambda: manager.mark(1, "good"),
         "pending": lambda: manager.playbook.pending(),
         "totals": lambda: manager.totals(),
         "list": lambda: manager.list_sessions("/p"),
