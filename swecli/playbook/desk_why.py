@@ -71,8 +71,9 @@ def _said(desk: PlaybookDesk, query: str, turn: int, choice: Mapping[str, Any], 
         "candidates": [_json(candidate) for candidate in found],
     }
     if not found:
-        then = f"was off in T{turn}" if turn else "is off"
-        return Said(value, (f"The playbook {then}." if off else "There are no strategies to choose from.",))
+        none = f"There were none to choose from in T{turn}." if turn else "There are no strategies yet."
+        was = f"The playbook was off in T{turn}." if turn else f"T{OFF[1:]}."
+        return Said(value, (was if off else none,))
     parts = [f"{choice['tokens']} of {choice['budget']} tokens, with the words around them"]
     parts += [f"for: {shorten(query, 60)}"] if query else []
     if turn and not recorded:
