@@ -1,4 +1,4 @@
-"""Everything built, once: store, model, tools, agent and learner, as the faces hold them."""
+"""Everything built, once: store, model, tools, agent and learning, as the faces hold them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
-from swecli.agent.composing import Composer
-from swecli.agent.learning import Learner
-from swecli.agent.outlook import Outlook
-from swecli.agent.surroundings import Surroundings
+from swecli.agent.context_control import ContextControl
+from swecli.agent.request_builder import RequestBuilder
+from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
@@ -18,11 +17,12 @@ from swecli.context.instructions import load_instructions
 from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
-from swecli.models.errors import SwecliError
+from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.model_io import Choice
 from swecli.models.tool import Ask, Mode
 from swecli.models.window import WindowSpec
-from swecli.playbook.budget import Limits
+from swecli.playbook.learning.service import LearningService, ReflectorModel
+from swecli.playbook.learning.workspace import StaleStrategies, Workspaces
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
@@ -38,7 +38,7 @@ class Runtime:
     settings: Settings
     sessions: SessionManager
     agent: Agent
-    learner: Learner
+    learning: LearningService
     choice: Choice
     notices: list[str]
 
@@ -48,9 +48,9 @@ class Runtime:
         return self.start.cwd
 
     @property
-    def outlook(self) -> Outlook:
+    def context_control(self) -> ContextControl:
         """What the user may see and change of what is sent."""
-        return Outlook(self.agent)
+        return ContextControl(self.agent)
 
     def switch_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed; then nothing has changed."""
@@ -63,13 +63,14 @@ class Runtime:
     def use_reflector(self, model: ChatModel) -> None:
         """Let the model reflect that the settings name; without one, that which answers.
 
-        Turns for one that is gone wait for it; the learner says so with the first of them.
+        Turns for one that is gone wait for it; learning says so with the first of them.
         """
-        self.learner.missing = ""
+        template = self.learning.reflector.template
         try:
-            self.learner.model = reflect_model(self.settings, model, self.start)
+            reflector = ReflectorModel(template, reflect_model(self.settings, model, self.start))
         except SwecliError as error:
-            self.learner.model, self.learner.missing = None, str(error)
+            reflector = ReflectorModel(template, None, str(error))
+        self.learning.use_reflector(reflector)
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -107,25 +108,23 @@ class Runtime:
     def trust_folder(self) -> None:
         """Use this folder's project files from now on."""
         trust(self.start.paths, project_root(self.cwd))
-        instructions = load_instructions(self.cwd, trusted=True)
-        self.agent.composer.instructions = instructions.text
-        self.agent.composer.anew = "the project's instructions are trusted now"
-        self.notices += instructions.notices
+        self.agent.begin_epoch("the project's instructions are trusted now")
+        self.notices += load_instructions(self.cwd, trusted=True).notices
 
     def close(self) -> None:
         """Finish with the store."""
         self.sessions.database.close()
 
 
-def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Runtime:
-    """Build it all for a run.
+def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_read: bool = False) -> Runtime:
+    """Build it all for a run; `to_read` as `open_database` takes it.
 
     Raises:
         SwecliError: one line that says what is wrong (database, model, key, session).
     """
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
-    database = open_database(settings.db or start.paths.database)
+    database = open_database(settings.db or start.paths.database, to_read=to_read)
     sessions = SessionManager(database)
     root = start.cwd.resolve()
     ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
@@ -137,9 +136,12 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         trusted = is_trusted(start.paths, project_root(root))
         return load_instructions(root, trusted=trusted).text
 
-    tools = ToolRegistry.discover()
-    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny)
-    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools.names())]
+    tools, system_prompt = ToolRegistry.discover(), load_prompt("system")
+    workspaces = Workspaces(
+        start.environ.get("PATH", ""), frozenset(tools.names()), lambda: f"{system_prompt}\n{reread()}"
+    )
+    permissions, idle = _permissions(start, root)
+    idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools.names())]
     agent = Agent(
         model,
         tools,
@@ -148,28 +150,20 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         sessions,
         settings,
         ask,
-        composer=Composer(sessions, settings, root, load_prompt("system"), instructions.text, reread),
+        builder=RequestBuilder(sessions, settings, root, system_prompt, StaleStrategies(workspaces), reread),
         condense_prompt=settings.custom_condensing_prompt or load_prompt("condense"),
     )
-    notices = [*database.notices, *instructions.notices, *idle, *settings_notices(settings)]
+    notices = [*database.unreported(), *instructions.notices, *idle, *settings_notices(settings)]
     try:
         agent.condense_model = own_model(settings.condense_model, settings, start)
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
-    limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
-    composer = agent.composer
-    around = Surroundings(
-        start.environ.get("PATH", ""),
-        frozenset(tools.names()),
-        lambda: f"{composer.system_prompt}\n{composer.instructions}",
-    )
-    composer.around = around
-    learner = Learner(sessions, load_prompt("reflect"), None, settings.learn, limits, around=around)
-    runtime = Runtime(start, settings, sessions, agent, learner, start.choice, notices)
+    learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
+    runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices)
     runtime.use_reflector(model)
-    if learner.missing:
-        notices.append(f"no model reflects now, only the rules do; turns for a model wait: {learner.missing}")
-        learner.said(learner.missing)
+    if missing := learning.reflector.missing:
+        notices.append(f"no model reflects now, only the rules do; turns for a model wait: {missing}")
+        learning.mark_reported(missing)
     if start.resume is None:
         runtime.new_session()
     else:
@@ -177,6 +171,25 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None) -> Run
         if settings.origins.get("window") == "flags":  # said now, against what the session was left with
             runtime.set_window(settings.window)
     return runtime
+
+
+def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:
+    """The rules in force, and what the user should see of those that are not."""
+    settings, notices = start.settings, []
+    try:
+        saved = ProjectRules(start.paths.permissions, root)
+    except ConfigError as error:
+        saved, notices = None, [f"what you allowed in this folder is not in force: {error}"]
+    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
+    for name, text in permissions.broken:
+        layer = settings.origins.get(
+            f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
+        )
+        line = (
+            f"{layer}: the {name} rule {text!r} is no permission rule and NOT in force; write it like run(git status*)"
+        )
+        notices.append(line if name == "allow" else f"{line}. Until it is corrected, every mode asks")
+    return permissions, notices
 
 
 def reflect_model(settings: Settings, model: ChatModel, start: Start) -> ChatModel | None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.errors import BadInput, ConfigError
+from swecli.app import Runtime
+from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
@@ -16,9 +17,22 @@ def test_a_permission_rule_that_can_never_apply_is_said() -> None:
     assert [line for line in runtime.notices if "rnu" in line] == ["the permission rule rnu(rm*) can never apply"]
 
 
-def test_a_rule_that_is_none_ends_the_start_with_a_line() -> None:
-    with pytest.raises(ConfigError, match="is not a permission rule"):
-        make_runtime(allow=("(",))
+def test_a_rule_that_cannot_be_read_is_named_with_its_layer_and_the_start_goes_on() -> None:
+    runtime = make_runtime(allow=("(",), deny=("rm *",), origins={"deny: rm *": "/home/me/config.toml"})
+    allow, deny = (line for line in runtime.notices if "no permission rule" in line)
+    assert allow.startswith("settings: the allow rule '(' is no permission rule and NOT in force")
+    assert deny.startswith("/home/me/config.toml: the deny rule 'rm *' is no permission rule and NOT in force")
+    assert deny.endswith("Until it is corrected, every mode asks")
+
+
+def test_what_was_allowed_for_the_folder_is_in_force_again_and_only_there(tmp_path: Path) -> None:
+    runtime = make_runtime()
+    runtime.agent.permissions.allow_for_project("run(make *)")
+    assert [rule.text for rule in make_runtime().agent.permissions.project] == ["run(make *)"]
+    assert [path.name for path in runtime.cwd.rglob("permissions.toml")] == []
+    file = runtime.start.paths.permissions
+    file.write_text("[")
+    assert any(str(file) in line and "not in force" in line for line in make_runtime().notices)
 
 
 def test_a_session_that_is_not_there_ends_the_start_with_a_line() -> None:
@@ -42,14 +56,19 @@ async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
     first.close()
     again = make_runtime(["And?"], resume="")
     again.set_window(WindowSpec(mode="full"))
-    assert again.agent.prepare("now").prepared.window == (1, 20)
+    assert again.agent.prepare("now").request.window == (1, 20)
+
+
+def instructed(runtime: Runtime) -> str:
+    """What the next request's system message says."""
+    return str(runtime.agent.prepare("x").messages[0]["content"])
 
 
 def test_instructions_are_used_once_the_folder_is_trusted() -> None:
     Path("AGENTS.md").write_text("Answer in verse.\n")
     runtime = make_runtime()
-    assert runtime.agent.composer.instructions == ""
+    assert "Answer in verse." not in instructed(runtime)
     assert any("not trusted" in line for line in runtime.notices)
     runtime.trust_folder()
-    assert "Answer in verse." in runtime.agent.composer.instructions
-    assert "Answer in verse." in make_runtime().agent.composer.instructions
+    assert "Answer in verse." in instructed(runtime)
+    assert "Answer in verse." in instructed(make_runtime())

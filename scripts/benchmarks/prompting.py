@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,9 @@ from scripts.benchmarks.typist import Start, Typing, Typist
 
 FLOOR = "the floor program"
 LETTERS, GAP = 60, 0.05  # three seconds of typing
+STREAMING = 3  # the program that is typed at while it answers
+ANSWER = "".join(f"This is paragraph {n}, with *some* words and `code` in it.\n\n- an item\n\n" for n in range(1_500))
+PIECE, PAUSE = 100, 0.003  # 100 KB in a little more than the typing takes
 LOADED = 6.0  # seconds after which all is loaded behind the prompt
 KEY = {"OPENAI_API_KEY": "never-sent"}
 MODEL = ("-m", "openai/gpt-4.1")  # nothing is sent to it: no line is entered
@@ -64,6 +68,9 @@ def _keys(place: Place, effort: Effort) -> Iterator[Row]:
         for what, part, goal in (("p95", 0.95, 2.5), ("max", 1.0, 4.0)):
             ours, floor = _echo(runs[number], part), _echo(runs[2], part)
             yield Row(f"key to echo, first 3 s, {what}, {name}", "ms", ours, floor, FLOOR, goal)
+    for what, part, goal in (("p95", 0.95, 2.5), ("max", 1.0, 4.0)):
+        ours, floor = _echo(runs[3], part), _echo(runs[2], part)
+        yield Row(f"key to echo while 100 KB stream, {what}", "ms", ours, floor, FLOOR, goal)
     loaded = statistics.median(run.memory for run in runs[1])
     yield Row(
         "memory with litellm loaded", "MiB", loaded, _memory_of_litellm(place), "litellm, token table, one call", 1.1
@@ -85,18 +92,22 @@ def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], st
 
 
 def _type_in_turn(place: Place, times: int) -> list[list[Typing]]:
-    """Three seconds of typing right after the prompt: demo model, a model by litellm, floor."""
-    found: list[list[Typing]] = [[], [], []]
+    """Three seconds of typing right after the prompt: demo model, a model by litellm, floor; and under an answer."""
+    found: list[list[Typing]] = [[], [], [], []]
+    (place.project / "long.json").write_text(json.dumps([{"text": ANSWER, "piece": PIECE, "delay": PAUSE}]))
     programs = (
         (swecli("-m", "demo"), place.environ(), 0.0),
         (swecli(*MODEL), place.environ(more=KEY), LOADED),
         (place.floor(), place.environ(), 0.0),
+        (swecli("-m", "scripted/long.json"), place.environ(), 0.0),
     )
 
     def once(number: int) -> float:
         command, environ, after = programs[number]
         with Typist(command, place.project, environ) as typist:
             typist.first_letter()
+            if number == STREAMING:
+                typist.send("go", until="paragraph")
             echoes = typist.letters(LETTERS, GAP).echoes
             found[number].append(Typing(echoes, typist.rest(after)))
         return 0.0

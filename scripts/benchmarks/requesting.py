@@ -10,8 +10,10 @@ from functools import partial
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import long_session
-from swecli.context.prepare import Parts, prepare, prepare_messages
+from swecli.context.prepare import RequestInput, build_request, past_request, prepare_messages
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.window import Moment, opening
 from swecli.llm.environment import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
@@ -28,7 +30,7 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
     counter = TokenCounter()
     counter.load()
     many, few = (_session(size) for size in (MANY, FEW))
-    for name, build in (("measured", _measured(counter)), ("messages only", _plain)):
+    for name, build in (("measured", partial(_built, counter=counter)), ("messages only", _plain)):
         ours, least = medians(effort.queries * 5, timed(partial(build, many)), timed(partial(build, few)))
         yield Row(f"build a request, {MANY:,} turns, {name}", "ms", ours, least, f"{FEW} turns", 1.2)
     yield from _resumed(place, effort, counter)
@@ -48,7 +50,14 @@ def _resumed(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Ro
 
 
 def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> object:
-    return prepare(sessions.resume(session, ""), QUERY, Parts("Be brief."), counter)
+    return _built(sessions.resume(session, ""), counter)
+
+
+def _built(session: Session, counter: TokenCounter) -> object:
+    """As each turn does it: with every part weighed."""
+    begins = opening(session, session.window, QUERY, Moment(), past_request(session), counter)
+    given = RequestInput(session, QUERY, QUERY, HeadParts("Be brief."), ("the day is fine",), session.window, begins)
+    return build_request(given, counter)
 
 
 def _session(interactions: int) -> Session:
@@ -59,12 +68,6 @@ def _session(interactions: int) -> Session:
         session.add_message(ChatMessage(Role.ASSISTANT, "I read the file.", tool_calls=[call]))
         session.add_message(ChatMessage(Role.ASSISTANT, f"Answer {number}: they are kept with tax."))
     return session
-
-
-def _measured(counter: TokenCounter) -> Callable[[Session], object]:
-    """As each turn does it: with every part weighed."""
-    parts = Parts("Be brief.", notes=["the day is fine"])
-    return lambda session: prepare(session, QUERY, parts, counter)
 
 
 def _plain(session: Session) -> object:

@@ -17,7 +17,8 @@ from swecli.llm.environment import prepare_environment
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.relevance import terms
 from swecli.playbook.score import Standings
-from swecli.playbook.select import select
+from swecli.playbook.selection.rank import SelectionRequest, rank
+from swecli.playbook.selection.select import select
 from swecli.playbook.standing import believed
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
@@ -65,7 +66,7 @@ def _bullets(size: int) -> list[Bullet]:
 
 
 def _selecting(bullets: list[Bullet], counter: TokenCounter) -> Callable[[], object]:
-    return lambda: select(bullets, QUERY, standings=Standings(), count=counter.count)
+    return lambda: select(rank(SelectionRequest(bullets, QUERY, Standings(), counter.count, whole_head=True)))
 
 
 def _anew(bullets: list[Bullet]) -> Callable[[], object]:
@@ -75,6 +76,6 @@ def _anew(bullets: list[Bullet]) -> Callable[[], object]:
         counter = TokenCounter()
         counter.load()
         terms.cache_clear()
-        return select(bullets, QUERY, standings=Standings(), count=counter.count)
+        return select(rank(SelectionRequest(bullets, QUERY, Standings(), counter.count, whole_head=True)))
 
     return work

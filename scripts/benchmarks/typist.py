@@ -79,6 +79,12 @@ class Typist:
         self._until(lambda: self._echoed() and self._is_raw(), "the first letter is not echoed")
         return Start((self._read_at - self._began) * 1000, self._memory())
 
+    def send(self, line: str, until: str) -> None:
+        """Send a line in place of what stands in the prompt, and wait until a text is on the screen."""
+        os.write(self._fd, f"\x15{line}\r".encode())
+        self._typed = ""
+        self._until(lambda: any(until in row for row in self._screen.display), f"{until!r} does not come")
+
     def letters(self, count: int, gap: float = 0.05) -> Typing:
         """Type so many letters, one per `gap` seconds whether the last one is there or not."""
         shown, sent = len(self._typed), list[float]()

@@ -9,7 +9,8 @@ from pathlib import Path
 from scripts.corpus.judged import FILE, candidates
 from swecli.models.playbook import Bullet, SessionPlaybook, render_bullets
 from swecli.playbook.score import Standings
-from swecli.playbook.select import select
+from swecli.playbook.selection.rank import SelectionRequest, rank
+from swecli.playbook.selection.select import select
 
 QUERIES: Path = FILE.with_name("queries.tsv")
 Count = Callable[[str], int]
@@ -38,7 +39,10 @@ def bullets() -> list[Bullet]:
 
 def selected(count: Count, budget: int) -> Found:
     """What `select` finds, with nothing known of any bullet."""
-    found = [(select(bullets(), query, standings=Standings(), count=count, budget=budget), w) for query, w in needs()]
+    found = [
+        (select(rank(SelectionRequest(bullets(), query, Standings(), count, whole_head=True)), budget), w)
+        for query, w in needs()
+    ]
     places = [_place([bullet.content for bullet in one.chosen], wanted) for one, wanted in found]
     return Found(len(places), sum(place is not None for place in places), sum(place in (0, 1, 2) for place in places))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from scripts.corpus.shop import INSTRUCTIONS
 from swecli.context.prompts import load_prompt
 from swecli.models.playbook import Evidence, SessionPlaybook
-from swecli.playbook.curator import Curator
 from swecli.playbook.digest import TurnDigest
 from swecli.playbook.here import Here
-from swecli.playbook.reflection import AddProposal, Reflection
+from swecli.playbook.learning.curator import Curator
+from swecli.playbook.learning.proposals import AddProposal, Reflection
 
 FILE = Path(__file__).resolve().parents[2] / "tests" / "playbook" / "gate" / "candidates.tsv"
 PARTS = ("tuned", "held out")

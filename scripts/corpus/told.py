@@ -11,8 +11,8 @@ from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Trust
 from swecli.playbook.answers import Answer, ModelAdd
 from swecli.playbook.digest import TurnDigest, digest_turn
-from swecli.playbook.learn import objection_to
-from swecli.playbook.model_reflector import proposals
+from swecli.playbook.learning.reflect_turn import objection_to
+from swecli.playbook.learning.reflector_model import proposals
 from swecli.playbook.provenance import told_earlier
 
 TOLD, TRYING = FILE.with_name("told.tsv"), FILE.with_name("trying.tsv")

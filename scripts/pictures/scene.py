@@ -1,4 +1,4 @@
-"""A first session with the demo model, played for real: a small project with a mistake, put right and remembered."""
+"""A first session with the tour, played for real: a small project with a mistake, put right and remembered."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _session(terminal: Terminal) -> Shot:
     terminal.wait(r"window 5\+3: 0")
     _settle(terminal)
     _say(terminal, "list shop", r"window 5\+3: 1")
-    _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Make this change")
+    _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Answer with a digit")
     asked = replay(terminal.raw, COLUMNS, ROWS)
-    _press(terminal, "1", r"window 5\+3: 2")
-    _say(terminal, "run the tests", "Run this")
-    _press(terminal, "1", r"window 5\+3: 3")
+    _press(terminal, "1\r", r"allowed: Edit[^~]*no cost")
+    _say(terminal, 'run the tests with "python3 -m pytest -q"', "Run this[^~]*Answer with a digit")
+    _press(terminal, "1\r", r"allowed: Run[^~]*no cost")
     _say(terminal, "remember that prices are rounded only when shown", "learned: ")
     _say(terminal, "/playbook", r"P-1 +\d")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from scripts.simulation.world import Truth, World
 from swecli.models.playbook import Evidence, SessionPlaybook
-from swecli.playbook.curator import Curator
 from swecli.playbook.digest import CallDigest, TurnDigest
+from swecli.playbook.learning.curator import Curator
+from swecli.playbook.learning.proposals import AddProposal, Reflection
 from swecli.playbook.provenance import trust_of
-from swecli.playbook.reflection import AddProposal, Reflection
 from swecli.playbook.words import content_words
 
 

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from functools import partial
+
+from pydantic import ValidationError
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.composing import Composer
-from swecli.agent.condensing import Condenser
-from swecli.agent.fitting import Fitting, Rules
-from swecli.agent.keeper import Keeper
-from swecli.agent.loop import Loop
-from swecli.agent.proved import Proved
-from swecli.agent.repeats import Repeats
+from swecli.agent.condense import Summariser
+from swecli.agent.context_fitter import ContextFitter, FitRules
+from swecli.agent.limits import TurnLimits
+from swecli.agent.loop import Loop, TurnServices
+from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.step import Sleep
-from swecli.agent.stops import Stops
-from swecli.agent.summing_up import SummingUp
 from swecli.agent.turn import Turn
+from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.budget import effective_threshold
-from swecli.context.mentions import expand_mentions
+from swecli.context.model_limits import ModelLimits
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.session import Session
 from swecli.models.tool import Ask
 from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import digest, read_bytes
+from swecli.tools.limits import HeadTail
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
@@ -43,7 +42,7 @@ RESULT_LIMIT = 30_000
 class Agent:
     """One model, one workspace, one set of tools.
 
-    `composer` puts requests together; `condense_prompt` asks for a summary, of `condense_model` where the session's
+    `builder` puts requests together; `condense_prompt` asks for a summary, of `condense_model` where the session's
     own model is not to be asked.
     """
 
@@ -57,23 +56,26 @@ class Agent:
         settings: Settings,
         ask: Ask,
         *,
-        composer: Composer,
+        builder: RequestBuilder,
         condense_prompt: str,
         condense_model: ChatModel | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.model, self.tools, self.permissions, self.ctx = model, tools, permissions, ctx
         self.sessions, self.settings = sessions, settings
-        self.composer, self.condense_prompt, self.condense_model = composer, condense_prompt, condense_model
+        self.builder, self.condense_prompt, self.condense_model = builder, condense_prompt, condense_model
         self.counter = TokenCounter(model.encoding)
-        self.proved = Proved()
+        self.known = ModelLimits()
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
+        self._reopen = ""
+        self._steering: deque[str] = deque()
+        self._running = False
 
     @property
     def system_prompt(self) -> str:
         """The static part of the system message."""
-        return self.composer.system_prompt
+        return self.builder.system_prompt
 
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
@@ -84,82 +86,94 @@ class Agent:
         """Text that goes with the next query: the output of a shell line the user shared."""
         self._notes.append(text)
 
+    def begin_epoch(self, reason: str) -> None:
+        """Let the next turn begin a new epoch, its system message composed anew."""
+        self._reopen = reason
+
+    def steer(self, text: str) -> bool:
+        """Put a line of the user's into the running turn, before its next request; False when no turn runs."""
+        if self._running:
+            self._steering.append(text)
+        return self._running
+
     def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
-        """The turn for a query: its @files read, the window applied, the playbook chosen. Nothing is stored.
+        """The turn for a query: its @files read, the window applied, the playbook selected. Nothing is stored.
 
         `attached` is text that goes with it and is not the user's own words: what was piped in. `window` looks at
         what another window would hold (of what is loaded).
         """
-        session = self.sessions.current_session or Session(id="", working_directory=str(self.ctx.root))
-        self.sessions.playbook.renew(session)  # another process may have changed it
-        if window is not None:
-            session = replace(session, window=window)
-        expansion = expand_mentions(query, self.ctx.root)
-        text = "\n\n".join([expansion.text, *self._notes, *([attached] if attached else [])])
-        prepared = self.composer.prepare(session, query, text, self.model, self.counter)
-        notes, files, chosen = [*expansion.notes, *self.composer.noticed()], expansion.files, self.composer.chosen
-        if chosen is None:
-            return Turn(query, prepared.enhanced, prepared.shown, prepared, notes, files)
-        choice = partial(chosen.to_json, self.counter.count)
-        return Turn(query, prepared.enhanced, prepared.shown, prepared, notes, files, chosen.ablation, choice)
+        texts = (*self._notes, *([attached] if attached else []))
+        return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
 
-    async def shell(self, command: str) -> tuple[str, int]:
+    def warm(self) -> None:
+        """Do beforehand, in a thread, what the first request would take longest for."""
+        self.counter.load()
+        session = self.sessions.current_session
+        if session is not None and session.get_playbook().bullets:
+            self.prepare("")
+
+    async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line with the tool's limits, unasked; its output and exit code.
 
-        Raises BadInput when it could not be started.
+        `output` collects what it prints, as it comes: when this is cancelled, that is what there is. Raises BadInput
+        when it could not be started.
         """
         tool = self.tools.get("run_command")
         if tool is None:
             raise BadInput("There is no tool that runs commands.")
-        params = tool.params.model_validate({"command": command})
+        ctx = replace(self.ctx, output=output)
         try:
-            result = await tool.run(params, self.ctx, tool.plan(params, self.ctx))
+            params = tool.params.model_validate({"command": command})
+            result = await tool.run(params, ctx, tool.plan(params, ctx))
         except ToolError as error:
             raise BadInput(str(error)) from error
+        except ValidationError as error:  # empty, or letters that are no text
+            raise BadInput(f"This cannot be run: {error.errors(include_url=False)[0]['msg']}.") from error
         return result.for_user.body, result.exit_code or 0
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
-        self.composer.told()
+        self._reopen = ""
+        self.builder.stale.found.clear()
         for path in turn.files:
             with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
-        async with aclosing(self._loop().run(turn)) as events:
-            async for event in events:
-                yield event
+        fitter = self.fitter()
+        self._running = True
+        try:
+            async with aclosing(self._loop(fitter).run(turn)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._running, self.known = False, fitter.known
 
-    def _loop(self) -> Loop:
-        """Made anew each turn: model, limits and counter may have changed since the last one."""
+    def take_unsent(self) -> list[str]:
+        """The lines that came too late for the turn; they are forgotten here."""
+        return [self._steering.popleft() for _ in range(len(self._steering))]
+
+    def _loop(self, fitter: ContextFitter) -> Loop:
+        """Made for each turn: model, limits and counter may have changed since the last one."""
         limit = self._result_limit()
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
-        keeper = Keeper(self.sessions, self.counter)
-        fitting = self.fitting()
-        repeats = Repeats(lambda: fitting.request.messages)
-        runner = CallRunner(
-            self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter, repeats
-        )
-        stops = Stops(self.settings.max_turns, self.settings.max_budget_usd)
-        return Loop(self.model, runner, self.sessions, stops, fitting, keeper, sleep=self._sleep)
+        calls = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
+        limits = TurnLimits(self.settings.max_turns, self.settings.max_budget_usd)
+        record = TurnRecord(self.sessions, self.counter)
+        return Loop(TurnServices(self.model, calls, fitter, record, limits, self._steering, self._sleep))
 
-    def fitting(self) -> Fitting:
-        """The ladder for the next turn."""
-        settings, specs = self.settings, self.tools.specs()
+    def fitter(self) -> ContextFitter:
+        """The ladder for the next turn of the session in use."""
+        settings, session = self.settings, self.sessions.current_session
+        assert session is not None, "a turn runs in a session"
         threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
-        session = self.sessions.current_session
-        if session is not None and not self.model.offline:
-            self.proved.resumed(
-                session.context.asked_model, session.context.asked_prompt, session.context.asked_counted
-            )
+        if not self.model.offline:
+            asked = session.context
+            self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
         loop = settings.profile == LOOP_PROFILE
-        rules = Rules(threshold, settings.auto_condense_context, settings.max_tokens, loop)
-        return Fitting(self.model, specs, self.counter, self.sessions, self.summing_up(), self.proved, rules)
-
-    def summing_up(self) -> SummingUp:
-        """What condenses, with the model that is asked for it."""
-        model = self.condense_model or self.model
-        condenser = Condenser(model, self.condense_prompt, self.counter, self._sleep)
-        return SummingUp(condenser, self.composer.head, self.tools.specs(), self.settings.max_tokens)
+        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens, loop)
+        summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
+        specs = self.tools.specs()
+        return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""

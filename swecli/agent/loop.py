@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.fitting import Fitting
-from swecli.agent.keeper import Keeper
-from swecli.agent.step import Sleep, Step
-from swecli.agent.stops import Stops
+from swecli.agent.context_fitter import ContextFitter, Fitted, StepPlace
+from swecli.agent.limits import TurnLimits
+from swecli.agent.step import ModelStep, Sleep
 from swecli.agent.turn import Turn, TurnState
+from swecli.agent.turn_record import TurnRecord
+from swecli.agent.unfinished import stored_as_it_comes
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow, SwecliError
 from swecli.models.events import (
+    ContextMeasured,
     Event,
     FinishReason,
     Notice,
@@ -25,159 +29,158 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role
+from swecli.models.message import ChatMessage
 from swecli.models.model_io import ModelReply, RequestRecord, Usage
-from swecli.store.session_manager import SessionManager
 
 TOO_LONG = "the provider says the request is too long"
 OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
 
 
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """What a turn works with. `steering` are lines that the user puts into the running turn: they go with its next
+    request. `clock` gives seconds."""
+
+    model: ChatModel
+    calls: CallRunner
+    fitter: ContextFitter
+    record: TurnRecord
+    limits: TurnLimits
+    steering: deque[str]
+    sleep: Sleep = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
 class Loop:
     """Runs turns with one model. Every message and result is stored before it is shown."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        calls: CallRunner,
-        sessions: SessionManager,
-        stops: Stops,
-        fitting: Fitting,
-        keeper: Keeper,
-        *,
-        sleep: Sleep = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.model, self.calls, self.sessions = model, calls, sessions
-        self.stops, self.fitting, self.keeper, self.counter = stops, fitting, keeper, fitting.counter
-        self._sleep, self._clock = sleep, clock
+    def __init__(self, services: TurnServices) -> None:
+        self._with = services
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled.
 
         A cancelled turn keeps its partial answer, answers its open calls, and leaves a valid history.
         """
-        message = self.keeper.open(turn)
-        messages, told = self.fitting.open(turn, message)
-        state = TurnState(messages, self._clock(), message.interaction, taken=self.keeper.begin(message))
-        session = self.sessions.current_session
-        yield TurnStarted(session.id if session else "", message.interaction, turn.query)
-        for line in turn.notices:
-            yield Notice(line, "warning")
+        record, calls = self._with.record, self._with.calls
+        opened = record.open(turn)
+        calls.used_ids |= opened.call_ids
+        state = TurnState(turn.query, opened.interaction, opened.messages, self._with.clock())
+        yield TurnStarted(opened.session_id, opened.interaction, turn.query)
+        for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
+            yield notice
         outcome = "cancelled"
         try:
-            for event in told:
+            for event in opened.events:
                 yield event
-            async for event in self._work(state):
-                yield event
+            async with stored_as_it_comes(record.sessions, calls, state):
+                async for event in self._work(state):
+                    yield event
             outcome = "done"
         except SwecliError as error:
             outcome = "failed"
             retryable = bool(getattr(error, "retryable", False))
             yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
         finally:  # also when cancelled, or when the consumer went away
-            self._settle(state)
-            named = cited(state.text, turn.shown)
-            self.sessions.finish_interaction(outcome, shown=turn.shown, cited=named, choice=turn.choice())
+            record.settle(state)
+            record.finish(outcome, turn, state.text)
 
     async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
         """Steps until the model is done or a limit says so."""
         reason: FinishReason | None = None
+        calls, record = self._with.calls, self._with.record
         while reason is None:
-            if reason := self.stops.check(state.steps, state.cost):
+            if reason := self._with.limits.check(state.steps, state.cost):
                 break
             state.steps += 1
             yield StepStarted(state.steps)
             async for happened in self._ask(state):
-                if isinstance(happened, Step):
-                    step = happened
+                if isinstance(happened, tuple):
+                    step, fitted = happened
                 else:
                     yield happened
-            yield self._save(state, step)
-            async for event in self.calls.run(state.open_calls, step.reply.malformed):
+            usage = self._bill(state, step, fitted)
+            message = record.reply(step.reply)
+            state.step, state.text, state.open_calls = None, step.reply.text or state.text, message.tool_calls
+            yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
+            for notice in record.notices():
+                yield notice
+            async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
                 yield event
-            reason = self._answered(state, step.reply)
-            self.keeper.take(state.said)
-            if reason is None and not await self.calls.going_on():
+            reason = self._answered(state, message, step.reply)
+            record.keep_facts(message)
+            if reason in (None, "done") and self._steer(state):
+                reason = None
+            if reason is None and not await calls.going_on():
                 reason = "loop"
-        yield TurnFinished(
-            reason,
-            state.text,
-            state.usage,
-            state.cost,
-            state.steps,
-            round((self._clock() - state.started) * 1000),
-            tuple(state.denied),
-        )
+        spent = round((self._with.clock() - state.started) * 1000)
+        yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, spent, tuple(state.denied))
 
-    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | Step, None]:
-        """One request; the finished `Step` comes last. One that the provider calls too long is sent again, smaller."""
+    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, Fitted], None]:
+        """One request; the finished step comes last, with the request. One that the provider calls too long is sent
+        again, smaller."""
+        fitter, refused = self._with.fitter, False
         for left in reversed(range(OVERFLOWS + 1)):
-            async for event in self.fitting.fit(state):
+            at = StepPlace(state.interaction, state.steps, state.query, refused)
+            fitted = await fitter.fit(state.messages, at)
+            state.messages = fitted.keyed
+            for event in self._with.record.take(fitted):
                 yield event
-            step = Step(self.model, self.fitting.request, self._sleep)
+            for bill in fitted.bills:
+                state.spend(bill.usage, bill.cost)
+            if fitted.failure is not None:
+                raise fitted.failure
+            yield ContextMeasured(fitted.measured.tokens, fitted.measured.limit, fitted.measured.estimated)
+            step = ModelStep(self._with.model, fitted.request, self._with.sleep, self._with.calls.used_ids)
+            state.step = step
             try:
-                async for event in step.run(state):
+                async for event in step.run():
                     yield event
-                if not self.fitting.counted(step.reply.usage):
-                    self._bill(state, step)
-                    raise cut_short(step.reply.usage, self.fitting.own_count())
+                if not fitter.counted(step.reply.usage, fitted):
+                    self._bill(state, step, fitted)
+                    raise cut_short(step.reply.usage, fitted.counted)
             except ContextOverflow as error:
                 if not left:
                     raise
-                self.fitting.refused(error)
-                if state.partial:
-                    state.partial = ""
+                fitter.refused(error, fitted)
+                refused, state.step = True, None
+                if step.partial:
                     yield StepRetried(OVERFLOWS - left + 1, 0.0, "the answer was made without all of the request", True)
                 yield Notice(f"{error.said or TOO_LONG}: it is made smaller and sent again", "warning")
                 continue
-            yield step
+            yield step, fitted
             return
 
-    def _save(self, state: TurnState, step: Step) -> Event:
-        """The reply is whole: it is stored, with its bill, before anything else happens."""
-        reply = step.reply
-        usage = self._bill(state, step)
-        message = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, reasoning=reply.reasoning)
-        self.keeper.weigh(message)
-        message = self.sessions.append(message)
-        state.partial, state.said = "", message
-        state.text = reply.text or state.text
-        state.open_calls = message.tool_calls
-        return UsageReported(
-            usage, reply.cost, estimated=reply.usage is None or bool(getattr(self.model, "estimates_usage", False))
-        )
-
-    def _bill(self, state: TurnState, step: Step) -> Usage:
+    def _bill(self, state: TurnState, step: ModelStep, fitted: Fitted) -> Usage:
         """Store what a request took, with our own count of it where it can be compared."""
-        reply, ours = step.reply, self.fitting.own_count()
-        usage = reply.usage or Usage(input=ours, output=self.counter.count(reply.text))
-        said = reply.usage is not None and not getattr(self.model, "estimates_usage", False)
-        extra = {"counted": ours, "encoding": self.counter.encoding} if said else {}
-        record = RequestRecord(
-            self.model.name, "turn", state.interaction, state.steps, usage, reply.cost, step.duration_ms, extra
-        )
-        self.sessions.record_request(record)
+        reply, model, counter = step.reply, self._with.model, self._with.record.counter
+        usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
+        extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._said(reply) else {}
+        place, spent = (state.interaction, state.steps), step.duration_ms
+        self._with.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, spent, extra))
         state.spend(usage, reply.cost)
         return usage
 
-    def _answered(self, state: TurnState, reply: ModelReply) -> FinishReason | None:
+    def _said(self, reply: ModelReply) -> bool:
+        """Whether the provider itself counted the tokens."""
+        return reply.usage is not None and not getattr(self._with.model, "estimates_usage", False)
+
+    def _answered(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
         calls, state.open_calls = state.open_calls, []
-        state.go_on()
+        state.add(message)
         state.denied += [call for call in calls if call.approved is False]
         if calls:
             return None
         return "length" if reply.stop == "length" else "done"
 
-    def _settle(self, state: TurnState) -> None:
-        """Keep what an interrupted or failed turn had: the partial answer, and a result for every open call."""
-        if state.partial:
-            self.sessions.append(ChatMessage(Role.ASSISTANT, state.partial, status="partial"))
-        for call in state.open_calls:
-            if call.result is None:
-                call.result, call.error = INTERRUPTED_RESULT, "interrupted"
-                self.sessions.record_call(call)
+    def _steer(self, state: TurnState) -> bool:
+        """Put in what the user has sent to the running turn; whether there was anything."""
+        steering = self._with.steering
+        lines = [steering.popleft() for _ in range(len(steering))]
+        for line in lines:
+            state.add(self._with.record.steer(line))
+        return bool(lines)
 
 
 def cut_short(usage: Usage | None, ours: int) -> ContextOverflow:
@@ -186,8 +189,3 @@ def cut_short(usage: Usage | None, ours: int) -> ContextOverflow:
     error = ContextOverflow(f"The provider read {read:,} of about {ours:,} tokens and said nothing.")
     error.limit, error.said = read, f"the provider read only {read:,} of about {ours:,} tokens of the request"
     return error
-
-
-def cited(text: str, shown: list[str]) -> list[str]:
-    """The bullets of `shown` that an answer names, `[P-7]`."""
-    return [bullet for bullet in shown if f"[{bullet}]" in text]

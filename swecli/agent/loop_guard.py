@@ -24,7 +24,7 @@ def times(prints: list[str]) -> int:
     most = 1
     for length in range(1, LONGEST_CYCLE + 1):
         cycle, count = prints[-length:], 1
-        while prints[-length * (count + 1) : -length * count] == cycle:
+        while cycle and prints[-length * (count + 1) : -length * count] == cycle:
             count += 1
         most = max(most, count)
     return most

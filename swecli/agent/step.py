@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 
-from swecli.agent.turn import TurnState
 from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.retry import Retry, stream_with_retry
@@ -16,22 +15,30 @@ from swecli.models.model_io import ModelChunk, ModelReply, ModelRequest
 Sleep = Callable[[float], Awaitable[object]]
 
 
-class Step:
-    """One request and its reply. `reply` is set when `run` has ended; `duration_ms` is wall time."""
+class ModelStep:
+    """One request and its reply. `partial` is what came so far; `reply` is set when `run` has ended; `duration_ms` is
+    wall time. No new call gets one of the ids in `taken`, nor one that stands in the request."""
 
-    def __init__(self, model: ChatModel, request: ModelRequest, sleep: Sleep = asyncio.sleep) -> None:
-        self._model, self._request, self._sleep = model, request, sleep
+    def __init__(
+        self,
+        model: ChatModel,
+        request: ModelRequest,
+        sleep: Sleep = asyncio.sleep,
+        taken: Collection[str] = frozenset(),
+    ) -> None:
+        self._model, self._request, self._sleep, self._taken = model, request, sleep, taken
+        self.partial = ""
         self.reply = ModelReply()
         self.duration_ms = 0
 
-    async def run(self, state: TurnState) -> AsyncGenerator[Event, None]:
-        """Stream the reply; what was received so far is always in `state.partial`.
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Stream the reply.
 
         Raises:
             ProviderError: when it failed for good.
         """
         started = time.monotonic()
-        builder = ReplyBuilder(taken=call_ids(self._request) | state.taken)
+        builder = ReplyBuilder(taken=call_ids(self._request) | set(self._taken))
         happened: asyncio.Queue[ModelChunk | Retry | None] = asyncio.Queue()
         task = asyncio.create_task(self._pump(happened))
         task.add_done_callback(lambda _: happened.put_nowait(None))
@@ -39,14 +46,14 @@ class Step:
             while (item := await happened.get()) is not None:
                 if isinstance(item, Retry):
                     builder.reset()
-                    state.partial = ""
+                    self.partial = ""
                     yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
                     continue
                 builder.add(item)
                 if item.reasoning:
                     yield ReasoningDelta(item.reasoning)
                 if item.text:
-                    state.partial += item.text
+                    self.partial += item.text
                     yield TextDelta(item.text)
             await task
         finally:

@@ -2,69 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from swecli.context.keyed import keyed
-from swecli.context.prepare import Prepared
-from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
+from swecli.agent.step import ModelStep
+from swecli.context.prepare import PreparedRequest
+from swecli.models.context import keyed
+from swecli.models.message import ApiMessage, ChatMessage, ToolCall
 from swecli.models.model_io import Usage
-from swecli.playbook.ablation import Ablation
+from swecli.playbook.selection.select import Selection
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """A query made ready to be sent. `sent` is the user message as the model gets it.
+    """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
 
-    `files` were read into it: the model has seen them; `ablation` is what it leaves out to measure it;
-    `choice` tells how its strategies were chosen, to be kept.
+    `files` were read into it: the model has seen them; `notices` are lines for the user.
     """
 
     query: str
-    sent: str
-    shown: list[str]
-    prepared: Prepared
-    notices: list[str] = field(default_factory=list)
-    files: list[Path] = field(default_factory=list)
-    ablation: Ablation = field(default_factory=Ablation)
-    choice: Callable[[], Mapping[str, Any]] = dict
+    request: PreparedRequest
+    selection: Selection
+    notices: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @property
     def messages(self) -> list[ApiMessage]:
         """The whole request, as it is sent."""
-        return self.prepared.messages
+        return self.request.messages
 
 
 @dataclass(slots=True)
 class TurnState:
-    """The running turn: its request, and its counters.
+    """The running turn, written by the loop alone: its request, and its counters.
 
-    `messages` are keyed, `place` is the next one's place in its interaction; `taken` are call ids that no new call
-    may have; `said` is the newest reply as it was stored. `cost` in US dollars, None once a part of it is unknown.
+    `messages` are keyed, `place` is the next one's place in its interaction; `step` is the request that is being
+    answered. `cost` in US dollars, None once a part of it is unknown.
     """
 
+    query: str
+    interaction: int
     messages: list[ApiMessage]
-    started: float
-    interaction: int = 0
+    started: float = 0.0
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     text: str = ""
-    partial: str = ""
     open_calls: list[ToolCall] = field(default_factory=list)
     denied: list[ToolCall] = field(default_factory=list)
     place: int = 1
-    taken: set[str] = field(default_factory=set)
-    said: ChatMessage = field(default_factory=lambda: ChatMessage(Role.ASSISTANT))
+    step: ModelStep | None = None
 
-    def go_on(self) -> None:
-        """Put the newest reply, with the results of its calls, behind the request."""
-        fresh = keyed([self.said], self.interaction, self.place)
-        self.messages = [*self.messages, *fresh]
-        self.place += len(fresh)
-        self.taken.update(call.id for call in self.said.tool_calls)
+    @property
+    def partial(self) -> str:
+        """What came of an answer that is not stored yet."""
+        return self.step.partial if self.step else ""
+
+    def add(self, message: ChatMessage) -> None:
+        """Put a stored message, with the results of its calls, behind the request."""
+        fresh = keyed(message.to_api(), self.interaction, self.place)
+        self.messages, self.place = [*self.messages, *fresh], self.place + len(fresh)
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add one request's bill; unknown stays unknown."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.begin import Ground, find_ground, go_to
+from swecli.cli.begin import Ground, find_ground, from_here, go_to
 from swecli.cli.flags import Parser
 from swecli.headless.plain import complaint, dumps, plain
 from swecli.llm.environment import prepare_environment
@@ -32,6 +32,7 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     if unsaid and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
         argv = [unsaid, *argv]
     args = parser.parse_args(argv)
+    args.db = from_here(args.db) if args.cwd else args.db
     go_to(args.cwd)
     return int(module.run(args))
 
@@ -54,24 +55,52 @@ def location_of(ground: Ground) -> str | Path:
     return ground.settings.db or ground.paths.database
 
 
+def location_to_read(ground: Ground) -> tuple[str | Path, str]:
+    """Where the store is, for who asks it something: one that is not there is not made for that.
+
+    With it comes a line for `naming`, "" where the store is there. Raises BadInput where the user named it.
+    """
+    # late: a wrong argument needs no database
+    from swecli.store.location import locate  # noqa: PLC0415
+
+    location = location_of(ground)
+    path = locate(location)
+    if path is None or path.exists():
+        return location, ""
+    if ground.settings.db:
+        raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
+    return ":memory:", f"There is no database {path} yet; the first message makes it."
+
+
+@contextmanager
+def naming(line: str) -> Iterator[None]:
+    """Behind the block, the line; where what is asked for is not found, with the error that says so."""
+    try:
+        yield
+    except BadInput as error:
+        error.hint = f"{error.hint} {line}".strip()
+        raise
+    if line:
+        sys.stderr.write(complaint(line, "") + "\n")
+
+
 @contextmanager
 def stored(args: argparse.Namespace, *, make: bool = False) -> Iterator[Database]:
-    """The open database. With `make` a missing one is made also where the user named it.
+    """The open database. With `make` a missing one is made.
 
     Raises SwecliError.
     """
     # late: a wrong argument needs no database
-    from swecli.store.database import locate, open_database  # noqa: PLC0415
+    from swecli.store.database import open_database  # noqa: PLC0415
 
     ground = ground_of(args)
-    path = locate(location_of(ground))
-    if ground.settings.db and path and not make and not path.exists():
-        raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
-    database = open_database(location_of(ground))
+    location, missing = (location_of(ground), "") if make else location_to_read(ground)
+    database = open_database(location, to_read=not make)
     try:
-        for notice in database.notices:
+        for notice in database.unreported():
             sys.stderr.write(complaint(notice, "") + "\n")
-        yield database
+        with naming(missing):
+            yield database
     finally:
         database.close()
 

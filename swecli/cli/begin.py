@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,9 @@ from swecli.config.paths import Paths, find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
-from swecli.llm.choose import choose_model
+from swecli.llm.default_model import choose_model
 from swecli.llm.environment import prepare_environment
-from swecli.models.errors import BadInput, StoreError, SwecliError
+from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
 from swecli.models.model_io import Choice
 
 
@@ -53,6 +54,18 @@ def find_ground(config: str | None, flags: Mapping[str, Any]) -> Ground:
     return Ground(cwd, paths, trusted, settings, tuple(notices))
 
 
+def from_here(database: str | None) -> str | None:
+    """The database that `--db` names before another directory is gone to: a path from there is made a whole one.
+
+    Raises BadInput.
+    """
+    scheme = "sqlite:///" if (database or "").startswith("sqlite:///") else ""
+    path = (database or "").removeprefix(scheme)
+    if not path.strip() or path == ":memory:" or "://" in path or path.startswith(("/", "~", "?")):
+        return database
+    return f"{scheme}{working_directory() / path}"
+
+
 def go_to(directory: str | None) -> None:
     """Work in that directory from now on (None: stay). Raises BadInput."""
     if directory is None:
@@ -71,17 +84,48 @@ def working_directory() -> Path:
         raise BadInput(f"The working directory is gone: {error.strerror}.", "Change to another one.") from error
 
 
+def need_workspace(folder: Path, *, allow_home: bool) -> None:
+    """Raises UsageError for `/`, the user's home and what lies above it, unless that is what was asked for: below
+    such a folder is everything the user has."""
+    homes = [Path(home) for home in _homes() if home.startswith("/")]
+    if allow_home or not any(_same(folder, above) for home in homes for above in (home, *home.parents)):
+        return
+    what = "is your home folder" if any(_same(folder, home) for home in homes) else "holds your home folder"
+    raise UsageError(
+        f"{folder} {'is the whole disk' if folder == Path('/') else what}: all you have could be read and changed.",
+        "Change into a project (cd, or -C DIR), or pass --allow-home.",
+    )
+
+
+def _homes() -> list[str]:
+    """The home of the environment and that of the account: one of them may be unset or made up. `/` is nobody's."""
+    try:
+        account = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a container may run as a number that nobody has
+        account = ""
+    return [os.environ.get("HOME", ""), account, "/"]
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # no such folder, none that may be looked at, or no name at all
+        return False
+
+
 def make_start(args: argparse.Namespace) -> Start:
     """Everything a face starts with. Raises ConfigError, UsageError, BadInput, StoreError."""
     check_text(args.prompt)
+    args.db = from_here(args.db) if args.cwd else args.db
     go_to(args.cwd)
+    need_workspace(working_directory(), allow_home=args.allow_home)
     prepare_environment(os.environ)
     flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
     flags["review_loops"] = getattr(args, "review_loops", None)
     flags["color"] = False if args.no_color else None
     ground = find_ground(args.config, flags)
     make_folders(ground.paths)
-    log_to(ground.paths.log, redacted)
+    log_to(ground.paths.log)
     choice = choose_model(ground.settings, os.environ)
     return Start(
         settings=ground.settings,
@@ -116,14 +160,6 @@ def make_folders(paths: Paths) -> None:
         ) from error
 
 
-def redacted(text: str) -> str:
-    """A log entry without secrets."""
-    # late: nothing is logged in most runs
-    from swecli.playbook.redact import redact  # noqa: PLC0415
-
-    return redact(text)
-
-
 def unforeseen(error: Exception) -> SwecliError:
     """The line for a fault of the program; the whole trace goes to the log."""
     said = f"This is a fault of swecli: {type(error).__name__}: {error}."
@@ -131,6 +167,6 @@ def unforeseen(error: Exception) -> SwecliError:
         log = find_paths(os.environ).log
     except SwecliError:
         return SwecliError(said)
-    log_to(log, redacted)
+    log_to(log)
     logging.getLogger(__name__).error("unforeseen", exc_info=error)
     return SwecliError(said, f"The details are in {log}.")

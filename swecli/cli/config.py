@@ -98,9 +98,10 @@ def _set(args: argparse.Namespace) -> int:
 
 def _check_rules(rules: tuple[str, ...]) -> None:
     # late: the other settings do not need the tools
-    from swecli.tools.permissions import Permissions  # noqa: PLC0415
+    from swecli.tools.permissions import Rule  # noqa: PLC0415
 
-    Permissions(allow=rules)
+    for rule in rules:
+        Rule.parse(rule)
 
 
 def _text(path: Path) -> str:

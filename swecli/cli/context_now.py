@@ -7,12 +7,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.admin import common, ground_of, say, table, tell
-from swecli.cli.begin import make_folders
+from swecli.cli.admin import common, ground_of, location_to_read, naming, say, table, tell
+from swecli.cli.begin import Ground, make_folders
 from swecli.config.start import Start
-from swecli.llm.choose import choose_model
+from swecli.llm.default_model import choose_model
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
 from swecli.models.ids import turn_number
@@ -53,18 +54,19 @@ PINS = (("pin", "keep a turn in every request"), ("unpin", "let a pinned turn le
 
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput for a session that is not there or has nothing to show."""
-    with closing(_runtime(args)) as runtime:
+    ground = ground_of(args)
+    location, missing = location_to_read(ground)
+    with naming(missing), closing(_runtime(args, ground, str(location))) as runtime:
         return ACTIONS[args.action](runtime, args)
 
 
-def _runtime(args: argparse.Namespace) -> Runtime:
+def _runtime(args: argparse.Namespace, ground: Ground, location: str) -> Runtime:
     """The program as a face would have it, on that session."""
     # late: --help and a wrong argument need none of it
     from swecli.app import build_runtime  # noqa: PLC0415
 
-    ground = ground_of(args)
     make_folders(ground.paths)
-    settings = ground.settings
+    settings = replace(ground.settings, db=location)
     choice = Choice(args.model, "named here") if args.model else choose_model(settings, os.environ)
     start = Start(
         settings=settings,
@@ -74,7 +76,7 @@ def _runtime(args: argparse.Namespace) -> Runtime:
         choice=Choice(choice.name, choice.why),
         resume=args.session or "",
     )
-    return build_runtime(start, _nobody)
+    return build_runtime(start, _nobody, to_read=True)
 
 
 async def _nobody(request: AskRequest) -> Decision:
@@ -82,10 +84,7 @@ async def _nobody(request: AskRequest) -> Decision:
 
 
 def _show(runtime: Runtime, args: argparse.Namespace) -> int:
-    # late: see `_runtime`
-    from swecli.agent.metering import meter  # noqa: PLC0415
-
-    found = meter(runtime.agent)
+    found = runtime.context_control.meter()
     if args.json:
         return tell(args, found.to_json(), "")
     table([(f"{tokens:,}", name) for name, tokens in found.parts], ("TOKENS", "PART"))
@@ -96,13 +95,13 @@ def _show(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _plan(runtime: Runtime, args: argparse.Namespace) -> int:
-    plan = runtime.outlook.plan()
+    plan = runtime.context_control.plan()
     takes = f"; takes out {', '.join(plan.removes)}" if plan.removes else ""
     return tell(args, plan.to_json(), f"next: {plan.how} {plan.when}{takes}")
 
 
 def _why(runtime: Runtime, args: argparse.Namespace) -> int:
-    found = runtime.outlook.why(" ".join(args.text))
+    found = runtime.context_control.why(" ".join(args.text))
     if args.json:
         return tell(args, [one.to_json() for one in found], "")
     for one in found:
@@ -112,7 +111,7 @@ def _why(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _log(runtime: Runtime, args: argparse.Namespace) -> int:
-    rows = runtime.sessions.context.log(runtime.outlook.session)
+    rows = runtime.sessions.context.log(runtime.context_control.session)
     shown = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     if args.json:
         return tell(args, [{name: getattr(row, name) for name in shown} for row in rows], "")
@@ -131,18 +130,18 @@ def _log(runtime: Runtime, args: argparse.Namespace) -> int:
 
 
 def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
-    taken = runtime.outlook.undo()
+    taken = runtime.context_control.undo()
     return tell(args, {"undone": taken.id, "how": taken.how}, f"{taken.id} ({taken.how}) is taken back.")
 
 
 def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
-    tokens = runtime.outlook.pin(turn_number(args.turn) if args.turn else None)
-    pins = list(runtime.outlook.session.context.pins)
+    tokens = runtime.context_control.pin(turn_number(args.turn) if args.turn else None)
+    pins = list(runtime.context_control.session.context.pins)
     return tell(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
 
 
 def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
-    number = runtime.outlook.unpin(turn_number(args.turn) if args.turn else None)
+    number = runtime.context_control.unpin(turn_number(args.turn) if args.turn else None)
     return tell(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
 
 
@@ -153,7 +152,7 @@ def _window(runtime: Runtime, args: argparse.Namespace) -> int:
         runtime.set_window(spec)
     if spec is not None and session is not None:
         runtime.sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-    now, then = agent.prepare("").prepared, agent.prepare("", window=spec).prepared
+    now, then = agent.prepare("").request, agent.prepare("", window=spec).request
     found = {
         "window": str(spec or (session.window if session else runtime.settings.window)),
         "first": then.window[0],
@@ -177,7 +176,7 @@ def _spec(text: str) -> WindowSpec:
 
 
 def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
-    prepared = runtime.agent.prepare(" ".join(args.text) or "…").prepared
+    prepared = runtime.agent.prepare(" ".join(args.text) or "…").request
     if args.json:
         return tell(args, {"model": runtime.agent.model.name, "messages": prepared.messages}, "")
     for segment in prepared.segments:
@@ -188,7 +187,7 @@ def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
 
 def _compact(runtime: Runtime, args: argparse.Namespace) -> int:
     async def compacted() -> list[Any]:
-        return [event async for event in runtime.outlook.compact(" ".join(args.text))]
+        return [event async for event in runtime.context_control.compact(" ".join(args.text))]
 
     for event in asyncio.run(compacted()):
         if event.type == "context_reduced":

@@ -7,14 +7,16 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 from swecli import __version__
 from swecli.cli.admin import common, ground_of, location_of, say, tell
 from swecli.cli.begin import make_folders
-from swecli.llm.choose import choose_model
+from swecli.llm.default_model import choose_model
 from swecli.llm.environment import tokenizer_folder
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
+from swecli.tools.processes import find_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,14 +63,15 @@ def _folders(args: argparse.Namespace) -> str:
 
 def _database(args: argparse.Namespace) -> str:
     # late: --help needs no database
-    from swecli.store.database import locate, open_database  # noqa: PLC0415
+    from swecli.store.database import open_database  # noqa: PLC0415
+    from swecli.store.location import locate  # noqa: PLC0415
     from swecli.store.upkeep import check  # noqa: PLC0415
 
     location = location_of(ground_of(args))
     path = locate(location)
     if path and not path.exists():
         return f"{path}: none yet, it is made with the first message"
-    database = open_database(location)
+    database = open_database(location, to_read=True)
     try:
         problems = [*database.notices, *check(database)]
     finally:
@@ -96,7 +99,8 @@ def _search(args: argparse.Namespace) -> str:
 
 
 def _git(args: argparse.Namespace) -> str:
-    return shutil.which("git") or "not installed: files are listed by walking the tree"
+    found = find_program("git", os.environ, Path.cwd())
+    return found or "not installed: files are listed by walking the tree"
 
 
 def _sandbox(args: argparse.Namespace) -> str:

@@ -114,8 +114,8 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
 def _propose(store: ReviewStore) -> None:
     """Propose to the playbook what was fixed again and again; say so on stderr."""
     # late: see run
-    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
     from swecli.cli.playbook import session_here  # noqa: PLC0415
+    from swecli.review.lessons import lessons, told  # noqa: PLC0415
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     sessions = SessionManager(store.database)

@@ -23,6 +23,8 @@ SUBCOMMANDS = (
     "models",
     "doctor",
 )
+SHOWN = 80  # characters of what was typed
+STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
 DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 EPILOG = """\
 subcommands:
@@ -37,6 +39,9 @@ subcommands:
   swecli models      what can be used here, and how
   swecli doctor      what works on this machine
 Each takes --help and --json.
+
+A prompt is one argument: swecli "fix the tests". A single word is taken for a subcommand; as a prompt it needs -p, or
+two dashes before it: swecli -- hello. A folder that holds your home folder is worked in only with --allow-home.
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a cap was reached · 75 the provider failed, a retry
 may help · 130 SIGINT · 143 SIGTERM"""
@@ -78,6 +83,7 @@ def build_parser() -> Parser:
     add("--db", metavar="URL", help="database file or sqlite:/// URL")
     add("--config", metavar="FILE", help="another settings file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
+    add("--allow-home", action="store_true", help="work also in your home folder, above it, or in /")
     add("--version", action="store_true", help="print the version")
     return parser
 
@@ -87,7 +93,7 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
     args, rest = parser.parse_known_args(argv)
     if rest:
-        raise UsageError(f"Unrecognized arguments: {' '.join(rest)}.", _hint(args.prompt, rest))
+        _refuse_rest(args.prompt, rest)
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
     if empty:
         raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag away.")
@@ -97,15 +103,53 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
     if not args.headless and (args.output_format or args.input_format):
         raise UsageError("--output-format and --input-format go with -p.", "Add -p, or leave them away.")
+    if not args.headless and "--" not in argv:
+        refuse_word(args.prompt)
     return args
 
 
-def _hint(prompt: str, rest: Sequence[str]) -> str:
+def refuse_word(word: str) -> None:
+    """Raises UsageError for a prompt of one word: a mistyped subcommand is not a request that is paid for.
+
+    Slash commands and shell lines pass, they go to no model; so do words with letters that no subcommand has, for
+    there are languages without spaces.
+    """
+    # late: most runs have no prompt
+    from swecli.repl.input.lines import read_line  # noqa: PLC0415
+
+    if not word.isascii() or word.split() != [word] or read_line(word).kind != "text":
+        return
+    if word in SUBCOMMANDS:
+        raise UsageError("The subcommand comes first.", f"For example: swecli {word} --help")
+    meant = nearest(word)
+    hint = f"Did you mean `{meant}`?" if meant else f"There are: {', '.join(SUBCOMMANDS)}."
+    raise UsageError(f"There is no subcommand {word[:SHOWN]!r}.", f"{hint} As a prompt: swecli -p, or `--` before it.")
+
+
+def nearest(word: str) -> str:
+    """The command that may have been meant, "" where nothing is like it."""
+    # late: only for what was mistyped
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    found = get_close_matches(word.lower(), (*SUBCOMMANDS, *STANDALONE), n=1)
+    return f"swecli {'--' if found[0] in STANDALONE else ''}{found[0]}" if found else ""
+
+
+def _refuse_rest(prompt: str, rest: Sequence[str]) -> NoReturn:
+    """Raises UsageError for more arguments than there are places."""
+    words = " ".join(rest)
     if any(word.startswith("-") for word in rest):
-        return "See `swecli --help`."
+        raise UsageError(f"Unrecognized arguments: {words}.", "See `swecli --help`.")
     if prompt in SUBCOMMANDS:
-        return f"The subcommand comes first: swecli {prompt} {' '.join(rest)} …"
-    return "Put the prompt in quotes."
+        raise UsageError(
+            f"Unrecognized arguments: {words}.", f"The subcommand comes first: swecli {prompt} {words[:SHOWN]} …"
+        )
+    quoted = f'Put the prompt in quotes: "{f"{prompt} {words}"[:SHOWN]}"'
+    if meant := nearest(prompt):
+        raise UsageError(
+            f"There is no subcommand {prompt[:SHOWN]!r}.", f"Did you mean `{meant} {words[:SHOWN]}`? {quoted}"
+        )
+    raise UsageError(f"Unrecognized arguments: {words}.", quoted)
 
 
 def wants_json(argv: Sequence[str]) -> bool:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.cli.admin import common, ground_of, positive, say, say_json, stored
 from swecli.cli.begin import working_directory
-from swecli.cli.reflecting import lines_of, make_learner, reflecting_model
+from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
 from swecli.models.errors import BadInput
-from swecli.models.events import PlaybookUpdated, ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 
 if TYPE_CHECKING:
-    from swecli.agent.studying import Studied
+    from swecli.playbook.learning.backfill import Studied
     from swecli.store.session_manager import SessionManager
 
 MANY = 100_000  # sessions
@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
     model = None if args.rules_only else reflecting_model(settings, args.model)
     with stored(args) as database:
         sessions = SessionManager(database)
-        learner = make_learner(sessions, settings, model)
+        learning = open_learning(sessions, settings, model)
         wanted, gone = _wanted(sessions, args.sessions)
         before = sessions.playbook.spent()
         for line in [] if args.json else gone:
             say(f"left out: {line}")
-        done = asyncio.run(_study(learner, wanted, args.epochs, quiet=args.json))
+        done = asyncio.run(_study(learning, wanted, args.epochs, quiet=args.json))
         after = sessions.playbook.spent()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = _counted(done) | {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
@@ -71,12 +71,12 @@ def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[
     return [info.id for info in there], gone
 
 
-async def _study(learner: Any, wanted: list[str], epochs: int, *, quiet: bool) -> list[Studied]:
+async def _study(learning: Any, wanted: list[str], epochs: int, *, quiet: bool) -> list[Studied]:
     # late: see above
-    from swecli.agent.studying import study  # noqa: PLC0415
+    from swecli.playbook.learning.backfill import study  # noqa: PLC0415
 
     done = []
-    async for studied in study(learner, wanted, epochs):
+    async for studied in study(learning, wanted, epochs):
         done.append(studied)
         if not quiet:
             for line in (line for event in studied.events for line in lines_of(event)):

@@ -7,10 +7,11 @@ import os
 from typing import Any
 
 from swecli.cli.admin import common, ground_of, say, table, tell
-from swecli.llm.choose import choose_model
-from swecli.llm.endpoints import KEYED, LOCAL, PROVIDERS, Provider
+from swecli.llm.default_model import choose_model
+from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.registry import in_tree, installed, load
 from swecli.llm.tables import chat_models, model_row, model_table
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, ModelNotFound
 
 KNOWN_HEAD = ("model", "window", "$ per million in", "out")
 
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _usable(args: argparse.Namespace) -> int:
     choice = choose_model(ground_of(args).settings, os.environ)
-    rows = [_row(provider) for provider in (*KEYED, *LOCAL)] + [("demo", "", "ready", "")]
+    rows = _rows()
     if args.json:
         named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
         return tell(args, {"chosen": choice.name, "why": choice.why, "models": named}, "")
@@ -38,15 +39,28 @@ def _usable(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(provider: Provider) -> tuple[str, str, str, str]:
-    found = next((key for key in provider.keys if os.environ.get(key, "").strip()), "")
-    state = "needs no key" if provider.local else "ready" if found else "key not set"
-    return (f"{provider.name}/…", "" if provider.local else found or provider.keys[0], state, provider.bases[-2])
+def _rows() -> list[tuple[str, str, str, str]]:
+    """The services of this tree's providers, then those of installed packages."""
+    rows = [_row(service) for own in in_tree() for service in own.services]
+    for entry in installed():
+        try:
+            rows += [_row(service) for service in load(entry).services]
+        except ModelNotFound as error:
+            rows.append((entry.name, "", error.message, ""))
+    return rows
+
+
+def _row(service: Service) -> tuple[str, str, str, str]:
+    found = next((key for key in service.keys if os.environ.get(key, "").strip()), "")
+    free = service.local or not service.keys
+    state = "needs no key" if service.local else "ready" if found or free else "key not set"
+    name = service.name if service.default_model == service.name else f"{service.name}/…"
+    return (name, "" if free else found or service.keys[0], state, next(iter(service.bases[-2:]), ""))
 
 
 def _known(args: argparse.Namespace) -> int:
     models = model_table()
-    names = [name for provider in PROVIDERS for name in chat_models(models, provider)]
+    names = [name for service in (*LOCAL, *KEYED) for name in chat_models(models, service.name)]
     found = [name for name in names if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(f"No known model has {args.word!r} in its name.", "It may work all the same: try it with -m.")

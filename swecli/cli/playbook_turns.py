@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swecli.cli.admin import common, ground_of, say, say_json, stored
 from swecli.cli.free_text import FreeText
-from swecli.cli.reflecting import lines_of, make_learner, reflecting_model
+from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.events import PlaybookUpdated
 from swecli.models.ids import turn_number
+from swecli.models.learning_events import PlaybookUpdated
 
 if TYPE_CHECKING:
-    from swecli.agent.telling import LearningEvent
     from swecli.models.session import Session
+    from swecli.playbook.learning.reporting import LearningEvent
     from swecli.store.session_manager import SessionManager
 
 
@@ -64,14 +64,14 @@ def run(args: argparse.Namespace) -> int:
     with stored(args) as database:
         sessions = SessionManager(database)
         session = _session(sessions, args)
-        learner = make_learner(sessions, settings, model)
+        learning = open_learning(sessions, settings, model)
         if args.action == "reflect":
             number = _turn(args.words, session)
-            events = asyncio.run(learner.learn(number, asked=True))
+            events = asyncio.run(learning.learn(number, asked=True))
             done = "" if events else f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
         else:
             number = session.interactions
-            events = asyncio.run(learner.mark(args.action == "good", " ".join(args.words)))
+            events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             done = f"marked {args.action}"
     return _tell(args, session, number, done, events)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,22 +14,21 @@ from swecli.config.trust import is_trusted, project_root
 from swecli.context.instructions import load_instructions
 from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
-from swecli.llm.choose import choose_model
+from swecli.llm.default_model import choose_model
 from swecli.llm.registry import make_model
-from swecli.models.events import PlaybookUpdated
-from swecli.playbook.budget import Limits
+from swecli.models.learning_events import PlaybookUpdated
 
 if TYPE_CHECKING:
-    from swecli.agent.learning import Learner
-    from swecli.agent.telling import LearningEvent
+    from swecli.playbook.learning.reporting import LearningEvent
+    from swecli.playbook.learning.service import LearningService
     from swecli.store.session_manager import SessionManager
 
 
-def make_learner(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> Learner:
-    """A learner that judges each turn by the place of its session."""
+def open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
+    """Learning that judges each turn by the place of its session, also where the settings have it off."""
     # late: --help and a wrong argument need neither database nor tools
-    from swecli.agent.learning import Learner  # noqa: PLC0415
-    from swecli.agent.surroundings import Surroundings  # noqa: PLC0415
+    from swecli.playbook.learning.service import LearningService, ReflectorModel  # noqa: PLC0415
+    from swecli.playbook.learning.workspace import Workspaces  # noqa: PLC0415
     from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
 
     def instructions() -> str:
@@ -36,9 +36,9 @@ def make_learner(sessions: SessionManager, settings: Settings, model: ChatModel 
         return _instructions(session.working_directory if session else "")
 
     tools = frozenset(ToolRegistry.discover().names())
-    around = Surroundings(os.environ.get("PATH", ""), tools, instructions)
-    limits = Limits(settings.reflect_percent, settings.reflect_usd_per_day)
-    return Learner(sessions, load_prompt("reflect"), model, limits=limits, around=around)
+    workspaces = Workspaces(os.environ.get("PATH", ""), tools, instructions)
+    reflector = ReflectorModel(load_prompt("reflect"), model)
+    return LearningService.open(sessions, replace(settings, learn=True), reflector, workspaces)
 
 
 @cache

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fail-on", choices=SEVERITIES, help="exit with 1 when an open finding is as severe as that")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
+    add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
     common(parser)
 
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
     # late: --help and a wrong argument need neither model nor store
     from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.cli.begin import make_start  # noqa: PLC0415
+    from swecli.cli.begin import make_start, need_workspace  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
     from swecli.review.pull_request import find_any  # noqa: PLC0415
     from swecli.store.review_store import ReviewStore  # noqa: PLC0415
@@ -59,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
     style = args.format or ("json" if args.json else "text")
     spec = _spec(args)
     root = Path.cwd().resolve()
+    need_workspace(project_root(root), allow_home=args.allow_home)
     if args.post and args.yes:
         # late: see above
         from swecli.review.posting import need_token  # noqa: PLC0415
@@ -116,10 +118,10 @@ async def _review(
     runtime: Runtime, store: ReviewStore, target: Target | None, style: str
 ) -> tuple[ReviewFinished, int]:
     # late: see run
-    from swecli.agent.review_job import collaborators, new_job, old_job  # noqa: PLC0415
-    from swecli.agent.reviewing import Review  # noqa: PLC0415
     from swecli.headless.reviews import ReviewWriter, run_review  # noqa: PLC0415
+    from swecli.review.job import collaborators, new_job, old_job  # noqa: PLC0415
     from swecli.review.pull_request import find_any  # noqa: PLC0415
+    from swecli.review.run import Review  # noqa: PLC0415
 
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in (*runtime.start.notices, *runtime.notices):

@@ -14,7 +14,7 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
 from swecli.models.message import ToolCall
 from swecli.models.session import SessionInfo
-from swecli.playbook.redact import redact_value
+from swecli.redact import redact_value
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -32,13 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rename = actions.add_parser("rename", help="give a session a title")
     fork = actions.add_parser("fork", help="copy a session, to go on from there")
     delete = actions.add_parser("delete", help="remove a session for good")
-    export = actions.add_parser("export", help="everything of a session as JSON, without secrets")
+    export = actions.add_parser("export", help="everything of a session as JSON, with secrets redacted")
     bring = actions.add_parser("import", help="take in an exported session")
     bring.add_argument("file", metavar="FILE", help="an export")
     for action in (show, rename, fork, delete, export):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (add_list, search):
         action.add_argument("--limit", type=positive, default=20, metavar="N")
+    export.add_argument("--with-secrets", action="store_true", help="redact nothing: to go on on another machine")
     rename.add_argument("title", nargs="+")
     fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
     for action in actions.choices.values():
@@ -117,7 +118,8 @@ def _delete(sessions: SessionManager, args: argparse.Namespace) -> int:
 
 
 def _export(sessions: SessionManager, args: argparse.Namespace) -> int:
-    say_json(redact_value(sessions.export(args.session)))
+    whole = sessions.export(args.session)
+    say_json(whole if args.with_secrets else redact_value(whole))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.errors import UsageError
-from swecli.repl.lines import read_line
+from swecli.repl.input.lines import read_line
 
 IN_A_SHELL = {
     "playbook": "swecli playbook",

@@ -104,7 +104,9 @@ def _apply(settings: Settings, values: Mapping[str, Any], layer: str) -> Setting
     for name in ("ask", "deny"):  # these add up over the layers: a later one cannot take an earlier no away
         if name in changed:
             changed[name] = tuple(dict.fromkeys((*getattr(settings, name), *changed[name])))
-    return replace(settings, **changed, origins=settings.origins | dict.fromkeys(changed, layer))
+    # a rule has an origin of its own: lists add up
+    rules = [f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in values.get(name, ()) if name in changed]
+    return replace(settings, **changed, origins=settings.origins | dict.fromkeys([*changed, *rules], layer))
 
 
 def unknown_setting(name: str, where: str = "") -> ConfigError:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
+
+from swecli.redact import redact
 
 LIMIT_BYTES = 1_000_000
 
 
-def log_to(path: Path, clean: Callable[[str], str] = str) -> None:
+def log_to(path: Path) -> None:
     """Send warnings and worse to this file, which is cut at a megabyte, and to nothing else.
 
-    A file that cannot be written is no failure: then nothing is logged. `clean` takes secrets out of each entry.
+    A file that cannot be written is no failure: then nothing is logged. Secrets leave each entry.
     """
     root = logging.getLogger()
     if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
         return
     handler = _LogFile(path, maxBytes=LIMIT_BYTES, backupCount=1, encoding="utf-8", errors="replace", delay=True)
-    handler.setFormatter(_Cleaned(clean))
+    handler.setFormatter(_Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
 
@@ -37,12 +38,8 @@ class _LogFile(logging.handlers.RotatingFileHandler):
         """Nobody to tell."""
 
 
-class _Cleaned(logging.Formatter):
-    """An entry with its trace, cleaned as a whole: secrets hide in traces too."""
-
-    def __init__(self, clean: Callable[[str], str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._clean = clean
+class _Redacted(logging.Formatter):
+    """An entry with its trace, redacted as a whole: secrets hide in traces too."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._clean(super().format(record))
+        return redact(super().format(record))

@@ -43,6 +43,11 @@ class Paths:
         """The folders whose project files may be used, one a line."""
         return self.state / "trusted"
 
+    @property
+    def permissions(self) -> Path:
+        """What the user allowed for good, by folder."""
+        return self.config / "permissions.toml"
+
     def ensure(self) -> None:
         """Make the directories, for this user alone. Raises OSError."""
         for path in (self.config, self.data, self.state, self.cache):

@@ -15,7 +15,8 @@ def _setting(default: Any, doc: str, env: str = "") -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One frozen value for a run. `origins` names, for each setting, the layer that won."""
+    """One frozen value for a run. `origins` names, for each setting, the layer that won, and for each permission rule
+    ("allow: run(git status*)") the one it stands in."""
 
     model: str = _setting("", "model as provider/name; empty: chosen at start", "SWECLI_MODEL")
     window: WindowSpec = _setting(

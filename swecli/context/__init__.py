@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from swecli.context.adaptive import adaptive_window_size
 from swecli.context.budget import (
     DEFAULT_MAX_TOKENS,
     MAX_CHARACTERS,
@@ -13,9 +12,10 @@ from swecli.context.budget import (
     effective_threshold,
 )
 from swecli.context.condense import TruncateOptions, TruncateResponse
-from swecli.context.findings import dedupe_findings
+from swecli.context.retained_facts import dedupe_findings
 from swecli.context.tokens import MISSING_IMAGE_TOKENS, estimate_token_count
 from swecli.context.truncate import loop_window, truncate_conversation, truncate_conversation_if_needed
+from swecli.context.window import adaptive_window_size
 
 __all__ = [
     "DEFAULT_MAX_TOKENS",

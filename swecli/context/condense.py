@@ -31,7 +31,9 @@ class TruncateOptions:
 
     `total_tokens` leaves out the last message; `context_window` and `max_tokens` are in tokens;
     `auto_condense_context_percent` is the global threshold, `profile_thresholds` the profiles' own (-1 inherits);
-    `count_tokens` counts a text; `condense` makes a summary, None where none can be made.
+    `count_tokens` counts a text; `condense` makes a summary, None where none can be made. `allowed` are the tokens
+    that a request may have where more is known of the model than its window; `truncate` cuts what a decision has come
+    to so far where more has to be kept than `truncate_safely` knows of.
     """
 
     messages: list[ApiMessage]
@@ -47,6 +49,8 @@ class TruncateOptions:
     current_profile_id: str = "default"
     count_tokens: Callable[[str], int]
     condense: Callable[[TruncateOptions], Awaitable[TruncateResponse]] | None = None
+    allowed: int | None = None
+    truncate: Callable[[TruncateResponse], list[ApiMessage]] | None = None
 
 
 async def try_condensing(options: TruncateOptions, before: int) -> TruncateResponse:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
-from swecli.context.keyed import lawful, with_note_keys
+from swecli.context.edits import changes, interaction_of, lawful, with_note_keys
 from swecli.context.shrink import CAPS, characters, clear_old_results, shrink_answers, shrink_results
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
-from swecli.models.context import KEY
+from swecli.models.context import KEY, Edits
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
@@ -21,163 +20,167 @@ CLEAR, TRUNCATE, SHRINK = RUNGS = ("clear", "truncate", "shrink")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A rung that was taken: `how` is clear, truncate or shrink; sizes of the whole request in tokens; `messages`
-    are what it left."""
+class RequestLimits:
+    """What a request is held to. `window` of the model and `max_output` of one answer in tokens, None where unknown
+    (no output reserves 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to
+    take no more, whatever its window.
 
-    how: str
-    before: int
-    after: int
-    detail: str
-    messages: list[ApiMessage]
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A request that fits.
-
-    `tokens` counts the tools too; `limit` is what is allowed, None where the model's window is unknown (then
-    500,000 characters are); `estimated` is set when no table counted. A turn goes on from `messages`: what was
-    taken out stays out, so that later requests only add to this one. `over` is set when it has reached the
-    threshold or is too long even so, because not all rungs were to be taken.
+    `scale` is what the provider counted for the last request, divided by our own count of it; below `hold` tokens
+    nothing is reduced that need not be; interactions in `pins` are never touched; `tools_tokens` is the size of the
+    tools' specifications, which cannot be reduced.
     """
 
-    messages: list[ApiMessage]
-    tokens: int
-    limit: int | None
-    reduced: list[Taken] = field(default_factory=list)
-    estimated: bool = False
-    over: bool = False
-    fits: bool = True
+    window: int | None
+    max_output: int | None = None
+    threshold: int = MAX_CONDENSE_THRESHOLD
+    allowed: int | None = None
+    scale: float = 1.0
+    hold: int = 0
+    pins: tuple[int, ...] = ()
+    tools_tokens: int = 0
+
+    @property
+    def limit(self) -> int | None:
+        """Tokens that a request may have; None where that is unknown: then 500,000 characters are."""
+        return self.allowed or request_limit(self.window, self.max_output)
+
+    @property
+    def start(self) -> int | None:
+        """Tokens from which on a request is reduced; None where only one that is too long is."""
+        window = round(self.allowed / 0.9) if self.allowed else self.window
+        if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
+            return None
+        return max(window * self.threshold // 100, self.hold)
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
+class Measured:
+    """The size of a request in tokens, the tools' counted too, against `limit`, None where the model's window is
+    unknown. `over` is set when it has reached the threshold or is too long; `estimated` when no table counted."""
+
     tokens: int
+    limit: int | None
+    over: bool
+    fits: bool
+    estimated: bool
     characters: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Scales:
-    counter: TokenCounter
-    tools_tokens: int
-    limit: int | None
-    start: int | None
-    scale: float
+class Reduced:
+    """A rung that was taken: `how` is clear, truncate or shrink; sizes of the whole request in tokens; `messages`
+    are what it left, `edits` what it changed."""
 
-    def weigh(self, messages: list[ApiMessage]) -> _Size:
-        counted = self.counter.count_messages(messages) + self.tools_tokens
-        return _Size(ceil(counted * self.scale), characters(messages))
-
-    def fits(self, size: _Size) -> bool:
-        return size.characters <= MAX_CHARACTERS and (self.limit is None or size.tokens <= self.limit)
-
-    def below_start(self, size: _Size) -> bool:
-        return self.fits(size) and (self.start is None or size.tokens < self.start)
-
-    def worth_it(self, before: _Size, after: _Size) -> bool:
-        """Whether `after` is smaller; by a tenth of the limit at least when nothing forces the reduction.
-
-        Each reduction changes bytes already sent, which the provider then bills in full once more.
-        """
-        if not self.fits(before):
-            return after.tokens <= before.tokens and after.characters <= before.characters and after != before
-        return before.tokens - after.tokens >= (self.limit or 0) / 10
+    how: str
+    messages: list[ApiMessage]
+    edits: Edits
+    before: int
+    after: int
+    detail: str
 
 
-# A rung yields ever smaller versions of the messages, each with a line that says what was done.
-Rung = Callable[[list[ApiMessage]], Iterator[tuple[list[ApiMessage], str]]]
+def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> Measured:
+    """The size of a request as it stands."""
+    tokens = ceil((counter.count_messages(messages) + limits.tools_tokens) * limits.scale)
+    length, limit, start = characters(messages), limits.limit, limits.start
+    fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
+    return Measured(tokens, limit, not fits or (start is not None and tokens >= start), fits, counter.estimated, length)
+
+
+def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> Reduced | None:
+    """The messages with one rung taken as far as needed; None when nothing is needed, or it brings nothing.
+
+    "clear" puts stubs in the place of old results (the newest five stay) where the threshold is reached; "truncate"
+    leaves out half of the messages behind the first user message, again and again, and "shrink" cuts the largest
+    results, then the assistant's own texts: both only until the request is not too long. The input is not changed; it
+    carries keys, where it is to be known what was changed.
+    """
+    before = size = measure(messages, limits, counter)
+    current, detail = messages, ""
+    for smaller, line in _versions(messages, rung, limits.pins) if _needed(size, rung) else ():
+        after = measure(smaller, limits, counter)
+        if not _worth_it(size, after):
+            continue
+        current, size, detail = smaller, after, line
+        if not _needed(size, rung):
+            break
+    if not detail:
+        return None
+    current = with_note_keys(current)
+    return Reduced(rung, current, changes(messages, current), before.tokens, size.tokens, detail)
 
 
 def fit(
-    messages: list[ApiMessage],
-    tools_tokens: int,
-    counter: TokenCounter,
-    context_window: int | None,
-    max_output: int | None = None,
-    threshold: int = MAX_CONDENSE_THRESHOLD,
-    *,
-    rungs: Sequence[str] = RUNGS,
-    fixed: Callable[[ApiMessage], bool] | None = None,
-    hold: int = 0,
-    scale: float = 1.0,
-) -> Fit:
-    """The messages as a legal request that is not too long; the input is not changed.
+    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter
+) -> tuple[list[ApiMessage], list[Reduced]]:
+    """The messages as a legal request that is not too long, and the rungs that it took; the input is not changed.
 
-    Nothing is reduced while the request is within what is allowed and below `threshold` percent of the window.
-    Then, in this order: old results become stubs (the newest five stay); half of the messages behind the first
-    user message go, again and again; the largest results, then the assistant's own texts are cut. A rung that
-    does not make the request smaller is passed over.
-
-    Args:
-        messages: the system message first, the running turn last.
-        tools_tokens: size of the tools' specifications, which cannot be reduced.
-        context_window: of the model, in tokens; None where unknown.
-        max_output: tokens to reserve for the answer; None reserves 8192.
-        rungs: those that may be taken; the last one is what stops: without it nothing is raised.
-        fixed: messages of which it is true are never touched (whole interactions: those that are pinned).
-        hold: tokens below which nothing is reduced that need not be.
-        scale: what the provider counted for the last request, divided by our own count of it.
+    Nothing is reduced while the request is within what is allowed and below the threshold.
 
     Raises:
         ContextFull: when nothing more can be taken out and it is still too long; names the sizes.
     """
-    start = context_window * threshold // 100 if context_window and threshold < MAX_CONDENSE_THRESHOLD else None
-    start = max(start, hold) if start is not None else None
-    scales = _Scales(counter, tools_tokens, request_limit(context_window, max_output), start, scale)
-    ladder: list[tuple[str, Rung, Callable[[_Size], bool]]] = [
-        (CLEAR, partial(_around, fixed, _clear), scales.below_start),
-        (TRUNCATE, partial(_around, fixed, _truncate), scales.fits),
-        (SHRINK, partial(_around, fixed, _shrink), scales.fits),
-    ]
-    current = legal(messages)
-    size = scales.weigh(current)
-    reduced: list[Taken] = []
-    for how, rung, enough in ladder:
-        taken = _climb(how, rung, enough, current, scales) if how in rungs else None
-        if taken is not None:
-            current, size = taken.messages, scales.weigh(taken.messages)
-            reduced.append(taken)
-    if SHRINK in rungs and not scales.fits(size):
-        raise _full(current, size, scales)
-    over, fits = not scales.below_start(size), scales.fits(size)
-    return Fit(current, size.tokens, scales.limit, reduced, counter.estimated, over, fits)
+    current, taken = legal(messages), list[Reduced]()
+    for rung in RUNGS:
+        if reduced := reduce(current, rung, limits, counter):
+            current = reduced.messages
+            taken.append(reduced)
+    require_fit(current, limits, counter)
+    return current, taken
 
 
-def _climb(
-    how: str, rung: Rung, enough: Callable[[_Size], bool], messages: list[ApiMessage], scales: _Scales
-) -> Taken | None:
-    """Take a rung as far as needed; None when it brings nothing, or nothing is needed."""
-    before = size = scales.weigh(messages)
-    current, said = messages, ""
-    for smaller, detail in rung(messages) if not enough(size) else ():
-        after = scales.weigh(smaller)
-        if not scales.worth_it(size, after):
-            continue
-        current, size, said = smaller, after, detail
-        if enough(size):
-            break
-    return Taken(how, before.tokens, size.tokens, said, with_note_keys(current)) if said else None
-
-
-def _around(
-    fixed: Callable[[ApiMessage], bool] | None, rung: Rung, messages: list[ApiMessage]
-) -> Iterator[tuple[list[ApiMessage], str]]:
-    """The rung on all that is not fixed; what is fixed stays where it stands."""
-    if fixed is None or not any(fixed(message) for message in messages):
-        yield from rung(messages)
+def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> None:
+    """Raises ContextFull, which names the sizes, for a request that is too long."""
+    size = measure(messages, limits, counter)
+    if size.fits:
         return
-    free = [message for message in messages if not fixed(message)]
-    for smaller, detail in rung(free):
-        yield lawful(with_note_keys(_woven(messages, smaller, fixed))), detail
+    parts = {"tools": limits.tools_tokens}
+    for message in messages:
+        name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
+        parts[name] = parts.get(name, 0) + counter.count_message(message)
+    listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
+    has, fits, unit = size.characters, MAX_CHARACTERS, "characters"
+    if size.limit is not None and size.tokens > size.limit:
+        has, fits, unit = size.tokens, size.limit, "tokens"
+    line = f"The request has {has:,} {unit}, {fits:,} fit, and nothing more can be taken out"
+    hint = f"Sizes in tokens: {listed}. Send less, start a /new session, or choose a model with a larger window."
+    raise ContextFull(f"{line}.", hint)
 
 
-def _woven(
-    messages: list[ApiMessage], smaller: list[ApiMessage], fixed: Callable[[ApiMessage], bool]
-) -> list[ApiMessage]:
-    """Put the fixed messages back: each before the first free one that stood behind it and is still there."""
+def _needed(size: Measured, rung: str) -> bool:
+    return size.over if rung == CLEAR else not size.fits
+
+
+def _worth_it(before: Measured, after: Measured) -> bool:
+    """Whether `after` is smaller; by a tenth of the limit at least when nothing forces the reduction.
+
+    Each reduction changes bytes already sent, which the provider then bills in full once more.
+    """
+    if not before.fits:
+        same = (after.tokens, after.characters) == (before.tokens, before.characters)
+        return after.tokens <= before.tokens and after.characters <= before.characters and not same
+    return before.tokens - after.tokens >= (before.limit or 0) / 10
+
+
+Versions = Iterator[tuple[list[ApiMessage], str]]
+
+
+def _versions(messages: list[ApiMessage], rung: str, pins: tuple[int, ...]) -> Versions:
+    """Ever smaller versions of the messages, each with a line that says what was done; what is pinned stays where it
+    stands."""
+    work = {CLEAR: _clear, TRUNCATE: _truncate, SHRINK: _shrink}[rung]
+    free = [message for message in messages if interaction_of(message) not in pins] if pins else messages
+    if len(free) == len(messages):
+        yield from work(messages)
+        return
+    for smaller, detail in work(free):
+        yield lawful(with_note_keys(_woven(messages, smaller, pins))), detail
+
+
+def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
+    """Put the pinned messages back: each before the first free one that stood behind it and is still there."""
     places = {message[KEY]: place for place, message in enumerate(messages)}
-    waiting = [(place, message) for place, message in enumerate(messages) if fixed(message)]
+    waiting = [(place, message) for place, message in enumerate(messages) if interaction_of(message) in pins]
     out: list[ApiMessage] = []
     unplaced: list[ApiMessage] = []
     for message in smaller:
@@ -191,20 +194,20 @@ def _woven(
     return [*out, *unplaced, *(message for _, message in waiting)]
 
 
-def _clear(messages: list[ApiMessage]) -> Iterator[tuple[list[ApiMessage], str]]:
+def _clear(messages: list[ApiMessage]) -> Versions:
     cleared, count = clear_old_results(messages)
     if count:
         yield cleared, f"{count} old tool results became stubs"
 
 
-def _truncate(messages: list[ApiMessage]) -> Iterator[tuple[list[ApiMessage], str]]:
+def _truncate(messages: list[ApiMessage]) -> Versions:
     current = messages
     while len(shorter := truncate_safely(current)) < len(current):
         current = shorter
         yield current, f"{len(messages) - len(current)} old messages left out"
 
 
-def _shrink(messages: list[ApiMessage]) -> Iterator[tuple[list[ApiMessage], str]]:
+def _shrink(messages: list[ApiMessage]) -> Versions:
     current = messages
     for cap in CAPS:
         current = shrink_results(current, cap)
@@ -212,17 +215,3 @@ def _shrink(messages: list[ApiMessage]) -> Iterator[tuple[list[ApiMessage], str]
     for cap in CAPS:
         current = shrink_answers(current, cap)
         yield current, f"tool results and the assistant's texts cut to {cap} characters"
-
-
-def _full(messages: list[ApiMessage], size: _Size, scales: _Scales) -> ContextFull:
-    parts = {"tools": scales.tools_tokens}
-    for message in messages:
-        name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
-        parts[name] = parts.get(name, 0) + scales.counter.count_message(message)
-    listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
-    has, fits, unit = size.characters, MAX_CHARACTERS, "characters"
-    if scales.limit is not None and size.tokens > scales.limit:
-        has, fits, unit = size.tokens, scales.limit, "tokens"
-    line = f"The request has {has:,} {unit}, {fits:,} fit, and nothing more can be taken out"
-    hint = f"Sizes in tokens: {listed}. Send less, start a /new session, or choose a model with a larger window."
-    return ContextFull(f"{line}.", hint)

@@ -3,45 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
-from swecli.context.epochs import Moment, Move, due, sized
-from swecli.context.head import compose, missing
-from swecli.context.keyed import SYSTEM_KEY, edited, interaction_of, keyed, lawful, plain
-from swecli.context.notes import strategy_notes, told_since, with_notes, without_strategies
+from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
+from swecli.context.notes import strategy_lines, strategy_notes, told_since, with_notes, without_strategies
 from swecli.context.segments import Segment, segments_of, weighed
+from swecli.context.system_message import HeadParts, compose
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded
-from swecli.models.message import ApiMessage, ChatMessage, Role
-from swecli.models.playbook import Bullet
+from swecli.context.window import Opening, sized
+from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
+from swecli.models.message import ApiMessage, Role
+from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
-Groups = list[tuple[int, list[ChatMessage]]]
+
+@dataclass(frozen=True, slots=True)
+class RequestInput:
+    """All that a request is built from.
+
+    `session` is without the query's own message, and with every interaction of its window loaded; `query` as typed,
+    `enhanced_query` as it is sent, with the contents of its @files; `head` what the system message says, with the
+    strategies chosen for the query; `notes` one line each, put behind the query: what changes from turn to turn;
+    `window` as the user set it. With `opening` an epoch begins, with None the present one goes on.
+    """
+
+    session: Session
+    query: str
+    enhanced_query: str
+    head: HeadParts
+    notes: tuple[str, ...]
+    window: WindowSpec
+    opening: Opening | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """A request before its first step, and what it is made of.
 
-    `keyed` are its messages with their keys (see `context/keyed.py`); `shown` are the ids of the strategies that the
+    `keyed` are its messages with their keys (see `context/edits.py`); `shown` are the ids of the strategies that the
     model knows then; `enhanced` is the query as it is sent, to be stored with it; `window` names the first and the
     last completed interaction in it (the first is larger than the last when there is none); `removed` counts the
-    interactions that leave the window now; `opens` is the row of the epoch that begins with it, None where it only
-    adds to the request before; `move` says why. `tokens` is the whole without tools: the segments and a small rest
-    for the messages' frames.
+    interactions that leave the window now, `left_unlearned` those of them that nothing was learned from; `opened` is
+    the row of the epoch that begins with it, None where it only adds to the request before. `tokens` is the whole
+    without tools: the segments and a small rest for the messages' frames.
     """
 
-    keyed: list[ApiMessage]
-    segments: list[Segment]
-    shown: list[str]
+    keyed: tuple[ApiMessage, ...]
+    segments: tuple[Segment, ...]
+    tokens: int
     enhanced: str
+    shown: tuple[str, ...]
     window: tuple[int, int]
     removed: int
-    tokens: int = 0
-    opens: Reduction | None = None
-    move: Move | None = None
+    opened: Reduction | None = None
+    left_unlearned: tuple[int, ...] = ()
 
     @property
     def messages(self) -> list[ApiMessage]:
@@ -54,26 +71,6 @@ class Prepared:
         return self.window[1] - self.window[0] + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a request is built from besides the session.
-
-    `system_prompt` is static text, the same in every turn; `instructions` the project's, "" for none; `bullets` the
-    strategies chosen for it; `notes` one line each, put behind the query: what changes from turn to turn;
-    `digest` says what reviews found in the files at hand, for the head; `smallest` and `largest` bound the size of an
-    `auto` window.
-    """
-
-    system_prompt: str
-    instructions: str = ""
-    bullets: Sequence[Bullet] = ()
-    notes: Sequence[str] = ()
-    digest: str = ""
-    moment: Moment = field(default_factory=Moment)
-    smallest: int = 3
-    largest: int = 10
-
-
 def prepare_messages(
     session: Session | None,
     system_prompt: str,
@@ -81,118 +78,108 @@ def prepare_messages(
     enhanced_query: str,
     window_size: int | None = None,
     max_strategies: int = 30,
+    *,
+    keys: bool = False,
 ) -> list[ApiMessage]:
-    """The request for a query as plain messages: system with playbook, window, then the query as it is sent.
+    """System message with the playbook, the last interactions, and the query as it is sent; legal.
 
     Knows nothing of epochs: what it holds follows from the session's messages and its playbook alone.
 
     Args:
-        session: None for a conversation that has not begun. When its last message is this very query without an
-            answer, it is taken for the running turn: sent once, and not counted as one of the window.
+        session: None for a conversation that has not begun. Its last message, when it is this very query without an
+            answer, is taken for the running turn: sent once, and not counted as one of the window.
         query: as typed.
         enhanced_query: as sent, with the contents of its @files.
         window_size: exactly that many completed interactions; None for the session's own window.
+        keys: each message with its key, which is never sent; then an unanswered query is an interaction like any
+            other, a turn that was interrupted and typed again.
 
     Raises:
         ValueError: for a negative window_size.
     """
-    if window_size is not None and window_size < 0:
-        raise ValueError(f"window_size must not be negative, got {window_size}")
     if session is None:
-        return legal([_system(system_prompt), _user(enhanced_query)])
+        return legal([_message(Role.SYSTEM, system_prompt), _message(Role.USER, enhanced_query)])
+    running = not keys and _is_running(session, query, enhanced_query)
+    completed = session.completed - running
+    if window_size is None:
+        window_size = completed - sized(session.window, query).first_kept(completed, session.window_start) + 1
+    window = session.to_api_messages(window_size + running if window_size >= 0 else window_size, keys=keys)
     playbook = session.get_playbook().as_context(max_strategies=max_strategies)
-    running = _is_running(session, query, enhanced_query)
-    spec = session.window if window_size is None else WindowSpec(size=window_size)
-    completed = _total(session) - running
-    first = sized(spec, query).first_kept(completed, session.window_start)
-    window = [api for _, group in _groups(session, first, completed) for message in group for api in message.to_api()]
-    return legal([_system(system_prompt + playbook), *window, _user(enhanced_query)])
+    asked = _message(Role.USER, enhanced_query)
+    messages = [_message(Role.SYSTEM, system_prompt + playbook), *window[: len(window) - running], asked]
+    if not keys:
+        return legal(messages)
+    messages[0][KEY], asked[KEY] = SYSTEM_KEY, f"{completed + 1}.0"
+    return lawful(messages)
 
 
-def prepare(session: Session, query: str, parts: Parts, counter: TokenCounter) -> Prepared:
-    """The request for a query, with what it is made of and what each part weighs.
+def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest:
+    """The request for a query, with what it is made of and what each part weighs. Changes nothing.
 
-    The request before it and more, as long as its epoch lasts; `Prepared.opens` is the row to store when it does
-    not. The session is not changed.
-
-    Args:
-        session: without the query's own message, and with every interaction of its window loaded.
-        query: as it is sent, with the contents of its @files.
-        counter: weighs the segments.
+    The request before it and more, as long as its epoch lasts; `PreparedRequest.opened` is the row to store when it
+    does not.
     """
-    state, completed = session.context, _total(session)
-    spec = sized(session.window, query, parts.smallest, parts.largest)
-    held = _Held(session, state.epoch, completed, counter)
-    move = due(state, session.window, spec, completed, parts.moment, held.tokens)
-    epoch = _begun(session, move, parts) if move is not None else state.epoch
-    assert epoch is not None, "without an epoch a move is due"
-    edits = state.edits if move is None else [folded(state.edits, epoch.first, state.pins)]
-    past = _past_of(session, epoch, completed, edits)
-    told = told_since(epoch.strategies, said_in(past))
-    chosen = {bullet.id: bullet.content for bullet in parts.bullets}
+    session, state, completed = given.session, given.session.context, given.session.completed
+    epoch, edits = state.epoch, state.edits
+    if given.opening is not None:
+        epoch = _begun(given, given.opening)
+        edits = [folded(edits, epoch.first, state.pins)]
+    assert epoch is not None, "without an epoch one begins"
+    *past, asked = _sent(session, epoch, edits, given.query, given.enhanced_query)
+    told = told_since(epoch.strategies, _user_texts(past))
+    chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
     live = [bullet.id for bullet in session.get_playbook().live()]
-    enhanced = with_notes(query, [*strategy_notes(told, chosen, live), *parts.notes])
-    asked = _user(enhanced) | {KEY: f"{completed + 1}.0"}
+    enhanced = with_notes(given.enhanced_query, [*strategy_notes(told, chosen, live), *given.notes])
+    asked = asked | {"content": enhanced}
     messages = lawful([*past, asked])
-    opens = None
-    if move is not None:
-        how = move.how
-        opens = Reduction(how, completed + 1, detail=move.why, epoch=epoch, edits=edits[0], after=_past(past, counter))
-        opens = replace(opens, before=held.request() if how != BEGIN else 0)
-    return Prepared(
-        keyed=messages,
-        segments=[*segments_of(epoch, parts.system_prompt, messages[:-1], counter), weighed("query", [asked], counter)],
-        shown=sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-"))),
-        enhanced=enhanced,
-        window=(epoch.first, completed),
-        removed=max(0, epoch.first - state.epoch.first) if state.epoch else max(0, epoch.first - session.window_start),
+    opened = None
+    if given.opening is not None:
+        how = given.opening.how
+        before = counter.count_messages(past_request(session)) if how != BEGIN else 0
+        after = counter.count_messages(_before_query(past))
+        why = given.opening.why
+        opened = Reduction(how, completed + 1, 0, before, after, why, epoch, edits[0])
+    left = session.window_start if state.epoch is None else state.epoch.first
+    return PreparedRequest(
+        keyed=tuple(messages),
+        segments=(
+            *segments_of(epoch, given.head.system_prompt, messages[:-1], counter),
+            weighed("query", [asked], counter),
+        ),
         tokens=counter.count_messages(messages),
-        opens=opens,
-        move=move,
+        enhanced=enhanced,
+        shown=tuple(sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
+        window=(epoch.first, completed),
+        removed=max(0, epoch.first - left),
+        opened=opened,
+        left_unlearned=given.opening.left_unlearned if given.opening else (),
     )
 
 
-def past_request(session: Session, epoch: Epoch | None = None) -> list[ApiMessage]:
+def past_request(session: Session) -> list[ApiMessage]:
     """All that the next request is sure to begin with, keyed: what is stored, as the present epoch sends it."""
-    state = session.context
-    epoch = epoch or state.epoch
-    if epoch is None:
-        return []
-    return _past_of(session, epoch, _total(session), state.edits)
+    epoch = session.context.epoch
+    return _before_query(_sent(session, epoch, session.context.edits, "", "")[:-1]) if epoch is not None else []
 
 
-def head_for(session: Session, parts: Parts, summary: str, sent: set[int]) -> str:
-    """The system message of an epoch that sends the interactions in `sent` word for word."""
-    kept = missing(session.context.survivors.values(), sent.__contains__, summary)
-    return compose(parts.system_prompt, parts.instructions, parts.bullets, summary, kept, parts.digest)
+@dataclass(frozen=True, slots=True)
+class KnownStrategies:
+    """What a request tells of the playbook before its query: contents by id, and the tokens of it all: of the head's
+    part, and of each note since."""
+
+    contents: dict[str, str]
+    tokens: int
 
 
-def _begun(session: Session, move: Move, parts: Parts) -> Epoch:
-    completed, before = _total(session), session.context.epoch
-    loaded = _groups(session, move.first, completed)
-    first = loaded[0][0] if loaded else completed + 1
-    pins = tuple(pin for pin in session.context.pins if pin < first)
-    sent = {*pins, *range(first, completed + 2)}
-    summary = before.summary if before else ""
-    return Epoch(
-        first=first,
-        system=head_for(session, parts, summary, sent),
-        strategies={bullet.id: bullet.content for bullet in parts.bullets},
-        pins=pins,
-        floor=min(before.floor, first) if before else 1,
-        summary=summary,
-        spec=str(session.window),
-        began=completed + 1,
-    )
+def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCounter) -> KnownStrategies:
+    """What an epoch's request tells, `past` being what it begins with."""
+    sent = _user_texts(past)
+    notes = "".join(f"{line}\n" for text in sent for line in strategy_lines(text))
+    head = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
+    return KnownStrategies(told_since(epoch.strategies, sent), counter.count(head) + counter.count(notes))
 
 
-def _past_of(session: Session, epoch: Epoch, completed: int, edits: Sequence[Edits]) -> list[ApiMessage]:
-    """What is sent before the query, keyed."""
-    raw = lawful([_system(epoch.system) | {KEY: SYSTEM_KEY}, *_raw(session, epoch, completed)])
-    return untold(edited(raw, edits), epoch.began)
-
-
-def untold(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
+def without_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
     """Keyed messages, those of interactions before `began` without what they told of strategies."""
     return [
         message | {"content": without_strategies(message["content"])}
@@ -202,52 +189,58 @@ def untold(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
     ]
 
 
-def said_in(messages: Iterable[ApiMessage]) -> list[str]:
+def _begun(given: RequestInput, opening: Opening) -> Epoch:
+    """The epoch that begins: from the first interaction on that is loaded."""
+    session, completed, before = given.session, given.session.completed, given.session.context.epoch
+    loaded = session.to_api_messages(max(0, completed - opening.first + 1), keys=True)
+    first = interaction_of(loaded[0]) if loaded else completed + 1
+    pins = tuple(pin for pin in session.context.pins if pin < first)
+    summary = before.summary if before else ""
+    return Epoch(
+        first=first,
+        system=compose(given.head, session, summary, {*pins, *range(first, completed + 2)}),
+        strategies=given.head.contents,
+        pins=pins,
+        floor=min(before.floor, first) if before else 1,
+        summary=summary,
+        spec=str(given.window),
+        began=completed + 1,
+    )
+
+
+def _sent(session: Session, epoch: Epoch, edits: Sequence[Edits], query: str, enhanced: str) -> list[ApiMessage]:
+    """A request of an epoch, keyed, before its notes are put to the query."""
+    size = max(0, session.completed - epoch.first + 1)
+    messages = prepare_messages(session, epoch.system, query, enhanced, size, 0, keys=True)
+    if epoch.pins:
+        pinned = [message for pin in epoch.pins for message in _pinned(session, pin)]
+        messages = lawful([messages[0], *pinned, *messages[1:]])
+    *past, asked = edited(messages, edits)
+    return [*without_old_strategies(past, epoch.began), asked]
+
+
+def _pinned(session: Session, number: int) -> list[ApiMessage]:
+    """A pinned interaction, keyed."""
+    kept = session.context.pinned.get(number)
+    if kept is not None:
+        return keyed((api for message in kept for api in message.to_api()), number)
+    loaded = session.to_api_messages(session.completed - number + 1, keys=True)
+    return [message for message in loaded if interaction_of(message) == number]
+
+
+def _before_query(past: list[ApiMessage]) -> list[ApiMessage]:
+    """Without the line that stands for a missing answer, put in only because a query follows."""
+    stub = past and past[-1]["role"] == Role.ASSISTANT and key_of(past[-1]).endswith("+")
+    return past[:-1] if stub else past
+
+
+def _user_texts(messages: Iterable[ApiMessage]) -> list[str]:
     """What stands in the user messages, as it is sent."""
     return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
-def _raw(session: Session, epoch: Epoch, completed: int) -> list[ApiMessage]:
-    """The messages of an epoch's interactions, pinned ones first, with keys and before any edit."""
-    pinned = [(pin, session.context.pinned.get(pin) or _group(session, pin)) for pin in epoch.pins]
-    groups = [*pinned, *_groups(session, epoch.first, completed)]
-    return [api for number, group in groups for api in keyed(group, number)]
-
-
-@dataclass(slots=True)
-class _Held:
-    """The present request, weighed where somebody asks."""
-
-    session: Session
-    epoch: Epoch | None
-    completed: int
-    counter: TokenCounter
-    _past: list[ApiMessage] | None = None
-
-    def past(self) -> list[ApiMessage]:
-        if self._past is None:
-            self._past = past_request(self.session)
-        return self._past
-
-    def tokens(self) -> int:
-        """Of the window alone."""
-        return sum(self.counter.count_message(message) for message in self.past()[1:])
-
-    def request(self) -> int:
-        """Of all of it, without tools."""
-        return _past(self.past(), self.counter)
-
-
-def _past(messages: list[ApiMessage], counter: TokenCounter) -> int:
-    return counter.count_messages(messages)
-
-
-def _system(text: str) -> ApiMessage:
-    return {"role": Role.SYSTEM.value, "content": text}
-
-
-def _user(text: str) -> ApiMessage:
-    return {"role": Role.USER.value, "content": text}
+def _message(role: Role, text: str) -> ApiMessage:
+    return {"role": role.value, "content": text}
 
 
 def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
@@ -255,29 +248,3 @@ def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
         return False
     last = session.messages[-1]
     return last.content in (query, enhanced_query) or last.sent == enhanced_query
-
-
-def _total(session: Session) -> int:
-    # Messages put into the list by hand have no numbers: they count by their place.
-    return session.interactions or sum(message.role is Role.USER for message in session.messages)
-
-
-def _group(session: Session, number: int) -> list[ChatMessage]:
-    return next((group for at, group in _groups(session, number, _total(session)) if at == number), [])
-
-
-def _groups(session: Session, first: int, last: int) -> Groups:
-    """The interactions to send, read from the newest back: a long session costs no more than a short one."""
-    found: Groups = []
-    group: list[ChatMessage] = []
-    number = _total(session)
-    for message in reversed(session.messages):
-        if number < first:
-            break
-        group.append(message)
-        if message.role is Role.USER:
-            if number <= last:
-                found.append((number, group[::-1]))
-            group = []
-            number -= 1
-    return found[::-1]

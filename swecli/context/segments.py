@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swecli.context.head import render_summary
-from swecli.context.keyed import interaction_of
+from swecli.context.edits import interaction_of
+from swecli.context.system_message import render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import Epoch
 from swecli.models.message import HEAD_OPENS, ApiMessage

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from swecli.context.findings import findings_in
+from swecli.context.retained_facts import dedupe_findings, findings_in
 from swecli.models.context import Survivor
 from swecli.models.message import ToolCall
 
@@ -54,7 +54,7 @@ def from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Survivor
 
 def from_answer(text: str, interaction: int) -> Iterator[Survivor]:
     """The findings that an answer reports."""
-    for finding in findings_in(text):
+    for finding in dedupe_findings(findings_in(text)):
         path, line, smell = finding.key
         said = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
         yield Survivor("finding", f"{path}:{line}:{smell}", said, interaction)

@@ -43,7 +43,8 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = TRUNCATE_FRACT
     turn, steps = ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
     if middle and middle[0].get("content") == LEFT_OUT:
         middle = middle[1:]
-    share = _even_share(len(middle) + len(turn) + len(steps), fraction)
+    plain = [messages[first], *middle, *turn, *steps]
+    share = len(plain) - len(truncate_conversation(plain, fraction))
     from_middle = _safe_boundary(middle, min(share, len(middle)))
     from_steps = min(_safe_boundary(steps, share - from_middle), _newest_step(steps)) if share > from_middle else 0
     middle, steps = middle[from_middle:], steps[from_steps:]
@@ -89,7 +90,7 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     """
     last = options.messages[-1].get("content") if options.messages else None
     before = options.total_tokens + estimate_token_count(last, options.count_tokens)
-    allowed = allowed_tokens(options.context_window, options.max_tokens)
+    allowed = options.allowed or allowed_tokens(options.context_window, options.max_tokens)
     percent = options.auto_condense_context_percent
     threshold = effective_threshold(percent, options.profile_thresholds, options.current_profile_id)
     reached = 100 * before >= threshold * options.context_window or before > allowed
@@ -98,18 +99,22 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
         answer = await try_condensing(options, before)
         if answer.error is None:
             return _checked_again(answer, allowed, options)
-    if before > allowed:
-        return replace(answer, messages=truncate_conversation(options.messages, TRUNCATE_FRACTION))
-    return answer
+    return replace(answer, messages=_cut(answer, options)) if before > allowed else answer
 
 
 def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOptions) -> TruncateResponse:
     if answer.new_context_tokens is None or answer.new_context_tokens <= allowed:
         return answer
-    kept = truncate_conversation(answer.messages, TRUNCATE_FRACTION)
-    removed = answer.messages[1 : 1 + len(answer.messages) - len(kept)]
-    freed = sum(estimate_token_count(message.get("content"), options.count_tokens) for message in removed)
-    return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - freed)
+    kept = _cut(answer, options)
+    sizes = [
+        sum(estimate_token_count(message.get("content"), options.count_tokens) for message in messages)
+        for messages in (answer.messages, kept)
+    ]
+    return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - sizes[0] + sizes[1])
+
+
+def _cut(answer: TruncateResponse, options: TruncateOptions) -> list[ApiMessage]:
+    return options.truncate(answer) if options.truncate else truncate_safely(answer.messages)
 
 
 def _note() -> ApiMessage:

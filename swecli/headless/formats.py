@@ -13,8 +13,6 @@ from swecli.models.events import (
     ContextReduced,
     Event,
     Notice,
-    PlaybookUpdated,
-    ReflectionFailed,
     StepRetried,
     StepStarted,
     TextDelta,
@@ -26,6 +24,7 @@ from swecli.models.events import (
     UsageReported,
     to_json,
 )
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
 

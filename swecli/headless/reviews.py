@@ -7,7 +7,6 @@ import signal
 from contextlib import aclosing
 from typing import TextIO
 
-from swecli.agent.reviewing import Review
 from swecli.headless.plain import dumps, one_line
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import Finding, counted
@@ -19,6 +18,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
+from swecli.review.run import Review
 
 
 class ReviewWriter:

@@ -12,7 +12,7 @@ from swecli.app import Runtime
 from swecli.headless.formats import Writer
 from swecli.headless.prompts import Prompt
 from swecli.models.errors import LimitReached, SwecliError
-from swecli.models.events import ReflectionFailed
+from swecli.models.learning_events import ReflectionFailed
 from swecli.models.tool import AskRequest, Decision
 
 HEADLESS_REASON = (
@@ -59,6 +59,7 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
     try:
         async for prompt in prompts:
             writer.begin()
+            runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
             if not looked:
                 await _learn(runtime, writer, before=True)
                 looked = True
@@ -105,9 +106,9 @@ async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:
     """Before the first turn: strategies that name what is gone stay out of the prompts. After each: the rules' part of
     the reflection; the model's part waits for the next start on a screen: it would delay the exit."""
-    learner = runtime.learner
+    learning = runtime.learning
     try:
-        learned = await (learner.look_around() if before else learner.learn(rules_only=True))
+        learned = await learning.check_anchors() if before else learning.after_turn().events
     except Exception as error:  # noqa: BLE001 - a boundary: a fault in learning must not cost the answer
         _log.exception("learning failed")
         session = runtime.sessions.current_session

@@ -1,10 +1,13 @@
-"""The door to a model: one method, for every provider and for the models that ship with the product."""
+"""The door to a model, and what declares who makes it: the same for every provider, in the tree or installed."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
+from swecli.config.settings import Settings
+from swecli.llm.endpoints import Service
 from swecli.models.model_io import ModelChunk, ModelRequest
 
 
@@ -13,7 +16,8 @@ class ChatModel(Protocol):
 
     `name` is `provider/name`; `context_window` and `max_output` are in tokens, None where unknown;
     `offline` is set for models that ship in the package and use no network; `encoding` names the tiktoken
-    table that counts best for it.
+    table that counts best for it. Two more are looked for where a model has them: `estimates_usage`, set when its
+    usage is an estimate, and `review_notice`, a line that a review by it begins with.
     """
 
     name: str
@@ -31,3 +35,45 @@ class ChatModel(Protocol):
             ProviderError: one of its kinds (see `models/errors.py`), at any point of the stream.
         """
         ...
+
+
+Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
+Warm = Callable[[Callable[[], float], str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Makes the models named `name/...`.
+
+    `make` takes the whole name, the settings and the environment. `key_variables` may hold the key, the first that
+    is set counts; without one of them no model is made. `default_model` is meant by the provider's name alone.
+    `listed` are the services behind it, where it reaches several. `warm`, run in a background thread, loads what a
+    first request to a model needs (given the time of the last key and the model's name) and returns a line for the log.
+    """
+
+    name: str
+    make: Make
+    key_variables: tuple[str, ...] = ()
+    default_model: str = ""
+    fallback: bool = False
+    listed: tuple[Service, ...] = ()
+    warm: Warm | None = None
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What it reaches, for a list: itself where nothing else is named, nothing without key or default model."""
+        if self.listed or not (self.key_variables or self.default_model):
+            return self.listed
+        return (Service(self.name, self.key_variables, default_model=self.default_model),)
+
+
+def provider(
+    name: str,
+    key_variables: tuple[str, ...] = (),
+    default_model: str = "",
+    fallback: bool = False,
+    listed: tuple[Service, ...] = (),
+    warm: Warm | None = None,
+) -> Callable[[Make], Provider]:
+    """Declare that a function makes the models named `name/...`; `fallback` for the one that takes all other names."""
+    return lambda make: Provider(name, make, key_variables, default_model, fallback, listed, warm)

@@ -8,17 +8,22 @@ from urllib.parse import urlsplit
 
 from swecli.models.errors import AuthFailed, ModelNotFound
 
+DEMO = "demo"  # the model that needs none of these
+
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class Service:
     """One service. `keys` and `bases` are environment variables, the first that is set wins; `address` is where it
-    is when no base is set. A `local` one needs no key and speaks the OpenAI protocol under `/v1`."""
+    is when no base is set. A `local` one needs no key and speaks the OpenAI protocol under `/v1`. `default_model` is
+    what its key alone means; `aliases` are other names of it."""
 
     name: str
     keys: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
     address: str = ""
     port: int = 0
+    default_model: str = ""
+    aliases: tuple[str, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -26,28 +31,36 @@ class Provider:
         return self.port > 0
 
 
-def _keyed(name: str, address: str, *keys: str) -> Provider:
+def _keyed(name: str, address: str, *keys: str, default_model: str = "") -> Service:
     stem = name.upper()
-    return Provider(name, keys or (f"{stem}_API_KEY",), (f"{stem}_BASE_URL", f"{stem}_API_BASE"), address)
+    bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
+    return Service(name, keys or (f"{stem}_API_KEY",), bases, address, default_model=default_model)
 
 
-def _local(name: str, port: int, *bases: str) -> Provider:
+def _local(name: str, port: int, *bases: str, alias: str = "") -> Service:
     stem = name.upper()
-    return Provider(name, (f"{stem}_API_KEY",), (*bases, f"{stem}_BASE_URL", f"{stem}_API_BASE"), "", port)
+    bases = (*bases, f"{stem}_BASE_URL", f"{stem}_API_BASE")
+    return Service(name, (f"{stem}_API_KEY",), bases, "", port, aliases=(alias,) if alias else ())
 
 
 # Local servers go through the OpenAI protocol: litellm's own Ollama route loses finish reasons and broken calls.
 LOCAL = (
-    _local("ollama", 11434, "OLLAMA_HOST"),
-    _local("lm_studio", 1234),
-    _local("llamacpp", 8080),
-    _local("vllm", 8000, "HOSTED_VLLM_API_BASE"),
+    _local("ollama", 11434, "OLLAMA_HOST", alias="ollama_chat"),
+    _local("lm_studio", 1234, alias="lmstudio"),
+    _local("llamacpp", 8080, alias="llama.cpp"),
+    _local("vllm", 8000, "HOSTED_VLLM_API_BASE", alias="hosted_vllm"),
 )
-_ALIASES = {"ollama_chat": "ollama", "hosted_vllm": "vllm", "llama.cpp": "llamacpp", "lmstudio": "lm_studio"}
+# default models stand in litellm's local table
 KEYED = (
-    _keyed("openai", "https://api.openai.com/v1"),
-    _keyed("anthropic", "https://api.anthropic.com"),
-    _keyed("gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    _keyed("openai", "https://api.openai.com/v1", default_model="openai/gpt-6.1-sol"),
+    _keyed("anthropic", "https://api.anthropic.com", default_model="anthropic/claude-sonnet-5-5"),
+    _keyed(
+        "gemini",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        default_model="gemini/gemini-3.8-flash",
+    ),
     _keyed("openrouter", "https://openrouter.ai/api/v1"),
     _keyed("mistral", "https://api.mistral.ai/v1"),
     _keyed("groq", "https://api.groq.com/openai/v1"),
@@ -58,7 +71,7 @@ KEYED = (
     _keyed("fireworks_ai", "https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
     _keyed("perplexity", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
 )
-PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (*LOCAL, *KEYED)}
+SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +102,21 @@ def resolve(name: str, environ: Mapping[str, str]) -> Endpoint:
         raise ModelNotFound(
             f"{name!r} is no model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
         )
-    provider = PROVIDERS.get(_ALIASES.get(head, head))
-    if provider is None:
+    service = SERVICES.get(head)
+    if service is None:
         return _unlisted(name, head, model, environ)
-    base = base_of(provider, environ)
-    key = _first(environ, provider.keys)
-    if provider.local:
-        address = base or f"http://127.0.0.1:{provider.port}/v1"
-        return Endpoint(name, head, model, f"openai/{model}", address, key or "none", address, provider.keys[0], True)
+    base = base_of(service, environ)
+    key = _first(environ, service.keys)
+    if service.local:
+        address = base or f"http://127.0.0.1:{service.port}/v1"
+        return Endpoint(name, head, model, f"openai/{model}", address, key or "none", address, service.keys[0], True)
     if key is None and base is None:
         raise AuthFailed(
-            f"{provider.keys[0]} is not set, so {name} cannot be used.",
-            f"Set it (export {provider.keys[0]}=…), choose another model with -m, or try -m demo.",
+            f"{service.keys[0]} is not set, so {name} cannot be used.",
+            f"Set it (export {service.keys[0]}=…), choose another model with -m, or try -m demo.",
         )
     # with an address of one's own the server may need no key; the client library insists on one
-    return Endpoint(name, head, model, name, base, key or "none", base or provider.address, provider.keys[0], False)
+    return Endpoint(name, head, model, name, base, key or "none", base or service.address, service.keys[0], False)
 
 
 def _unlisted(name: str, head: str, model: str, environ: Mapping[str, str]) -> Endpoint:
@@ -114,16 +127,16 @@ def _unlisted(name: str, head: str, model: str, environ: Mapping[str, str]) -> E
     return Endpoint(name, head, model, name, base, key, base or head, f"{stem}_API_KEY", False)
 
 
-def base_of(provider: Provider, environ: Mapping[str, str]) -> str | None:
+def base_of(service: Service, environ: Mapping[str, str]) -> str | None:
     """The address the environment gives for a provider; for local ones with scheme, port and `/v1` filled in."""
-    given = _first(environ, provider.bases)
-    if given is None or not provider.local:
+    given = _first(environ, service.bases)
+    if given is None or not service.local:
         return given
     parts = urlsplit(given if "://" in given else f"http://{given}")
     host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0", "::") else str(parts.hostname)
     host = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/")
-    port = parts.port or (443 if parts.scheme == "https" else provider.port)
+    port = parts.port or (443 if parts.scheme == "https" else service.port)
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
 
 

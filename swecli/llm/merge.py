@@ -101,6 +101,8 @@ class ReplyBuilder:
 def _finish(slot: _Slot) -> tuple[ToolCall, str]:
     """The call, and what is wrong with it ("" for nothing). A name no provider would take back is made harmless."""
     parameters, problem = parse_arguments(slot.arguments)
+    if not problem and holds_nul(parameters):
+        problem = "they hold a NUL character, which no path, command or text file can hold"
     name = slot.name
     if not _NAME.fullmatch(name):
         problem = f"{name!r} is no tool name"
@@ -138,6 +140,15 @@ def clean_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {whole_characters(key): clean_value(item) for key, item in value.items()}
     return value
+
+
+def holds_nul(value: Any) -> bool:
+    """Whether a JSON value has a NUL in any of its texts. The store would replace it: another thing would be done."""
+    if isinstance(value, dict):
+        return any("\0" in key or holds_nul(item) for key, item in value.items())
+    if isinstance(value, list):
+        return any(holds_nul(item) for item in value)
+    return isinstance(value, str) and "\0" in value
 
 
 def whole_characters(text: str) -> str:

@@ -1,25 +1,23 @@
-"""From a model's name to the model."""
+"""From a model's name to the model: providers of this tree, then those of installed packages, then the fallback."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 from swecli.config.settings import Settings
-from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import PROVIDERS, resolve
-from swecli.llm.providers.litellm import LiteLLMModel
-from swecli.llm.providers.scripted import ScriptedModel
-from swecli.llm.tables import chat_models, model_table, provider_names, provider_of
-from swecli.models.errors import ModelNotFound
+from swecli.discovery import by_name, declared_in
+from swecli.llm import providers
+from swecli.llm.base import ChatModel, Provider
+from swecli.llm.endpoints import DEMO
+from swecli.models.errors import AuthFailed, ModelNotFound
+
+ENTRY_POINTS = "swecli.providers"
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model `provider/name`. Nothing is sent and nothing heavy imported yet.
-
-    `demo` is the model that ships with swecli, `scripted/FILE` plays the replies of a JSON file, everything else is
-    litellm's. A name without provider (`gpt-4.1`) is looked up in litellm's table.
+    """The model `provider/name`, or the default one of `provider`. Nothing is sent and nothing heavy imported yet.
 
     Raises:
         ModelNotFound: for a name without provider or model, or an unknown provider; suggests near ones.
@@ -27,28 +25,50 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
         BadInput: for a script that cannot be read.
     """
     name = name.strip()
-    head, slash, rest = name.partition("/")
-    if head == "demo":
-        # late: its rules are of no use to other models
-        from swecli.llm.providers.demo import DemoModel  # noqa: PLC0415
-
-        return DemoModel()
-    if head == "scripted" and rest:
-        return ScriptedModel.from_file(Path(rest), name)
-    models = model_table()
-    if not slash:
-        owner = provider_of(models, name)
-        if owner is None:
-            near = _near(name, [model for provider in PROVIDERS for model in chat_models(models, provider)])
-            raise ModelNotFound(f"There is no model {name!r}.", near or "Write it as provider/name, or use demo.")
-        name, head = f"{owner}/{name}", owner
-    known = provider_names(models) | set(PROVIDERS)
-    if models and head not in known and head not in ("ollama_chat", "hosted_vllm", "lmstudio", "llama.cpp"):
-        near = _near(head, sorted(known))
-        raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    return LiteLLMModel(resolve(name, environ), max_tokens=settings.max_tokens, models=models)
+    head, slash, _ = name.partition("/")
+    found = find_provider(head)
+    if found.key_variables and not any(environ.get(key, "").strip() for key in found.key_variables):
+        raise AuthFailed(
+            f"{found.key_variables[0]} is not set, so {name} cannot be used.",
+            f"Set it (export {found.key_variables[0]}=…), choose another model with -m, or try -m {DEMO}.",
+        )
+    return found.make(name if slash else found.default_model or name, settings, environ)
 
 
-def _near(word: str, known: list[str]) -> str:
-    found = get_close_matches(word, known, n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(found)}?" if found else ""
+def find_provider(name: str) -> Provider:
+    """Who makes the models of that name. Raises ModelNotFound for an installed one that cannot be loaded."""
+    for own in in_tree():
+        if name == own.name or any(name in (service.name, *service.aliases) for service in own.listed):
+            return own
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        return load(entry)
+    if name == DEMO:
+        raise ModelNotFound(
+            "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
+        )
+    return next(own for own in in_tree() if own.fallback)
+
+
+@cache
+def in_tree() -> tuple[Provider, ...]:
+    """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
+    return tuple(by_name([(own.name, own) for own in declared_in(providers, Provider)]).values())
+
+
+def installed() -> Iterator[EntryPoint]:
+    """The entry points of providers that came with installed packages; none of them is loaded."""
+    yield from entry_points(group=ENTRY_POINTS)
+
+
+def load(entry: EntryPoint) -> Provider:
+    """The provider of an entry point. Raises ModelNotFound where it cannot be loaded."""
+    try:
+        value = entry.load()
+    except Exception as error:  # noqa: BLE001  # foreign code: whatever it raises is a line for the user
+        raise ModelNotFound(
+            f"The provider {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
+            f"Update or remove the package that brings {entry.module}.",
+        ) from error
+    if isinstance(value, Provider):
+        return value
+    raise ModelNotFound(f"The provider {entry.name!r} is a {type(value).__name__}: {entry.value} declares no provider.")

@@ -10,7 +10,7 @@ from typing import Any
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.model_io import RequestRecord
 
-# How it began; what ends an epoch: see `context/epochs.py` and `context/fit.py`.
+# How it began; what ends an epoch: see `context/window.py` and `context/fit.py`.
 BEGIN, UNDO = "begin", "undo"
 KEY = "_key"  # in a message: never sent
 
@@ -196,6 +196,11 @@ def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edit
         dropped = tuple(key for key in one.drop if kept(key) and not is_note(key) and key not in merged.drop)
         merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
     return merged
+
+
+def keyed(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
+    """The messages of one interaction with their keys; `start` where its count goes on."""
+    return [message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)]
 
 
 def note_key(key: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
 from swecli.models.review_events import (
@@ -161,32 +162,6 @@ class ContextReduced:
     before: int
     after: int
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PlaybookUpdated:
-    """A delta was applied after turn `interaction`. The lines are for the user."""
-
-    type: ClassVar[str] = "playbook_updated"
-    interaction: int
-    delta_id: str
-    lines: tuple[str, ...]
-    added: tuple[str, ...] = ()
-    tagged: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    cost: float | None = 0.0
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectionFailed:
-    """The learning step did not run to its end; `kept` says whether it will be tried again."""
-
-    type: ClassVar[str] = "reflection_failed"
-    interaction: int
-    reason: str
-    kept: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ HEAD_OPENS = "\n\n# What is known in this session"
 # Opens the line that stands for a result which an earlier call has brought already.
 UNCHANGED = "[Unchanged: "
 
+STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
 
@@ -68,8 +69,8 @@ class ChatMessage:
 
     `content` is what was typed or answered; `sent` is what the model was sent in its place, where that differs
     (the query with its @files and turn notes). `interaction` counts from 1 within the session. `status` is
-    "partial" for an answer that was cut off. `tokens` is the size of the text as it is sent, None until counted, by
-    the table that `encoding` names.
+    "partial" for an answer that was cut off, "steer" for a line that the user put into a running turn. `tokens` is the
+    size of the text as it is sent, None until counted, by the table that `encoding` names.
     """
 
     role: Role
@@ -84,6 +85,11 @@ class ChatMessage:
     status: str = "complete"
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     encoding: str = ""
+
+    @property
+    def opens(self) -> bool:
+        """Whether an interaction begins with it."""
+        return self.role is Role.USER and self.status != STEER
 
     def to_api(self) -> list[ApiMessage]:
         """The messages a provider is sent for this one: itself, then one result per call, in order."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from swecli.models.context import ContextState
+from swecli.models.context import ContextState, keyed
 from swecli.models.finding import Finding
-from swecli.models.message import ApiMessage, ChatMessage, Role
+from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.window import WindowSpec
 
@@ -53,54 +53,59 @@ class Session:
         self.playbook = playbook
 
     def add_message(self, message: ChatMessage) -> None:
-        """Append to what is loaded. A user message opens a new interaction."""
-        if message.role is Role.USER:
-            self.interactions += 1
-        message.interaction = self.interactions
+        """Append to what is loaded. A user message opens a new interaction, but for one that has its number already."""
+        if not message.interaction:
+            message.interaction = self.interactions + message.opens
+        self.interactions = message.interaction
         self.messages.append(message)
-        self.updated_at = message.created_at
+        self.updated_at = max(self.updated_at, message.created_at)
 
     def by_interaction(self) -> Iterator[list[ChatMessage]]:
         """The loaded messages, grouped: each group opens with a user message. A headless front is left out."""
         group: list[ChatMessage] = []
         for message in self.messages:
-            if message.role is Role.USER and group:
+            if message.opens and group:
                 yield group
                 group = []
-            if group or message.role is Role.USER:
+            if group or message.opens:
                 group.append(message)
         if group:
             yield group
 
-    def to_api_messages(self, window_size: int | None = None) -> list[ApiMessage]:
+    @property
+    def completed(self) -> int:
+        """How many interactions there are; messages put into the list by hand have no numbers: they count by place."""
+        return self.interactions or sum(message.opens for message in self.messages)
+
+    def to_api_messages(self, window_size: int | None = None, *, keys: bool = False) -> list[ApiMessage]:
         """What a provider would be sent of this session, calls followed by their results.
+
+        Read from the newest back: a long session costs no more than a short one.
 
         Args:
             window_size: only the last that many interactions; None for all that is loaded. Exact: ten
                 interactions of user + assistant-with-one-call give 30 messages, 15 for 5, 9 for 3, 3 for 1.
+            keys: each message with its key, `7.0`, which is never sent (see `context/edits.py`).
 
         Raises:
             ValueError: for a negative window_size.
         """
-        if window_size is None:
-            kept = [self.messages]
-        elif window_size < 0:
+        if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
-        else:
-            groups = list(self.by_interaction())
-            kept = groups[len(groups) - window_size :] if 0 < window_size < len(groups) else groups
-            kept = kept if window_size else []
-        return [api for group in kept for message in group for api in message.to_api()]
-
-    def since(self, interaction: int) -> list[ApiMessage]:
-        """The loaded interactions from that number on, as a provider is sent them."""
-        return [
-            api
-            for group in self.by_interaction()
-            if group[0].interaction >= interaction
-            for message in group
-            for api in message.to_api()
-        ]
+        groups: list[list[ChatMessage]] = [[]]
+        for message in reversed(self.messages) if window_size != 0 else ():
+            groups[-1].append(message)
+            if message.opens:
+                groups.append([])
+                if len(groups) - 1 == window_size:
+                    break
+        if window_size is not None or not groups[-1]:  # what was loaded from the middle of an interaction on
+            groups.pop()
+        out: list[ApiMessage] = []
+        for number, group in enumerate(reversed(groups), self.completed - len(groups) + 1):
+            sent = [api for message in reversed(group) for api in message.to_api()]
+            out += keyed(sent, number) if keys else sent
+        return out
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,9 @@ class AskRequest:
     """The question that goes up: may this call run?
 
     `summary` is one line ("Edit src/app.py", "Run pytest -q"); `preview` shows all of what would happen;
-    `session_label` says what a yes-for-this-session would cover; `session_rule` is that rule. `why` says, where it
-    is not empty, what made this a question although the mode would have let it run.
+    `session_label` says what a longer yes would cover; `session_rule` is that rule. `project_file` is the file in which
+    a yes for the project is saved ("": none is offered). `why` says, where it is not empty, what made this a question
+    although the mode would have let it run.
     """
 
     call: ToolCall
@@ -66,14 +67,16 @@ class AskRequest:
     session_label: str = ""
     session_rule: str = ""
     why: str = ""
+    project_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer. `scope` "session" also allows what `AskRequest.session_rule` names, until the program ends."""
+    """The answer. `scope` "session" also allows what `AskRequest.session_rule` names, until the program ends; "project"
+    also saves that rule in `AskRequest.project_file`."""
 
     allow: bool
-    scope: Literal["once", "session"] = "once"
+    scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
 

@@ -11,9 +11,9 @@ from swecli.models.playbook import MAX_WORDS, Bullet, Delta, Evidence, Op, OpNam
 from swecli.models.session import Session
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.gate import DOUBT, LONGEST, Relation, nearest
-from swecli.playbook.redact import redact
-from swecli.playbook.reflection import AddProposal
-from swecli.playbook.succession import overtaken
+from swecli.playbook.learning.proposals import AddProposal
+from swecli.playbook.learning.superseding import overtaken
+from swecli.redact import redact
 
 
 def content_of(text: str) -> str:

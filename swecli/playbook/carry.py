@@ -10,11 +10,11 @@ from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.by_hand import anchors
-from swecli.playbook.curator import OUTSIDE
 from swecli.playbook.gate import DOUBT, clean, objection
+from swecli.playbook.learning.curator import OUTSIDE
 from swecli.playbook.lineage import diff_lines
 from swecli.playbook.markdown_read import Carried
-from swecli.playbook.redact import has_secret
+from swecli.redact import has_secret
 
 EDITABLE = ("content", "section", "kind", "scope", "state", "anchors")
 FAR = 100_000  # above the last number given here an id is nobody's: kept, it would push all later ones up there

@@ -9,8 +9,8 @@ from dataclasses import replace
 from swecli.models.playbook import Delta, Evidence, Tag
 from swecli.playbook.digest import Tagged, Taken
 from swecli.playbook.gate import clean
-from swecli.playbook.redact import redact
 from swecli.playbook.words import shorten
+from swecli.redact import redact
 
 QUOTE = 300  # characters of a quoted span
 # Words of a query that judge the turn before the one they stand in.

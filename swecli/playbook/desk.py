@@ -10,7 +10,8 @@ from swecli.models.errors import UsageError
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.score import Standings
-from swecli.playbook.select import BUDGET, Count
+from swecli.playbook.selection.rank import Count
+from swecli.playbook.selection.select import BUDGET
 from swecli.playbook.standing import believed
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded

@@ -10,8 +10,8 @@ from swecli.models.playbook import AppliedDelta, Delta, Op, Scope
 from swecli.playbook import by_hand
 from swecli.playbook.desk import PlaybookDesk, Said, wrong
 from swecli.playbook.gate import DOUBT
-from swecli.playbook.redact import has_secret
 from swecli.playbook.standing import held_to_harm
+from swecli.redact import has_secret
 
 
 def _apply(desk: PlaybookDesk, delta: Delta) -> AppliedDelta:

@@ -8,10 +8,10 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import Role
-from swecli.models.playbook import Bullet, SessionPlaybook
-from swecli.playbook.choosing import Chosen, choose, for_head
+from swecli.models.playbook import Bullet
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.playbook.select import Candidate
+from swecli.playbook.selection.rank import Candidate, SelectionRequest, rank
+from swecli.playbook.selection.select import select
 from swecli.playbook.words import shorten
 
 HEAD = ("id", "prompt", "relevance × value = score", "tokens", "because", "strategy")
@@ -36,13 +36,9 @@ def why(desk: PlaybookDesk, args: Sequence[str]) -> Said:
 
 def _now(desk: PlaybookDesk, query: str) -> dict[str, Any]:
     """What a conversation that begins with a query would be told, by what is believed now."""
-    book, standings = SessionPlaybook({bullet.id: bullet for bullet in desk.bullets()}), desk.standings()
-
-    def pick(budget: int) -> Chosen:
-        told = {"standings": standings, "count": desk.count, "budget": budget, "most": desk.most}
-        return choose(book, query, interaction=1, seed=0, **told)  # type: ignore[arg-type]
-
-    return for_head(pick, desk.tokens, desk.session.window).to_json(desk.count)
+    exact = desk.session.window.mode == "fixed" and not desk.session.window.slack
+    asked = SelectionRequest(desk.bullets(), query, desk.standings(), desk.count, desk.most, whole_head=exact)
+    return select(rank(asked), desk.tokens).measured(desk.count).to_json()
 
 
 def _stood(desk: PlaybookDesk, turn: int, choice: Mapping[str, Any]) -> dict[str, Any]:

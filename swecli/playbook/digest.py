@@ -10,8 +10,8 @@ from typing import Any, Literal
 from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Tag
-from swecli.playbook.redact import redact, redact_value
 from swecli.playbook.words import content_words
+from swecli.redact import redact, redact_value
 
 Mark = Literal["good", "bad"]
 Tagged = frozenset[tuple[str, Tag]]

@@ -10,9 +10,9 @@ from typing import Literal
 from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Trust
 from swecli.playbook.generic import is_generic
 from swecli.playbook.passing import passing
-from swecli.playbook.redact import has_secret
 from swecli.playbook.relevance import terms
 from swecli.playbook.words import containment, content_words, forbids, jaccard
+from swecli.redact import has_secret
 
 Relation = Literal["same", "narrower", "variant", "opposite"]
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swecli.agent.learning import Begun, Learner
     from swecli.models.events import Event
+    from swecli.playbook.learning.service import LearningService, RulesPart
 
 
 class Afterthought:
@@ -28,32 +28,32 @@ class Afterthought:
         self._one_by_one = asyncio.Lock()
         self._untold: list[Event] = []
 
-    def learn(self, learner: Learner, interaction: int) -> None:
+    def learn(self, learning: LearningService, interaction: int) -> None:
         """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
-        self._background(self._finish(learner, learner.begin(interaction)))
+        self._background(self._finish(learning, learning.after_turn(interaction)))
 
-    def catch_up(self, learner: Learner) -> None:
+    def catch_up(self, learning: LearningService) -> None:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
-        self._background(self._catch_up(learner))
+        self._background(self._catch_up(learning))
 
     def untold(self) -> list[Event]:
         """What came up while it could not be told; asking for it empties the list."""
         events, self._untold = self._untold, []
         return events
 
-    async def _finish(self, learner: Learner, begun: Begun) -> None:
-        await self._tell_all(begun.events)
-        if begun.more:
+    async def _finish(self, learning: LearningService, part: RulesPart) -> None:
+        await self._tell_all(part.events)
+        if part.needs_model:
             async with self._one_by_one:
-                events = await learner.finish(begun.interaction)
+                events = await learning.reflect(part.interaction)
             await self._tell_all(events)
 
-    async def _catch_up(self, learner: Learner) -> None:
-        waiting = learner.waiting()
-        await self._tell_all(await learner.look_around())
+    async def _catch_up(self, learning: LearningService) -> None:
+        waiting = learning.pending()
+        await self._tell_all(await learning.check_anchors())
         for item in waiting:
             async with self._one_by_one:
-                events = await learner.take_up(item)
+                events = await learning.resume(item)
             await self._tell_all(events)
 
     async def _tell_all(self, events: Sequence[Event]) -> None:

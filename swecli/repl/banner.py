@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
@@ -67,7 +67,7 @@ def failure(error: SwecliError, color: bool) -> str:
 def model_words(name: str, why: str) -> str:
     """A model as the first line names it."""
     if name.partition("/")[0] == "demo":
-        return f"demo model (offline, rule-based{f'; {why}' if why else ''})"
+        return f"demo model (offline tour{f'; {why}' if why else ''})"
     return f"{name} ({why})" if why else name
 
 
@@ -84,22 +84,26 @@ def _one(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-async def wait_visibly(future: asyncio.Future[Any], label: str, write: Callable[[str], None], moving: bool) -> None:
+class Above(Protocol):
+    """Where a wait is shown."""
+
+    def live(self, lines: Sequence[str]) -> None:
+        """What goes on now; [] when nothing does."""
+
+
+async def wait_visibly(future: asyncio.Future[Any], label: str, shown: Above) -> None:
     """Wait for a future with a spinner and the seconds; nothing stays on the screen. Raises what it raises.
 
     Cancelling the wait leaves the future alone.
     """
-    began = time.monotonic()
-    if not moving and not future.done():
-        write(f"{label}\n")
-    step = 0
+    began, step = time.monotonic(), 0
     try:
         while not future.done():
-            if moving:
-                write(f"\r{_FRAMES[step % len(_FRAMES)]} {label} {time.monotonic() - began:.0f} s")
+            seconds = time.monotonic() - began
+            shown.live(["", f"{_FRAMES[step % len(_FRAMES)]} {label} {seconds:.0f} s"])
             step += 1
             await asyncio.wait([future], timeout=0.1)
     finally:
-        if moving and step:
-            write("\r\x1b[K")
+        if step:
+            shown.live([])
     await asyncio.shield(future)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from prompt_toolkit.input import Input
-from prompt_toolkit.output import Output
-
 from swecli.repl.background import Background
-from swecli.repl.chat.choose import ask_line, choose
-from swecli.repl.chat.interrupt import Work
+from swecli.repl.input.question import Option
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.events import Event
     from swecli.repl.commands.base import Command
+    from swecli.repl.input.by_line import PromptByLine
+    from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
 
@@ -33,13 +31,12 @@ class Door(Protocol):
         """What goes on behind the prompt."""
         ...
 
-    @property
-    def work(self) -> Work:
-        """What goes on in front of it, and lends the keyboard to dialogs."""
-        ...
-
     def leave(self, code: int = 0) -> None:
         """End the program."""
+        ...
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn."""
         ...
 
     def set_draft(self, text: str) -> None:
@@ -51,17 +48,10 @@ class CommandDesk:
     """The `CommandContext` of the running program."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        screen: Screen,
-        renderer: Renderer,
-        door: Door,
-        keyboard: Input | None = None,
-        output: Output | None = None,
+        self, runtime: Runtime, screen: Screen, renderer: Renderer, door: Door, prompt: PromptLine | PromptByLine
     ) -> None:
         self.runtime, self.screen = runtime, screen
-        self._renderer, self._door = renderer, door
-        self._keyboard, self._output = keyboard, output
+        self._renderer, self._door, self._prompt = renderer, door, prompt
 
     @property
     def commands(self) -> list[Command]:
@@ -71,6 +61,10 @@ class CommandDesk:
     def leave(self) -> None:
         """Leave after this command."""
         self._door.leave()
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn; without one it is the next line."""
+        self._door.steer(text)
 
     def set_draft(self, text: str) -> None:
         """Begin the next line with this."""
@@ -84,17 +78,10 @@ class CommandDesk:
         """Let the user choose among (value, label) pairs; the value, or None."""
         if not options:
             return None
-        with self._door.work.lent():
-            labels = [label for _, label in options]
-            color = self.screen.look.color
-            index = await choose(title, labels, color=color, keyboard=self._keyboard, output=self._output)
+        marks = [str(n + 1) for n in range(len(options))] if len(options) <= 9 else [""] * len(options)
+        labelled = [Option(label, mark) for (_, label), mark in zip(options, marks, strict=True)]
+        index = await self._prompt.choose(title, labelled)
         return None if index is None else options[index][0]
-
-    async def ask_line(self, label: str) -> str | None:
-        """Let the user type one line."""
-        with self._door.work.lent():
-            color = self.screen.look.color
-            return await ask_line(label, color=color, keyboard=self._keyboard, output=self._output)
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it behind the prompt."""

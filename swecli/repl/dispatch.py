@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.registry import CommandTable
-from swecli.repl.lines import Line
+from swecli.repl.input.lines import Line
 from swecli.repl.parts import Parts
 
 

@@ -94,16 +94,17 @@ class Loading:
 
     def _warm_up(self, agent: Agent) -> None:
         # late: part of what is loaded behind the prompt
-        from swecli.llm.warm import polite, warm_up  # noqa: PLC0415
+        from swecli.llm.providers.warmup import polite  # noqa: PLC0415
+        from swecli.llm.registry import find_provider  # noqa: PLC0415
 
         with polite(self.last_key):
             self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
-            agent.counter.load()
-            agent.composer.warm(agent.counter)
-        if not agent.model.offline:
-            said = warm_up(self.last_key, agent.model.name.partition("/")[0])
-            if "failed" in said:
-                _log.warning("%s", said)
+            agent.warm()
+        warm = None if agent.model.offline else find_provider(agent.model.name.partition("/")[0]).warm
+        if warm is not None:
+            line = warm(self.last_key, agent.model.name)
+            if "failed" in line:
+                _log.warning("%s", line)
 
     def _await_pause(self) -> None:
         """Until no key came for a moment, or someone waits."""
@@ -113,7 +114,7 @@ class Loading:
     def _politely(self, work: Callable[[], Result]) -> Callable[[], Result]:
         def run() -> Result:
             # late: behind the prompt
-            from swecli.llm.warm import polite  # noqa: PLC0415
+            from swecli.llm.providers.warmup import polite  # noqa: PLC0415
 
             with polite(self.last_key):
                 return work()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prompt_toolkit.input import Input
-from prompt_toolkit.output import Output
-
 from swecli.app import Runtime
 from swecli.repl.chat.approval import Approver
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, Chat
 from swecli.repl.desk import CommandDesk, Door
+from swecli.repl.input.by_line import PromptByLine
+from swecli.repl.input.prompt import PromptLine
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from swecli.repl.tail import show_tail
@@ -37,17 +36,13 @@ class Parts:
             self.screen.line()
 
 
-def make_parts(
-    runtime: Runtime, repl: Chat, door: Door, keyboard: Input | None = None, output: Output | None = None
-) -> Parts:
+def make_parts(runtime: Runtime, repl: Chat, door: Door, prompt: PromptLine | PromptByLine) -> Parts:
     """The parts for a runtime.
 
-    `repl` is what the processor works for, `door` what commands may do with it; `keyboard` and `output` take the
-    place of the terminal in dialogs.
+    `repl` is what the processor works for, `door` what commands may do with it; all is drawn above `prompt`, which asks
+    the questions.
     """
-    screen = Screen.for_terminal(runtime.start.environ, runtime.settings.color)
+    screen = Screen.above(prompt, runtime.start.environ, runtime.settings.color)
     renderer = Renderer(screen)
-    desk = CommandDesk(runtime, screen, renderer, door, keyboard, output)
-    return Parts(
-        screen, renderer, Approver(renderer, door.work.lent, keyboard, output), AsyncQueryProcessor(repl), desk
-    )
+    desk = CommandDesk(runtime, screen, renderer, door, prompt)
+    return Parts(screen, renderer, Approver(renderer, prompt), AsyncQueryProcessor(repl), desk)

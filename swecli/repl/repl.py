@@ -12,11 +12,13 @@ from prompt_toolkit.output import Output
 from swecli.models.errors import SwecliError
 from swecli.repl.afterthought import Afterthought
 from swecli.repl.background import Background
-from swecli.repl.banner import banner, failure, wait_visibly
+from swecli.repl.banner import banner, failure
 from swecli.repl.chat.interrupt import Work
+from swecli.repl.controls import ReplControls
 from swecli.repl.crash import fault
 from swecli.repl.gauge import Gauge
-from swecli.repl.lines import Line, read_line
+from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.line_worker import LineWorker
 from swecli.repl.loading import Build, Loading
 from swecli.repl.reader import LineReader
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from swecli.repl.chat.async_query_processor import Chat
     from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
+    from swecli.repl.input.by_line import PromptByLine
+    from swecli.repl.input.prompt import PromptLine
     from swecli.repl.parts import Parts
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
@@ -44,23 +48,35 @@ class REPL:
     def __init__(
         self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
     ) -> None:
-        self.start, self._keyboard, self._output = start, keyboard, output
+        self.start = start
         self.session_manager: SessionManager | None = None
         self.agent: Agent | None = None
         self.runtime: Runtime | None = None
-        self._code: int | None = None
+        self._code = 0
         self._parts: Parts | None = None
-        self._table: CommandTable | None = None
+        self.table: CommandTable | None = None
         self._up: asyncio.Task[None] | None = None
-        self._spinning = False
         self.loading = Loading(start, self.ask, build)
-        self.gauge = Gauge(start, lambda: self.reader.prompt.redraw())
+        self.gauge = Gauge(start, lambda: self.prompt.redraw())
+        self.worker = LineWorker(self)
         self.reader = LineReader(
-            start, self.loading, self.gauge, self._expand_last, self._begin_loading, keyboard, output
+            start,
+            self.loading,
+            self.gauge,
+            ReplControls(self),
+            self.worker.submit,
+            self.begin_loading,
+            keyboard,
+            output,
         )
-        self.work = Work(self.reader.prompt.input, self.reader.prompt.output)
+        self.work = Work()
         self.behind = Background(self._failed_behind, self._busy_behind)
-        self._after = Afterthought(self.behind.start, self._tell_above, lambda: self.work.busy)
+        self.after = Afterthought(self.behind.start, self._show_above, lambda: self.work.busy)
+
+    @property
+    def prompt(self) -> PromptLine | PromptByLine:
+        """The line, and everything that is printed above it."""
+        return self.reader.prompt
 
     # The journey of a line
 
@@ -69,66 +85,27 @@ class REPL:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, what: self._failed_behind(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._ended_by, number)
-        self.reader.write(banner(self.start, self.reader.color, self.reader.prompt.width))
+            loop.add_signal_handler(number, self.leave, 128 + number)
+        self.prompt.write(banner(self.start, self.reader.color, self.prompt.width))
+        working = loop.create_task(self.worker.run())
         try:
-            while self._code is None and (typed := await self.reader.next_line()) is not None:
-                await self._take(typed)
+            await self.reader.run()
         except SwecliError as error:  # it could not be built: there is nothing to go on with
-            self.reader.write(failure(error, self.reader.color))
+            self.prompt.write(failure(error, self.reader.color))
             self._code = error.exit_code
         except OSError:
-            if self._code is None:  # else the terminal went away, and that is why it ends
+            if not self._code:  # else the terminal went away, and that is why it ends
                 raise
         finally:
+            working.cancel()
+            await asyncio.wait([working])
             await self._close()
-        return self._code or 0
-
-    async def _take(self, typed: str) -> None:
-        """Do one line. Interrupted while it still waits for the loading, it goes back into the prompt."""
-        line = read_line(typed)
-        if line.kind == "leave":
-            self.leave()
-        if line.kind in ("leave", "empty"):
-            return
-        if not await self.work.run(self._wait_for(line)):
-            self.reader.set_draft(typed)
-            return
-        try:
-            await self.work.run(self._do(line))
-        except SwecliError as error:
-            self.screen.error(error.message, error.hint)
-        except Exception as error:  # noqa: BLE001 - a fault in one command or turn must not take the session along
-            seen = fault(self.start.paths.log, error)
-            self.screen.error(seen.message, seen.hint)
-        for event in self._after.untold():
-            self.renderer.show(event)
-        self.reader.write("\n")
-        self.gauge.refresh()
-        if self.runtime is not None:
-            self.loading.warm(self.runtime.agent)
-
-    async def _wait_for(self, line: Line) -> None:
-        """Wait, at full speed, until what the line needs is loaded."""
-        self.loading.hurry()
-        moving = not self.reader.dumb
-        self._spinning = moving
-        await wait_visibly(self._begin_loading(), "starting", self.reader.write, moving)
-        self._spinning = False
-        if line.kind == "text" and self.runtime is not None:
-            warm = asyncio.ensure_future(self.loading.warmed(self.runtime.agent))
-            await wait_visibly(warm, "warming up", self.reader.write, moving)
-
-    async def _do(self, line: Line) -> None:
-        # late: loaded behind the prompt
-        from swecli.repl.dispatch import do  # noqa: PLC0415
-
-        assert self._table is not None
-        await do(line, self._loaded, self._table)
+        return self._code
 
     # Loading
 
-    def _begin_loading(self) -> asyncio.Task[None]:
+    def begin_loading(self) -> asyncio.Task[None]:
+        """Load what is slow, once; what is waited for before a line can be done."""
         if self._up is None:
             self._up = asyncio.get_running_loop().create_task(self._come_up())
             self._up.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -137,34 +114,33 @@ class REPL:
     async def _come_up(self) -> None:
         """Load, and put the parts together. When that fails, the reading ends with the line that says why."""
         try:
-            self._table = await self.loading.table()
+            self.table = await self.loading.table()
             runtime = await self.loading.ready()
             # late: loaded behind the prompt
             from swecli.repl.parts import make_parts  # noqa: PLC0415
 
-            self._parts = make_parts(runtime, cast("Chat", self), self, self._keyboard, self._output)
+            self._parts = make_parts(runtime, cast("Chat", self), self, self.prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
             known = error if isinstance(error, SwecliError) else fault(self.start.paths.log, error)
             self.reader.give_up(known)
             raise known from error
         self.runtime, self.session_manager, self.agent = runtime, runtime.sessions, runtime.agent
         self.gauge.arrived(runtime)
-        if self._spinning:
-            self.reader.write("\r\x1b[K")
-        await self.reader.prompt.above(self._loaded.greet)
-        self._after.catch_up(runtime.learner)
+        self.parts.greet()
+        self.prompt.redraw()
+        self.after.catch_up(runtime.learning)
 
     # What the processor needs: with `session_manager` and `agent` this makes it a Chat
 
     @property
     def screen(self) -> Screen:
         """Where everything is printed, once loaded."""
-        return self._loaded.screen
+        return self.parts.screen
 
     @property
     def renderer(self) -> Renderer:
         """What draws events, once loaded."""
-        return self._loaded.renderer
+        return self.parts.renderer
 
     def observe(self, event: Event) -> None:
         """Take note of an event: for the footer."""
@@ -173,57 +149,63 @@ class REPL:
     def learn_later(self, interaction: int) -> None:
         """Reflect on a turn behind the prompt."""
         if self.runtime is not None:
-            self._after.learn(self.runtime.learner, interaction)
+            self.after.learn(self.runtime.learning, interaction)
 
     async def ask(self, request: AskRequest) -> Decision:
         """The one question that comes up from below: may this call run?"""
-        return await self._loaded.approver(request)
+        return await self.parts.approver(request)
 
-    # What commands need: this makes it a Door
+    # What keys and commands need: this makes it a Door
 
     @property
     def commands(self) -> list[Command]:
         """Every command."""
-        return self._table.commands if self._table else []
+        return self.table.commands if self.table else []
+
+    @property
+    def queue(self) -> LineQueue:
+        """The lines that wait."""
+        return self.reader.queue
 
     def leave(self, code: int = 0) -> None:
-        """End after this line."""
-        self._code = code
+        """End the program; what runs is stopped."""
+        self._code = self._code or code
+        self.prompt.end()
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn, before its next request; without one it is the next line."""
+        if self.work.busy and self.agent is not None and self.agent.steer(text):
+            self.prompt.echo(text)
+        else:
+            self.queue.put(text)
 
     def set_draft(self, text: str) -> None:
-        """Begin the next line with this."""
-        self.reader.set_draft(text)
+        """Put a text into the line, to be edited."""
+        self.prompt.set_draft(text)
 
     # The rest
 
     @property
-    def _loaded(self) -> Parts:
+    def parts(self) -> Parts:
+        """What draws, asks and acts, once loaded."""
         assert self._parts is not None, "asked for before the loading was done"
         return self._parts
 
-    def _expand_last(self) -> None:
-        if self._parts is not None and not self._parts.renderer.expand_last():
-            self._parts.screen.note("no tool has run yet")
-
-    async def _tell_above(self, event: Event) -> None:
-        await self.reader.prompt.above(lambda: self.renderer.show(event))
+    async def _show_above(self, event: Event) -> None:
+        self.renderer.show(event)
         self.gauge.refresh()
+        self.prompt.redraw()
 
     def _busy_behind(self) -> None:
         self.gauge.busy = "learning" if self.behind.busy else ""
-        self.reader.prompt.redraw()
+        self.prompt.redraw()
 
     def _failed_behind(self, error: BaseException | str) -> None:
-        told = failure(fault(self.start.paths.log, error), self.reader.color)
-        asyncio.ensure_future(self.reader.prompt.above(lambda: self.reader.write(told)))
-
-    def _ended_by(self, number: int) -> None:
-        self.leave(128 + number)
-        if not self.reader.prompt.end(EOFError()):
-            self.work.interrupt()
+        self.prompt.write(failure(fault(self.start.paths.log, error), self.reader.color))
 
     async def _close(self) -> None:
         """Stop what goes on, and finish with the store."""
+        await self.worker.close()
         await self.behind.close()
         if self.runtime is not None:
             self.runtime.close()

@@ -9,16 +9,18 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, one_spaced
+from swecli.redact import redact, redact_value
 from swecli.review.sarif import as_sarif
 
 
 def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Each finding as plain JSON values."""
-    return [finding.to_json() for finding in findings]
+    """Each finding as plain JSON values, with secrets redacted."""
+    return [redact_value(finding.to_json()) for finding in findings]
 
 
 def as_markdown(findings: Sequence[Finding], title: str = "Review") -> str:
-    """A report: counts, then each finding under its severity, the worst first. Foreign text cannot break out."""
+    """A report: counts, then each finding under its severity, the worst first. Foreign text cannot break out,
+    and secrets it quotes are redacted."""
     if not findings:
         return f"# {one_spaced(title)}\n\nNo findings.\n"
     open_ones = sum(finding.is_open for finding in findings)
@@ -44,13 +46,14 @@ def entry(finding: Finding) -> str:
 
 
 def safe(text: str) -> str:
-    """One paragraph of foreign text: no heading, no HTML, no mention of anybody."""
-    folded = one_spaced(text).replace("<", "&lt;").replace("@", "@\u200b")
+    """One paragraph of foreign text: no heading, no HTML, no mention of anybody, no secret."""
+    folded = one_spaced(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
     return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
 
 
 def fenced(code: str, language: str = "") -> str:
-    """Code in a fence longer than any inside."""
+    """Code in a fence longer than any inside, with secrets redacted."""
+    code = redact(code)
     longest = max((len(run) for run in code.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
     inner = max(longest, 3 if "```" in code else 0)
     fence = "`" * max(3, inner + 1)

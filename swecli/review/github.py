@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from swecli.models.errors import BadInput, SwecliError
-from swecli.review.git import GitFailed, run_git
+from swecli.tools.git import GitFailed, run_git
 
 API = "https://api.github.com"
 VERSION = "2022-11-28"

@@ -80,14 +80,3 @@ def _quote(finding: Finding, source: Source) -> str:
     head = one_spaced(finding.evidence.strip().strip("`").split("\n")[0])
     elsewhere = next((n for n, text in enumerate(source.lines, 1) if head and head in one_spaced(text)), 0)
     return f"the quoted code stands at line {elsewhere:,}" if elsewhere else "the quoted code is not in the file"
-
-
-def digest_of_open(findings: Iterable[Finding], paths: Iterable[str] = (), most: int = 20) -> str:
-    """The open findings of the files at hand as prompt text; "" when there is none. No paths means all files."""
-    wanted = set(paths)
-    chosen = [f for f in findings if f.is_open and (not wanted or f.path in wanted)]
-    if not chosen:
-        return ""
-    rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in chosen]
-    more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
-    return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more])

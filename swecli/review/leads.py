@@ -76,28 +76,31 @@ async def find_leads(
             is read as `path:line: text`.
     """
     python = [f"./{name}" for name in files if name.endswith((".py", ".pyi"))][:MOST_FILES]
-    jobs = [(argv, [*argv, *python], reader) for argv, reader in BUILTIN] if python else []
+    own = child_environment(environ)
+    # PYTHONPATH may name this folder: then a `json.py` in it is what a linter imports
+    isolated = {name: value for name, value in own.items() if not name.startswith("PYTHON")}
+    jobs = [([*argv, *python], reader, isolated) for argv, reader in BUILTIN] if python else []
     for command in commands:
         words = shlex.split(command)
         named = [f"./{name}" for name in files[:MOST_FILES]]
         at = words.index("{files}") if "{files}" in words else len(words)
-        jobs += [((words[0],), [*words[:at], *named, *words[at + 1 :]], read_plain)] if words else []
+        jobs += [([*words[:at], *named, *words[at + 1 :]], read_plain, own)] if words else []
     leads, notes = list[Lead](), list[str]()
-    for argv, whole, reader in jobs:
-        program = find_program(argv[0], environ, root)
+    for (tool, *words), reader, env in jobs:
+        program = find_program(tool, environ, root)
         if program is None:
-            notes += [f"{argv[0]} is not installed"] if argv[0] in {c.split()[0] for c in commands if c.split()} else []
+            notes += [f"{tool} is not installed"] if tool in {c.split()[0] for c in commands if c.split()} else []
             continue
-        found, problem = await _run(root, [program, *whole[1:]], argv[0], reader, environ)
+        found, problem = await _run(root, [program, *words], tool, reader, env)
         leads += found
-        notes += [f"no leads from {argv[0]}: {problem}"] if problem else []
+        notes += [f"no leads from {tool}: {problem}"] if problem else []
     known = set(files)
     cleaned = [Lead(lead.tool, _relative(lead.path, root), lead.line_number, lead.text) for lead in leads]
     return [lead for lead in cleaned if lead.path in known], notes
 
 
 async def _run(
-    root: Path, argv: Sequence[str], tool: str, reader: Reader, environ: Mapping[str, str] | None
+    root: Path, argv: Sequence[str], tool: str, reader: Reader, env: Mapping[str, str]
 ) -> tuple[list[Lead], str]:
     output = bytearray()
 
@@ -106,9 +109,7 @@ async def _run(
         return len(output) > LARGEST
 
     try:
-        ended = await run_group(
-            argv, cwd=root, env=child_environment(environ), timeout=SECONDS, on_output=take, errors_too=False
-        )
+        ended = await run_group(argv, cwd=root, env=env, timeout=SECONDS, on_output=take, errors_too=False)
         if ended.how == "timeout":
             return [], f"it took longer than {SECONDS:.0f} s"
         return await asyncio.to_thread(reader, tool, output.decode("utf-8", "replace")), ""

@@ -10,6 +10,7 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
+from swecli.redact import has_secret
 from swecli.review.diffs import FileDiff
 from swecli.review.exports import fenced, safe
 from swecli.review.github import KEPT, GitHub, GitHubFailed, connect
@@ -160,7 +161,8 @@ def comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     whole = last == (finding.end_line or finding.line)
     parts = [f"**{safe(finding.code_smell_type)}** ({finding.severity}) {safe(finding.message)}"]
     parts += [safe(finding.improvement)] if finding.improvement else []
-    parts += [fenced(finding.suggestion, "suggestion")] if finding.suggestion and whole else []
+    taken = finding.suggestion and whole and not has_secret(finding.suggestion)
+    parts += [fenced(finding.suggestion, "suggestion")] if taken else []
     parts += [f"_{safe(finding.doubt)}_"] if finding.doubt else []
     body = "\n\n".join(parts)[:LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}

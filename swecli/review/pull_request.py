@@ -9,9 +9,9 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.diffs import FileDiff, read_hunks
-from swecli.review.git import GitFailed, need_repository, run_git
 from swecli.review.github import GitHub, GitHubFailed, connect
 from swecli.review.targets import Target, find_target, of_diffs
+from swecli.tools.git import GitFailed, need_repository, run_git
 
 
 def find_any(root: Path, spec: Sequence[str], environ: Mapping[str, str]) -> Target:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from swecli import __version__
 from swecli.models.finding import SMELLS, Finding
+from swecli.redact import has_secret, redact_value
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
@@ -17,7 +18,8 @@ PRINT = "swecliFingerprint/v1"
 
 
 def as_sarif(findings: Sequence[Finding]) -> dict[str, Any]:
-    """A log of one run. Dismissed findings are suppressed, fixed ones absent; fingerprints hold no line numbers."""
+    """A log of one run. Dismissed findings are suppressed, fixed ones absent; fingerprints hold no line numbers, and
+    secrets are redacted."""
     kept = [finding for finding in findings if finding.state != "fixed"]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
     driver = {
@@ -28,7 +30,8 @@ def as_sarif(findings: Sequence[Finding]) -> dict[str, Any]:
     }
     results = [_result(finding, rules) for finding in kept]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    log: dict[str, Any] = redact_value({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return log
 
 
 def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
@@ -62,7 +65,7 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         result["partialFingerprints"] = {PRINT: finding.fingerprint}
     if finding.state == "dismissed":
         result["suppressions"] = [{"kind": "external", "justification": finding.reason or "dismissed"}]
-    if finding.suggestion:
+    if finding.suggestion and not has_secret(finding.suggestion):  # code with a hole in it mends nothing
         result["fixes"] = [_fix(finding, artifact)]
     return result
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.diffs import FileDiff, parse_diff
-from swecli.review.git import DIFF, GitFailed, need_repository, run_git
 from swecli.review.sources import LARGEST
+from swecli.tools.git import GitFailed, need_repository, run_git
 from swecli.tools.ignore import IgnoreRules, walk
 from swecli.tools.paths import sensitive
 
@@ -87,10 +87,18 @@ def _commits(root: Path, words: tuple[str, ...], environ: Mapping[str, str] | No
     name = words[0]
     try:
         if ".." in name:
-            run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", name.split("..")[0] or "HEAD")
+            run_git(
+                root,
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                name.split("..")[0] or "HEAD",
+                environ=environ,
+            )
             return _changes(root, words, (name,), f"the commits {name}", environ)
         commit = run_git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}", environ=environ)
-        text = run_git(root, "show", "--format=", *DIFF[1:], commit.strip(), environ=environ)
+        text = run_git(root, "show", "--format=", commit.strip(), environ=environ)
     except GitFailed as error:
         raise BadInput(f"{name!r} is no file, commit or range here.", "See: git log --oneline") from error
     return of_diffs(root, words, f"the commit {name}", parse_diff(text))
@@ -106,11 +114,11 @@ def _changes(
 ) -> Target:
     need_repository(root, environ)
     try:
-        text = run_git(root, *DIFF, *what, "--", environ=environ)
+        text = run_git(root, "diff", *what, "--", environ=environ)
     except GitFailed:
         if what != ("HEAD",):
             raise
-        text = run_git(root, *DIFF, "--cached", environ=environ)  # nothing was committed yet
+        text = run_git(root, "diff", "--cached", environ=environ)  # nothing was committed yet
     diffs = parse_diff(text)
     if untracked:
         listed = run_git(root, "ls-files", "--others", "--exclude-standard", "-z", environ=environ)

@@ -5,33 +5,40 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import sqlmodel
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store import sqlite
-from swecli.store.faults import explain, is_damage
-from swecli.store.files import keep_private, make_private, spare_name
+from swecli.store.faults import cannot_write, explain, is_damage
+from swecli.store.files import keep_private, spare_name
+from swecli.store.location import locate
 from swecli.store.migrations import STEPS, Step, migrate
+from swecli.store.new_database import copies, create, empty_line, keep_journal
+from swecli.store.read_only import copied, has_journal, only_readable
 from swecli.store.rescue import rescue
+from swecli.store.taken_away import Place, is_broken, place_of, save_again
 
 
 class Database:
     """An open database. One thread uses it at a time; it need not be the one that opened it.
 
-    `notices` are lines for the user about what happened while it was opened (a rescue, an upgrade).
-    `path` is None for a database in memory.
+    `notices` are lines for the user about what happened to it (a rescue, an upgrade, a file that was taken away).
+    `path` is None for a database in memory. `only_read` as `make_engine` takes it; then nothing can be changed.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None, only_read: str = "") -> None:
+        self.path, self.only_read = path, only_read
         self.url = f"sqlite:///{path}" if path else "sqlite://"
         self.notices: list[str] = []
-        self.engine = sqlite.make_engine(path)
+        self.engine = sqlite.make_engine(path, only_read)
+        self.scratch = ExitStack()  # what goes when it is closed
+        self._reported = 0
+        self._place: Place | None = None
         self._turn = threading.RLock()
         self._inside = False
         self._closed = False
@@ -46,9 +53,16 @@ class Database:
         Raises:
             StoreError: with one line, when the disk, its space or another program does not let it.
         """
-        session = sqlmodel.Session(self.engine, expire_on_commit=False)
-        with self._exclusively(), self.writing(), session, session.begin():
-            yield session
+        if self.only_read:
+            raise StoreError(
+                f"The database {self.path} can only be read.",
+                "Check the permissions of the file and its folder, or choose another with --db.",
+            )
+        with self._exclusively():
+            self._stay()
+            session = sqlmodel.Session(self.engine, expire_on_commit=False)
+            with self.writing(), session, session.begin():
+                yield session
 
     @contextmanager
     def reading(self) -> Iterator[sqlmodel.Session]:
@@ -87,6 +101,45 @@ class Database:
             if self.path:
                 sqlite.use_journal(self.engine, wal=self._writer is None or self._writer.works)
 
+    def unreported(self) -> list[str]:
+        """The notices that came since this was last asked."""
+        fresh, self._reported = self.notices[self._reported :], len(self.notices)
+        return fresh
+
+    def remember_place(self) -> None:
+        """From now on, notice when the file is taken away."""
+        self._place = place_of(self.path) if self.path else None
+
+    def _stay(self) -> None:
+        """Before something is committed: is the file still there? What is committed into one without a name is lost.
+
+        Where it is not, all of it is saved again, and the work goes on there. Raises DamagedDatabase when a part of it
+        was cut off.
+        """
+        if self.path is None or self._place is None:
+            return
+        before, now = self._place, place_of(self.path)
+        if not now.same_file(before):
+            self._go_on_in(*save_again(self.engine, self.path, before))
+        elif now.size < before.size and is_broken(self.engine):
+            raise DamagedDatabase(
+                f"The database {self.path} was cut off while swecli ran: {now.size:,} of {before.size:,} bytes left.",
+                "Nothing is stored any more: leave and start again, which saves what can be read.",
+            )
+        else:
+            self._place = now
+
+    def _go_on_in(self, path: Path, notice: str) -> None:
+        self.engine.dispose()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self.path, self.url, self.engine = path, f"sqlite:///{path}", sqlite.make_engine(path)
+        self.notices.append(notice)
+        with self.writing():
+            sqlite.use_journal(self.engine, wal=self._writer is None or self._writer.works)
+        self.remember_place()
+
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         with self._turn:
@@ -111,6 +164,7 @@ class Database:
             if self._closed:
                 return
             self._closed = True
+            self.scratch.close()
             if self._writer is None:
                 self.engine.dispose()
                 return
@@ -122,25 +176,7 @@ class Database:
             self._writer.close()
 
 
-def locate(location: str | Path) -> Path | None:
-    """The file meant by a path or a sqlite:/// URL; None for a database in memory. Raises BadInput."""
-    text = str(location)
-    if "://" not in text:
-        if not text.strip():
-            raise BadInput("No database is named.", "Give a path or a sqlite:/// URL.")
-        return None if text == ":memory:" else Path(text).expanduser().absolute()
-    try:
-        url = make_url(text)
-    except ArgumentError:
-        raise BadInput("The database URL cannot be read.", "Give a path or a sqlite:/// URL.") from None
-    if url.get_backend_name() != "sqlite":
-        raise BadInput(f"A database of kind {url.get_backend_name()!r} cannot be used.", "Give a sqlite:/// URL.")
-    if not url.database or url.database == ":memory:":
-        return None
-    return Path(url.database).expanduser().absolute()
-
-
-def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Database:
+def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
     """Open the database there, make it if there is none, and bring it to the newest shape.
 
     An older one is first copied to a file beside it. One that is damaged is set aside and what is readable is
@@ -148,6 +184,7 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
 
     Args:
         location: a path or a sqlite:/// URL.
+        to_read: for who asks it something: one that cannot be written is opened as it is, an empty one is refused.
 
     Raises:
         BadInput: the location cannot be used.
@@ -158,16 +195,22 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
     path = locate(location)
     if path and path.is_dir():
         raise BadInput(f"{path} is a folder.", "Name the database file in it.")
+    notices: list[str] = []
     try:
-        check = path is not None and sqlite.needs_check(path)
         if path:
-            make_private(path)
+            if to_read and _is_empty(path):
+                raise DamagedDatabase(empty_line(path) + copies(path), "Start swecli to begin a new one in it.")
+            if to_read and only_readable(path):
+                return _open_to_read(path, steps)
+            notices = [keep_journal(path)] if _is_empty(path) else []
+            if not path.exists():
+                notices = create(path, steps)
         try:
-            return _open(path, steps, check=check)
+            database = _open(path, steps, check=path is not None and sqlite.needs_check(path))
         except _Broken as broken:
             assert path is not None  # memory does not break
-            notice = rescue(path, broken.reason, steps)
-        database = _open(path, steps, check=True)
+            notices.append(rescue(path, broken.reason, steps))
+            database = _open(path, steps, check=True)
     except OSError as error:
         raise StoreError(
             f"The database {path} cannot be used: {error.strerror or error}.",
@@ -177,8 +220,52 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
         raise DamagedDatabase(
             f"The database {path} is damaged: {broken.reason}", "Move it away to begin anew."
         ) from None
-    database.notices.insert(0, notice)
+    except StoreError as error:
+        if path is None or not to_read or not cannot_write(error):
+            raise
+        return _open_to_read(path, steps)
+    except (SQLAlchemyError, sqlite3.Error) as error:  # it could not be made
+        raise explain(error, path) from error
+    database.notices[:0] = notices
     return database
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size == 0
+
+
+def _open_to_read(path: Path, steps: Sequence[Step]) -> Database:
+    """As it is, where it has the newest shape and SQLite can read it there; else a copy of it, brought up to date."""
+    only_read = "mode=ro" if has_journal(path) else "mode=ro&immutable=1"
+    database = Database(path, only_read)
+    try:
+        with database.engine.execution_options(begin="BEGIN").connect() as connection:
+            identity = _known(connection, path)
+        if identity.ours and identity.version == len(steps):
+            return database
+    except SQLAlchemyError as error:
+        explained = explain(error, path)
+        explained.__cause__ = error
+        if not cannot_write(explained):  # else: its journal needs a file that cannot be made there
+            raise explained from error
+    database.close()
+    with ExitStack() as scratch:
+        copy = scratch.enter_context(copied(path))
+        database = _open(copy, steps, check=False)
+        database.path, database.only_read = path, only_read
+        database.notices.clear()
+        database.scratch = scratch.pop_all()
+    return database
+
+
+def _known(connection: Connection, path: Path | None) -> sqlite.Identity:
+    """What the file is. Raises DamagedDatabase when it is another program's."""
+    identity = sqlite.identify(connection)
+    if not (identity.ours or identity.empty):
+        raise DamagedDatabase(
+            f"{path} is another program's database.", "Choose another file with --db; this one was not touched."
+        )
+    return identity
 
 
 class _Broken(Exception):
@@ -194,17 +281,14 @@ def _open(path: Path | None, steps: Sequence[Step], *, check: bool) -> Database:
     ours = False
     try:
         with database.engine.execution_options(begin="BEGIN").connect() as connection:
-            identity = sqlite.identify(connection)
+            identity = _known(connection, path)
             ours = identity.ours
-            if not (identity.ours or identity.empty):
-                raise DamagedDatabase(
-                    f"{path} is another program's database.", "Choose another file with --db; this one was not touched."
-                )
             if check and (problem := sqlite.quick_problem(connection)):
                 raise _Broken(problem)
         if path:
             keep_private(path)
         database.bring_up(identity, steps)
+        database.remember_place()
     except BaseException as error:
         database.close()
         if ours and is_damage(error):

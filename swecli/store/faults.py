@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -51,9 +52,27 @@ def is_damage(error: BaseException) -> bool:
     return code_of(error) == sqlite3.SQLITE_CORRUPT
 
 
+_FOR_WANT_OF_SPACE = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)  # also what a full disk is reported as
+_UNWRITABLE = (*_FOR_WANT_OF_SPACE, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+
+
+def cannot_write(error: StoreError) -> bool:
+    """Whether the error that was explained so says that nothing can be written; what is there may well be read."""
+    return error.__cause__ is not None and code_of(error.__cause__) in _UNWRITABLE
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return os.statvfs(path.parent).f_bavail == 0
+    except OSError:
+        return False
+
+
 def explain(error: Exception, path: Path | None) -> StoreError:
     """The error as a line for the user, with what to do next."""
     code, name = code_of(error), str(path or "in memory")
+    if code in _FOR_WANT_OF_SPACE and path and _is_full(path):
+        code = sqlite3.SQLITE_FULL
     if code in _DAMAGE:
         message, hint = _DAMAGE[code]
         return DamagedDatabase(message.replace("{path}", name), hint)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 
-def make_private(path: Path) -> None:
-    """Make the file and its missing folders, for this user alone, unless it is there. Raises OSError.
+def make_folders(path: Path) -> None:
+    """Make the missing folders of a file, for this user alone. Raises OSError.
 
     The modes are given one by one instead of by a umask, which would for a moment also govern files that other
     threads write for the user. SQLite gives its side files the mode of the database.
@@ -17,9 +16,6 @@ def make_private(path: Path) -> None:
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
-    with suppress(FileExistsError):
-        # an existing database is never opened besides SQLite: closing it again would drop SQLite's locks
-        new_file(path)
 
 
 def keep_private(path: Path) -> None:

@@ -9,11 +9,17 @@ from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.model_io import Purpose, RequestRecord, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
+from swecli.redact import redact
 from swecli.store.columns import clamp, clean_json, clean_text
 from swecli.store.records import InteractionInfo
 from swecli.store.tables import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow, UsageColumns
 
 FIRST_QUERY = 200  # characters of the first question kept for lists
+
+
+def first_query(content: str) -> str:
+    """What a list shows of a session without a title. A secret that reaches over the cut is seen whole."""
+    return redact(content[: 50 * FIRST_QUERY])[:FIRST_QUERY]
 
 
 def clean_call(call: ToolCall) -> None:
@@ -129,7 +135,7 @@ def session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
         working_directory=row.directory,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        title=row.title,
+        title=redact(row.title),
         model=row.model,
         messages=messages,
         project=row.project,

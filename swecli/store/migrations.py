@@ -82,8 +82,14 @@ def step_7(connection: Connection) -> None:
     add_index(connection, "bullet", "ix_bullet_vouched")
 
 
+def step_8(connection: Connection) -> None:
+    """What an answer has so far is kept while it streams."""
+    add_column(connection, "interaction", "partial")
+    add_column(connection, "interaction", "partial_after")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

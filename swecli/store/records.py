@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -51,6 +52,19 @@ class SessionTotals:
     cost: float | None = 0.0
     requests: int = 0
     by_purpose: dict[str, Spent] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What a running turn has so far. `partial` is the answer behind the message with the id `after`, None where it is
+    as it was; `outputs` maps the key of an open call to its result if it ended now: what the model gets, and all of it
+    where that is more."""
+
+    session_id: str
+    interaction: int
+    partial: str | None = None
+    after: int = 0
+    outputs: Mapping[int, tuple[str, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ from swecli.store.tables import (
     SurvivorRow,
 )
 
+RUNNING_ONLY = {"id", "partial", "partial_after"}  # of a turn's record: not its copy's
+
 
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
     """Copy a session up to that interaction (None: all) into a new one; returns its id.
@@ -66,7 +68,7 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
             col(InteractionRow.session_id) == old.id, col(InteractionRow.number) <= last
         )
         for turn in db.exec(turns.order_by(col(InteractionRow.number))).all():
-            db.add(InteractionRow(**turn.model_dump(exclude={"id"}) | {"session_id": new.id, "pending": False}))
+            db.add(InteractionRow(**turn.model_dump(exclude=RUNNING_ONLY) | {"session_id": new.id, "pending": False}))
         copy_records(db, old.id, new.id, last)
         _count_as_reflected(db, old.id, new.id, last)
         _copy_bullets(db, old.id, new.id)
@@ -180,7 +182,7 @@ def export(database: Database, ref: str) -> dict[str, Any]:
         which = select(InteractionRow).where(col(InteractionRow.session_id) == row.id)
         turns = db.exec(which.order_by(col(InteractionRow.number))).all()
         playbook, records = load_bullets(db, mapping.session_of(row, [])), records_json(db, row.id)
-    hidden = {"id", "session_id", "pid"}
+    hidden = RUNNING_ONLY | {"session_id", "pid"}
     return row.model_dump(mode="json", exclude={"number", "messages", "interactions"}) | {
         "interactions": [
             turn.model_dump(mode="json", exclude=hidden) | {"playbook": records.get(turn.number)} for turn in turns

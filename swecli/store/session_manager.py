@@ -14,13 +14,14 @@ from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.model_io import RequestRecord
 from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
+from swecli.redact import redact
 from swecli.store import session_copies, session_queries
 from swecli.store.columns import clean_text
 from swecli.store.context_store import ContextStore
 from swecli.store.database import Database
 from swecli.store.playbook_store import PlaybookStore
-from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals
-from swecli.store.session_store import SessionStore
+from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
+from swecli.store.session_store import INTERRUPTED, SessionStore
 
 
 class SessionManager:
@@ -37,6 +38,7 @@ class SessionManager:
         self.current_session: Session | None = None
         self._store = SessionStore(database)
         self._open_calls: dict[str, int] = {}
+        self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
 
     def start(
         self,
@@ -55,7 +57,7 @@ class SessionManager:
         session = Session(
             id=uuid7(),
             working_directory=directory,
-            title=clean_text(title),
+            title=redact(clean_text(title)),
             model=clean_text(model),
             window=window or WindowSpec(),
             project=clean_text(project) or directory,
@@ -81,15 +83,46 @@ class SessionManager:
         return session
 
     def _use(self, session: Session) -> Session:
-        self.current_session, self._open_calls = session, {}
+        self.current_session, self._open_calls, self._waiting = session, {}, None
         return session
+
+    def store_query(self, query: str) -> None:
+        """Commit what the user has sent before its turn is made ready: if the process ends meanwhile, it is there.
+
+        `begin_interaction` of the same text goes on with it, `drop_query` takes it back.
+        """
+        self._leave_waiting()
+        message = ChatMessage(Role.USER, query)
+        self._store.put_message(self._session(), message, opens=True)
+        self._waiting = message
+
+    def drop_query(self) -> None:
+        """Take back what `store_query` stored: the user has it in the input line again. Nothing where none waits."""
+        if self._waiting is not None:
+            self._store.drop_query(self._session().id, self._waiting)
+            self._waiting = None
+
+    def _leave_waiting(self) -> None:
+        """A stored query whose turn never began stays as one that was interrupted."""
+        if (message := self._waiting) is not None:
+            self._take_in(message)
+            self._waiting = None
+            self.finish_interaction(INTERRUPTED)
 
     def begin_interaction(
         self, query: str, sent: str | None = None, *, tokens: int | None = None, encoding: str = ""
     ) -> ChatMessage:
         """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place,
         `tokens` its size, where it was counted."""
-        return self._put(ChatMessage(Role.USER, query, sent=sent, tokens=tokens, encoding=encoding), opens=True)
+        message = ChatMessage(Role.USER, query, sent=sent, tokens=tokens, encoding=encoding)
+        waiting = self._waiting
+        if waiting is None or waiting.content != clean_text(query):
+            self._leave_waiting()
+            return self._put(message, opens=True)
+        message.id, message.interaction, message.created_at = waiting.id, waiting.interaction, waiting.created_at
+        self._store.put_sent(message)
+        self._waiting, self._open_calls = None, {}
+        return self._take_in(message)
 
     def append(self, message: ChatMessage) -> ChatMessage:
         """Commit a message of the running interaction, with its calls; gives it its `id` and `interaction`."""
@@ -100,9 +133,11 @@ class SessionManager:
         keys = self._store.put_message(session, message, opens=opens)
         self._open_calls = {} if opens else self._open_calls
         self._open_calls |= zip((call.id for call in message.tool_calls), keys, strict=True)
-        session.interactions = message.interaction
-        session.messages.append(message)
-        session.updated_at = max(session.updated_at, message.created_at)
+        return self._take_in(message)
+
+    def _take_in(self, message: ChatMessage) -> ChatMessage:
+        """Show in `current_session` what is committed."""
+        self._session().add_message(message)
         return message
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
@@ -115,6 +150,14 @@ class SessionManager:
             BadInput: no message of the session has such a call.
         """
         self._store.put_result(self._session().id, call, full_result, self._open_calls.get(call.id))
+
+    def open_call(self, call_id: str) -> int | None:
+        """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
+        return self._open_calls.get(call_id)
+
+    def note_unfinished(self, now: Unfinished) -> None:
+        """Commit what a running turn has so far: what a resumed session shows if this process is killed. Any thread."""
+        self._store.put_unfinished(now)
 
     def record_request(self, record: RequestRecord) -> None:
         """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
@@ -143,7 +186,7 @@ class SessionManager:
 
     def next_turn(self) -> int:
         """The number of the next turn among those of all sessions."""
-        return self._store.next_interaction()
+        return self._store.next_interaction() - (self._waiting is not None)
 
     def interaction_info(self, n: int) -> InteractionInfo | None:
         """The record of the session's interaction `n`; None if there is none."""
@@ -165,8 +208,8 @@ class SessionManager:
         return taken
 
     def rename(self, title: str) -> None:
-        """Give the session another title."""
-        self._set(title=clean_text(title))
+        """Give the session another title. A secret in it is not kept."""
+        self._set(title=redact(clean_text(title)))
 
     def set_window(self, spec: WindowSpec, window_start: int | None = None) -> None:
         """Change the session's reflection window, and where it begins now (None: as it was)."""
@@ -202,10 +245,6 @@ class SessionManager:
         """The whole text of a call's result in this session; None for an unknown id, or without a result."""
         return session_queries.read_result(self.database, self._session().id, clean_text(call_id))
 
-    def calls_of(self, interaction: int) -> list[ToolCall]:
-        """The calls of one interaction of this session, in their order."""
-        return session_queries.calls_of(self.database, self._session().id, interaction)
-
     def totals(self) -> SessionTotals:
         """What this session's requests took. A sum of which a part is unknown is unknown."""
         return session_queries.totals(self.database, self._session().id)
@@ -216,7 +255,7 @@ class SessionManager:
         Raises:
             BadInput: none is meant by `ref`, more than one, or nothing has been said in it yet.
         """
-        new = session_copies.fork(self.database, ref or self._session().id, upto, clean_text(title))
+        new = session_copies.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,16 +12,17 @@ from sqlalchemy import Select, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
 from swecli.models.session import SessionInfo
-from swecli.store import mapping, sqlite
+from swecli.redact import redact, redact_part
+from swecli.store import sqlite
 from swecli.store.columns import clean_text
 from swecli.store.database import Database
 from swecli.store.records import Place, SearchHit, SessionTotals, Spent
 from swecli.store.tables import CallRow, FullResultRow, MessageRow, RequestRow, SessionRow
 
 SNIPPET = 60  # characters shown on either side of a word that was found without the index
+NEAR = 4_000  # characters on either side of a snippet in which the secrets it may be cut out of are looked for
 
 
 def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRow:
@@ -57,7 +59,9 @@ def list_sessions(database: Database, directory: str | None, limit: int) -> list
     newest_first = which.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
     with database.reading() as db:
         rows = db.connection().execute(newest_first.limit(max(0, limit)))
-        return [SessionInfo(*row) for row in rows]
+        found = [SessionInfo(*row) for row in rows]
+    # rows of earlier versions hold what was typed
+    return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
 
 
 def search(database: Database, words: str, limit: int) -> list[SearchHit]:
@@ -71,12 +75,27 @@ def search(database: Database, words: str, limit: int) -> list[SearchHit]:
         if query is None:
             hits = _scanned(db, words.split(), limit)
         else:
-            hits = [_hit(*row) for row in sqlite.find(db.connection(), query, limit)]
+            found = sqlite.find(db.connection(), query, limit)
+            hits = [_hit(*row) for row in found]
     return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
 
 
-def _hit(session_id: str, title: str, interaction: int, role: str, snippet: str, created_at: datetime) -> SearchHit:
-    return SearchHit(session_id, title, interaction, role, " ".join(snippet.split()), created_at)
+def _hit(
+    session_id: str, title: str, interaction: int, role: str, snippet: str, content: str, created_at: datetime
+) -> SearchHit:
+    words = " ".join(_in_content(snippet, content).split())
+    return SearchHit(session_id, redact(title), interaction, role, words, created_at)
+
+
+def _in_content(snippet: str, content: str) -> str:
+    """The snippet without secrets, also where it holds but a part of one."""
+    inner = snippet.strip("…")
+    start = content.find(inner)
+    if not inner or start < 0:
+        return redact(snippet)
+    head, _, tail = snippet.partition(inner)
+    near, before = content[max(0, start - NEAR) : start + len(inner) + NEAR], min(start, NEAR)
+    return head + redact_part(near, before, before + len(inner)) + tail
 
 
 def _scanned(db: sqlmodel.Session, words: list[str], limit: int) -> list[SearchHit]:
@@ -90,8 +109,8 @@ def _scanned(db: sqlmodel.Session, words: list[str], limit: int) -> list[SearchH
         titles = titles.where(col(SessionRow.title).icontains(word, autoescape=True))
     said = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
     named = db.exec(titles.order_by(col(SessionRow.number).desc()).limit(limit)).all()
-    hits = [_hit(row[0], row[1], row[2], row[3], _around(row[4], words[0]), row[5]) for row in said]
-    return hits + [_hit(row.id, row.title, 0, "title", row.title, row.updated_at) for row in named]
+    hits = [_hit(row[0], row[1], row[2], row[3], _around(row[4], words[0]), row[4], row[5]) for row in said]
+    return hits + [_hit(row.id, row.title, 0, "title", row.title, row.title, row.updated_at) for row in named]
 
 
 def _around(content: str, word: str) -> str:
@@ -131,7 +150,7 @@ def find_in_session(database: Database, session_id: str, text: str, limit: int) 
 
 def _excerpt(first: str | None, second: str | None, text: str) -> str:
     inside = first if first and text.lower() in first.lower() else second or first or ""
-    return " ".join(_around(inside, text).split())
+    return " ".join(_in_content(_around(inside, text), inside).split())
 
 
 def read_result(database: Database, session_id: str, call_id: str) -> str | None:
@@ -147,17 +166,6 @@ def read_result(database: Database, session_id: str, call_id: str) -> str | None
         return None
     result, full = found
     return full if full is not None else result
-
-
-def calls_of(database: Database, session_id: str, interaction: int) -> list[ToolCall]:
-    """The calls of one interaction, in the order they were asked for."""
-    which = (
-        select(CallRow)
-        .join(MessageRow, col(MessageRow.id) == col(CallRow.message_id))
-        .where(col(MessageRow.session_id) == session_id, col(MessageRow.interaction) == interaction)
-    )
-    with database.reading() as db:
-        return [mapping.call_of(row) for row in db.exec(which.order_by(col(CallRow.id))).all()]
 
 
 def totals(database: Database, session_id: str) -> SessionTotals:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 import sqlmodel
 from sqlalchemy import func
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.ids import short_id
-from swecli.models.message import ChatMessage, ToolCall
+from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.model_io import RequestRecord
 from swecli.models.session import Session
 from swecli.store import mapping
 from swecli.store.columns import finite
 from swecli.store.database import Database
 from swecli.store.playbook_tables import ChoiceRow
-from swecli.store.records import InteractionInfo
+from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.session_queries import find_row
 from swecli.store.tables import BulletRow, CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
 
 RUNNING = "running"
 INTERRUPTED = "interrupted"
+UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
 
 
 class SessionStore:
@@ -47,7 +49,7 @@ class SessionStore:
             row = _session_row(db, session)
             if opens:
                 row.interactions += 1
-                row.first_query = row.first_query or message.content[: mapping.FIRST_QUERY]
+                row.first_query = row.first_query or mapping.first_query(message.content)
                 db.add(_running(session.id, row.interactions, message.created_at))
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1
@@ -59,6 +61,27 @@ class SessionStore:
             db.add_all(calls)
         message.id = stored.id
         return [call.id or 0 for call in calls]
+
+    def put_sent(self, message: ChatMessage) -> None:
+        """Commit what the model gets of a stored user message."""
+        mapping.clean_message(message)
+        row = sqlmodel.update(MessageRow).where(col(MessageRow.id) == message.id)
+        with self._database.transaction() as db:
+            db.exec(row.values(sent=message.sent, tokens=message.tokens, encoding=message.encoding))
+
+    def drop_query(self, session_id: str, message: ChatMessage) -> None:
+        """Delete a user message, and the interaction it opened, to which nothing else belongs yet."""
+        turn = (col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == message.interaction)
+        with self._database.transaction() as db:
+            db.exec(sqlmodel.delete(MessageRow).where(col(MessageRow.id) == message.id))
+            db.exec(sqlmodel.delete(InteractionRow).where(*turn))
+            row = db.exec(select(SessionRow).where(col(SessionRow.id) == session_id)).one()
+            row.messages -= 1
+            if row.interactions == message.interaction:  # else another process has gone on behind it
+                row.interactions -= 1
+            if not row.messages:
+                with suppress(IntegrityError), db.begin_nested():  # something else may belong to it already
+                    db.delete(row)
 
     def put_result(self, session_id: str, call: ToolCall, full_result: str | None, key: int | None = None) -> None:
         """Commit what became of a call; `key` as given by `put_message`, else the newest call of that id is meant.
@@ -76,9 +99,24 @@ class SessionStore:
             row = db.exec(which).first()
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
-            mapping.fill_call(row, call)
             if full_result is not None:
                 db.merge(FullResultRow(call=row.id, text=full_result))
+            elif row.error == UNFINISHED:
+                db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call) == row.id))
+            mapping.fill_call(row, call)
+
+    def put_unfinished(self, now: Unfinished) -> None:
+        """Commit what a running turn has so far. What has come to its end meanwhile is left as it is."""
+        of = (col(InteractionRow.session_id) == now.session_id, col(InteractionRow.number) == now.interaction)
+        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == RUNNING)
+        with self._database.transaction() as db:
+            if now.partial is not None:
+                db.exec(running.values(partial=now.partial, partial_after=now.after))
+            for key, (result, full) in now.outputs.items():
+                open_call = sqlmodel.update(CallRow).where(col(CallRow.id) == key)
+                open_call = open_call.where(col(CallRow.result).is_(None) | (col(CallRow.error) == UNFINISHED))
+                if db.exec(open_call.values(result=result, error=UNFINISHED)).rowcount and full is not None:
+                    db.merge(FullResultRow(call=key, text=full))
 
     def put_request(self, session: Session, record: RequestRecord) -> float | None:
         """Commit what a request took; returns what the session has cost so far, None once that is not known."""
@@ -102,7 +140,7 @@ class SessionStore:
         now = datetime.now(UTC)
         with self._database.transaction() as db:
             row = _interaction(db, session_id, number)
-            row.status, row.finished_at, row.pending = outcome, now, True
+            row.status, row.finished_at, row.pending, row.partial = outcome, now, True, ""
             row.shown, row.cited = list(shown), list(cited)
             if choice:
                 db.merge(ChoiceRow(session_id=session_id, interaction=number, choice=dict(choice)))
@@ -138,9 +176,11 @@ class SessionStore:
             BadInput: none is meant by `ref`, or more than one.
             DamagedDatabase: a row of it holds what was never written.
         """
-        with _legible(), self._database.transaction() as db:
+        reading = bool(self._database.only_read)
+        with _legible(), self._database.reading() if reading else self._database.transaction() as db:
             row = find_row(db, ref, directory)
-            _settle(db, row.id)
+            if not reading:
+                _settle(db, row.id)
             first = row.interactions - max(1, newest) + 1
             return mapping.session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
 
@@ -206,6 +246,19 @@ def _settle(db: sqlmodel.Session, session_id: str) -> None:
     for row in db.exec(which).all():
         if not runs_elsewhere(row.pid):
             row.status, row.pending = INTERRUPTED, True
+            _keep_partial(db, row)
+
+
+def _keep_partial(db: sqlmodel.Session, turn: InteractionRow) -> None:
+    """What a dead process had of an answer becomes a message, unless the answer was stored whole after that."""
+    of_session = col(MessageRow.session_id) == turn.session_id
+    newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).where(of_session)).one() or 0
+    if turn.partial and newest <= turn.partial_after:
+        message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
+        db.add(mapping.message_row(turn.session_id, message))
+        counted = sqlmodel.update(SessionRow).where(col(SessionRow.id) == turn.session_id)
+        db.exec(counted.values(messages=SessionRow.messages + 1))
+    turn.partial = ""
 
 
 def runs_elsewhere(pid: int) -> bool:

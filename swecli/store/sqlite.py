@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, StaticPool, column, create_engine, event, text
 from sqlalchemy.engine import URL
@@ -43,17 +44,22 @@ SEARCH = (
 SEARCHED = {"message": ("content", "id"), "session": ("title", "number")}
 
 
-def make_engine(path: Path | None) -> Engine:
+def make_engine(path: Path | None, only_read: str = "") -> Engine:
     """An engine with one connection, usable from any thread (one at a time); None for a database in memory.
+
+    `only_read` is "" or what SQLite's URI says of a file that is not written: "mode=ro", or also "immutable=1" where
+    nobody writes it and it has no journal.
 
     Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
     another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
     """
+    reading = {"creator": partial(_connect_to_read, path, only_read)} if path and only_read else {}
     engine = create_engine(
         URL.create("sqlite", database=str(path) if path else ":memory:"),
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
+        **reading,
     )
 
     @event.listens_for(engine, "connect")
@@ -67,6 +73,11 @@ def make_engine(path: Path | None) -> Engine:
         connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
 
     return engine
+
+
+def _connect_to_read(path: Path, only_read: str) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?{only_read}"
+    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
@@ -229,21 +240,21 @@ def match_query(words: str) -> str | None:
 # The joins are CROSS so that the index is walked first, from its newest end, and no further than to the limit.
 FIND = """
 SELECT * FROM (
-  SELECT m.session_id, s.title, m.interaction, m.role, snippet(message_fts, 0, '', '', '…', 16), m.created_at
+  SELECT m.session_id, s.title, m.interaction, m.role, snippet(message_fts, 0, '', '', '…', 16), m.content, m.created_at
   FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid CROSS JOIN session s ON s.id = m.session_id
   WHERE message_fts MATCH :query ORDER BY message_fts.rowid DESC LIMIT :limit)
 UNION ALL SELECT * FROM (
-  SELECT s.id, s.title, 0, 'title', s.title, s.updated_at
+  SELECT s.id, s.title, 0, 'title', s.title, s.title, s.updated_at
   FROM session_fts CROSS JOIN session s ON s.number = session_fts.rowid
   WHERE session_fts MATCH :query ORDER BY session_fts.rowid DESC LIMIT :limit)
 """
 
 
 def find(connection: Connection, query: str, limit: int) -> list[tuple[Any, ...]]:
-    """(session, title, interaction, role, snippet, time) of the newest messages and of the newest titles that match.
+    """(session, title, interaction, role, snippet, all of the text, time) of the newest messages and titles that match.
 
     By number, not by rank: a common word then costs no more than a rare one.
     """
-    names = ("session_id", "title", "interaction", "role", "snippet")
+    names = ("session_id", "title", "interaction", "role", "snippet", "content")
     found = text(FIND).columns(*(column(name) for name in names), column("created_at", UtcTime))
     return [tuple(row) for row in connection.execute(found, {"query": query, "limit": limit})]

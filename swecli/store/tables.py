@@ -128,7 +128,8 @@ class RequestRow(UsageColumns, Row, table=True):
 
 
 class InteractionRow(Row, table=True):
-    """A turn's record. `pending` while its reflection is still to be made; `pid` of the process that ran it."""
+    """A turn's record. `pending` while its reflection is still to be made; `pid` of the process that ran it; `partial`
+    is what the model had answered behind the message `partial_after` when it was last looked, while the turn runs."""
 
     __tablename__ = "interaction"
     __table_args__ = (
@@ -149,6 +150,8 @@ class InteractionRow(Row, table=True):
     why: str = Field(default="", sa_type=CleanText)
     started_at: datetime = Field(default_factory=_now, sa_type=UtcTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    partial: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    partial_after: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
 
 
 class BulletRow(Row, table=True):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from swecli.models.tool import Display, Permission, ToolResult, ToolSpec
+from swecli.tools.limits import HeadTail
 from swecli.tools.schema import plain_schema
 
 
@@ -31,7 +32,8 @@ class ToolContext:
     file changed since is not overwritten); `todos` is the session's list; `timeout` in seconds. `environ` is what
     started programs get, before keys are taken out (None: this process's own). `may_read` says of a path relative
     to `root` whether the permission rules let it be read unasked; `execute` sets it for each call. `page_limit` is
-    how many characters a tool that can be asked to go on gives at once: less than what a result is cut at.
+    how many characters a tool that can be asked to go on gives at once: less than what a result is cut at. `output`
+    collects what a running call prints, for whoever must keep it when the call is stopped (None: nobody asks).
     """
 
     root: Path
@@ -43,6 +45,11 @@ class ToolContext:
     environ: Mapping[str, str] | None = None
     may_read: Callable[[str], bool] = lambda path: True
     page_limit: int = 24_000
+    output: HeadTail | None = None
+
+    def printed(self) -> str:
+        """What the running call has printed so far."""
+        return "" if self.output is None else self.output.text()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
+from swecli.models.errors import ConfigError
 from swecli.models.message import ToolCall
 from swecli.models.tool import Ask, AskRequest, Decision, Display, ToolResult
 from swecli.tools.base import Plan, Tool, ToolContext, ToolError
-from swecli.tools.permissions import Permissions, Verdict, exact_rule
+from swecli.tools.permissions import Permissions, Verdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
-from swecli.tools.visible import one_line
+from swecli.tools.visible import one_line, readable
 
 _log = logging.getLogger(__name__)
 
 CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
-CANCELLED_WHILE = "Cancelled by the user while it ran. Effects may exist: check before repeating it."
+_EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 Started = Callable[[ToolCall, str], None]
 
@@ -48,14 +49,15 @@ async def execute(
     `problem` says what was wrong with the arguments' text, where they could not be read. `started` is told when
     the call was permitted and begins. Everything that became of the call is written into `call`: `result` is the
     whole text for the model (the caller cuts it), `duration_ms` the time it ran, without the wait for approval.
-    On cancellation programs are ended, the call says so, and CancelledError goes on.
+    On cancellation programs are ended, the call says so with what was printed until then (`ctx.output`), and
+    CancelledError goes on.
     """
     ctx = replace(ctx, may_read=permissions.may_read)
     ready = _prepare(call, registry, ctx, problem)
     if isinstance(ready, ToolResult):
         return _told(call, ready), _not_begun(call)
     summary = one_line(ready.plan.summary)
-    refusal = await _permit(call, ready, permissions, ask)
+    refusal = await _permit(call, ready, ctx, permissions, ask)
     if refusal is not None:
         return _told(call, refusal), summary
     if started is not None:
@@ -87,16 +89,20 @@ def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: 
         return _fault(tool, error)
 
 
-async def _permit(call: ToolCall, ready: _Ready, permissions: Permissions, ask: Ask) -> ToolResult | None:
+async def _permit(
+    call: ToolCall, ready: _Ready, ctx: ToolContext, permissions: Permissions, ask: Ask
+) -> ToolResult | None:
     """The refusal, or None where the call may run."""
-    verdict = permissions.decide(ready.tool, call, ready.plan)
+    verdict = permissions.decide(ready.tool, ready.plan, ctx)
+    if ready.tool.permission != "allow" or verdict.outcome != "allow":
+        permissions.last = _account(ready, verdict)
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
         return denied(f"Not permitted: {verdict.why} Do not try to reach the same in another way.")
-    request = _question(call, ready, verdict)
+    request = _question(call, ready, verdict, ctx, permissions)
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
@@ -110,17 +116,32 @@ async def _permit(call: ToolCall, ready: _Ready, permissions: Permissions, ask: 
         return denied(_refused(decision))
     if decision.scope == "session" and request.session_rule:
         permissions.allow_for_session(request.session_rule)
+    if decision.scope == "project" and request.session_rule:
+        try:
+            permissions.allow_for_project(request.session_rule)
+        except ConfigError as error:  # it holds for the session; /permissions tells why for no longer
+            permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
 
 
-def _question(call: ToolCall, ready: _Ready, verdict: Verdict) -> AskRequest:
+def _account(ready: _Ready, verdict: Verdict) -> str:
+    """What became of a call, and why, on one line."""
+    what = (
+        f"`{one_line(ready.plan.subject, 80)}`" if ready.tool.permission == "run" else one_line(ready.plan.summary, 80)
+    )
+    done = {"allow": "ran", "ask": "asked", "deny": "was refused"}[verdict.outcome]
+    return f"{what} {done}: {verdict.why or 'the mode asks for it'}"
+
+
+def _question(
+    call: ToolCall, ready: _Ready, verdict: Verdict, ctx: ToolContext, permissions: Permissions
+) -> AskRequest:
     plan, tool = ready.plan, ready.tool
-    label, rule = plan.session_label, plan.session_rule
-    if verdict.narrow or not rule:
-        rule = exact_rule(tool, plan)
-        what = "this very command" if tool.permission == "run" else one_line(plan.subject, 60)
-        label = what if rule else ""
-    return AskRequest(call, tool.permission, one_line(plan.summary), plan.preview, label, rule, verdict.why)
+    rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)
+    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
+    return AskRequest(
+        call, tool.permission, one_line(plan.summary), plan.preview, label, rule, why=verdict.why, project_file=file
+    )
 
 
 def _refused(decision: Decision) -> str:
@@ -137,7 +158,8 @@ async def _run(call: ToolCall, ready: _Ready, ctx: ToolContext) -> ToolResult:
     try:
         return await ready.tool.run(ready.params, ctx, ready.plan)
     except asyncio.CancelledError:
-        call.error, call.result = "cancelled", CANCELLED_WHILE
+        call.error = "cancelled"
+        call.result = cut_off(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
         raise
     except ToolError as error:
         return failed(str(error))
@@ -151,6 +173,12 @@ def _not_begun(call: ToolCall) -> str:
     """The summary of a call that could not be planned: its name and what it was about."""
     about = next((v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), "")
     return one_line(f"{call.name or '(no name)'} {about}")
+
+
+def cut_off(how: str, output: str) -> str:
+    """The result of a call that did not come to its end: `how` that came about, and what it had printed until then."""
+    printed = readable(output).rstrip("\n")
+    return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
 
 def failed(text: str) -> ToolResult:

@@ -7,29 +7,16 @@ import re
 import stat
 import unicodedata
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 from swecli.tools.base import ToolError
-from swecli.tools.ignore import VCS_FOLDERS
 from swecli.tools.visible import one_line, visible
 
 _MAX_LINKS = 40
 
-_PROTECTED_FOLDERS = VCS_FOLDERS | {
-    ".swecli",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".cursor",
-    ".fleet",
-    ".devcontainer",
-}
-_PROTECTED_FILES = re.compile(
-    r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|"
-    r"mkshrc|cshrc|tcshrc|login|logout|inputrc|envrc|xprofile|xinitrc|xsession|gitconfig|gitmodules|vimrc|gvimrc|exrc|"
-    r"nvimrc|nvim\.lua|dir-locals\.el)|config\.fish|.*\.code-workspace"
-)
 _SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
 _SENSITIVE_FILES = re.compile(
     r"\.env(?:[._-].*|rc)?|.*\.(?:env|pem|key|p12|pfx|jks|keystore|ppk|kdbx|tfstate|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|"
@@ -76,11 +63,13 @@ def relative(root: Path, path: Path) -> str:
 
 
 def protected(path: str) -> bool:
-    """Whether writing to this workspace-relative path is asked in every mode, be it there yet or not."""
-    parts = [_folded(part) for part in path.split("/")]
-    if any(part in _PROTECTED_FOLDERS for part in parts) or _PROTECTED_FILES.fullmatch(parts[-1]):
-        return True
-    return (".config", "fish") in pairwise(parts)
+    """Whether writing to this workspace-relative path is asked in every mode, also where it does not exist yet."""
+    return _protected().match_file("/".join(_folded(part) for part in path.split("/")))
+
+
+@cache
+def _protected() -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines())
 
 
 def sensitive(path: str) -> bool:
@@ -93,9 +82,9 @@ def sensitive(path: str) -> bool:
 
 def write_guard(path: str) -> str:
     """Why writing to this path is asked in every mode; "" where it is not."""
-    if protected(path):
+    if not (why := read_guard(path)) and protected(path):
         return f"{visible(path, keep='')} is protected: what is written there can start programs or change settings"
-    return read_guard(path)
+    return why
 
 
 def read_guard(path: str) -> str:

@@ -1,24 +1,26 @@
-"""May a call run? Rules, modes, and what was said in this session."""
+"""May a call run? Rules, modes, and what the user allowed for longer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.message import ToolCall
 from swecli.models.tool import Mode, Permission
-from swecli.tools import commands, globs
-from swecli.tools.base import Plan, Tool
+from swecli.tools import command_rules, globs
+from swecli.tools.base import Plan, Tool, ToolContext
 from swecli.tools.paths import sensitive
+from swecli.tools.processes import child_environment
 from swecli.tools.visible import one_line
 
 KINDS: dict[Permission, str] = {"allow": "read", "edit": "edit", "run": "run"}
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 PLAN_REFUSAL = (
-    "Plan mode is read-only: nothing is changed and nothing is run. Look around, then describe what you would do; "
+    "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
+    "describe what you would do; "
     "the user leaves plan mode with /mode."
 )
 
@@ -57,17 +59,37 @@ class Verdict(NamedTuple):
 class Permissions:
     """The permission rules in force: deny wins, then ask, then allow, then the mode.
 
-    `mode` may be set at any time. Rules are `Rule` texts; raises ConfigError for one that cannot be read.
+    `mode` may be set at any time. `project` holds the rules the user saved for this folder. What is no rule is not in
+    force: `broken` has its list ("allow", "ask", "deny") and text, and while one of ask or deny is broken, no mode lets
+    run what it may have meant. `last` says what became of the last call that was to change or run something, and why.
     """
 
     def __init__(
-        self, mode: Mode = "ask", allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = ()
+        self,
+        mode: Mode = "ask",
+        allow: Iterable[str] = (),
+        ask: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        project: ProjectRules | None = None,
     ) -> None:
         self.mode: Mode = mode
-        self.allow = [Rule.parse(text) for text in allow]
-        self.ask = [Rule.parse(text) for text in ask]
-        self.deny = [Rule.parse(text) for text in deny]
+        self.broken: list[tuple[str, str]] = []
+        self.allow, self.ask, self.deny = (
+            self._parsed(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
+        )
+        self.saved = project
+        self.project = self._parsed("allow", project.rules if project else ())
         self.session: list[Rule] = []
+        self.last = ""
+
+    def _parsed(self, name: str, texts: Iterable[str]) -> list[Rule]:
+        rules = []
+        for text in texts:
+            try:
+                rules.append(Rule.parse(text))
+            except ConfigError:
+                self.broken.append((name, text))
+        return rules
 
     def allow_for_session(self, rule: str) -> None:
         """Add what the user allowed until the program ends. Raises ConfigError for what is no rule."""
@@ -75,31 +97,72 @@ class Permissions:
         if parsed not in self.session:
             self.session.append(parsed)
 
+    def allow_for_project(self, rule: str) -> None:
+        """Add what the user allowed in this folder and save it. Raises ConfigError: no rule, or it cannot be saved;
+        then it holds for the session."""
+        self.allow_for_session(rule)
+        if self.saved is not None:
+            self.saved.add(rule)
+            self.project.append(Rule.parse(rule))
+
+    def forget(self, rule: Rule) -> None:
+        """Take back what was allowed for the session or the project. Raises ConfigError: the file cannot be written."""
+        if rule in self.project and self.saved is not None:
+            self.saved.remove(rule.text)
+        self.session = [one for one in self.session if one != rule]
+        self.project = [one for one in self.project if one != rule]
+
     def unknown_kinds(self, tool_names: Iterable[str]) -> list[str]:
         """Rules that can never apply: their kind is no tool and none of run, edit, read, fetch."""
         known = {*KINDS.values(), "fetch", *tool_names}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny) if rule.kind not in known]
 
-    def decide(self, tool: Tool, call: ToolCall, plan: Plan) -> Verdict:
+    def decide(self, tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
         """Whether the planned call may run, must be asked for, or may not run; who says so and why."""
-        if rule := _first(self.deny, lambda r: _covers(r, tool, plan, _touched)):
+        lasting = [*self.session, *self.project]
+        if rule := _touching(self.deny, tool, plan):
             return Verdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
+        asking = _touching(self.ask, tool, plan)
         if self.mode == "plan" and tool.permission != "allow":
-            return Verdict("deny", "mode", PLAN_REFUSAL)
-        if _first(self.session, lambda r: _covers(r, tool, plan, _exact)):
-            return Verdict("allow", "session")
-        if rule := _first(self.ask, lambda r: _covers(r, tool, plan, _touched)):
-            return Verdict("ask", "rule", f"The rule {one_line(rule.text)} wants it asked.", narrow=True)
+            reads = tool.permission == "run" and not asking and not _objection(plan, ctx, ())
+            return Verdict("allow", "mode", "it only reads") if reads else Verdict("deny", "mode", PLAN_REFUSAL)
+        if rule := _exact(lasting, tool, plan):
+            return Verdict("allow", "session", f"you allowed {one_line(rule.text)}")
+        if asking:
+            return Verdict("ask", "rule", f"The rule {one_line(asking.text)} wants it asked.", narrow=True)
         if plan.guard:
-            if _first(self.allow, lambda r: _covers(r, tool, plan, _exact)):
-                return Verdict("allow", "rule")
+            if rule := _exact(self.allow, tool, plan):
+                return Verdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
             return Verdict("ask", "rule", plan.guard, narrow=True)
-        if _first(self.session, lambda r: _covers(r, tool, plan, _allowed)):
-            return Verdict("allow", "session")
-        if _first(self.allow, lambda r: _covers(r, tool, plan, _allowed)):
-            return Verdict("allow", "rule")
+        return self._by_allowance(lasting, tool, plan, ctx)
+
+    def _by_allowance(self, lasting: list[Rule], tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
+        """What allow rules and the mode say, where nothing is against it."""
         unasked = {"ask": ("allow",), "plan": ("allow",), "edits": ("allow", "edit"), "auto": ("allow", "edit", "run")}
-        return Verdict("allow" if tool.permission in unasked[self.mode] else "ask", "mode")
+        broken = [text for name, text in self.broken if name != "allow"]
+        mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
+        by_mode = Verdict("allow", "mode", f"mode {mode}")
+        if tool.permission != "run":
+            if rule := next((r for r in lasting if _covers(r, tool, plan)), None):
+                return Verdict("allow", "session", f"you allowed {one_line(rule.text)}")
+            if rule := next((r for r in self.allow if _covers(r, tool, plan)), None):
+                return Verdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
+            why = ""
+        else:
+            if mode == "auto":
+                return by_mode
+            why = _objection(plan, ctx, ())
+            if not why:
+                return Verdict("allow", "mode", "it only reads")
+            for rules, by in ((lasting, "session"), ([*lasting, *self.allow], "rule")):
+                patterns = ["*" if r.pattern is None else r.pattern for r in rules if _is_about(r, tool)]
+                if patterns and not (why := _objection(plan, ctx, patterns)):
+                    return Verdict("allow", "session" if by == "session" else "rule", "your rules allow it")
+        if tool.permission in unasked[mode]:
+            return by_mode
+        if tool.permission in unasked[self.mode]:
+            why = f"{one_line(broken[0])!r} is no permission rule: until it is corrected, this is asked"
+        return Verdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
         """Whether a search may show what is in the file at this workspace-relative path without asking."""
@@ -107,39 +170,53 @@ class Permissions:
         return not sensitive(path) and not any(r.pattern is None or globs.path_matches(r.pattern, path) for r in barred)
 
 
-def exact_rule(tool: Tool, plan: Plan) -> str:
-    """The rule that covers this subject alone; "" where there is none to name."""
+def lasting_rule(tool: Tool, plan: Plan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
+    """The rule that a longer yes to this call adds, and what it covers in words; ("", "") where there is none.
+
+    `narrow`: only this very thing, not what is like it.
+    """
+    if not narrow and plan.session_rule:
+        return plan.session_rule, plan.session_label
     if not plan.subject:
-        return ""
-    escape = commands.escaped if tool.permission == "run" else globs.escaped
-    return f"{KINDS[tool.permission]}({escape(plan.subject)})"
+        return "", ""
+    if tool.permission != "run":
+        return f"{KINDS[tool.permission]}({globs.escaped(plan.subject)})", one_line(plan.subject, 60)
+    pattern = "" if narrow else command_rules.suggested(plan.subject, ctx.root, child_environment(ctx.environ))
+    exact = f"run({command_rules.escaped(plan.subject)})"
+    return (f"run({pattern})", one_line(pattern)) if pattern else (exact, "this very command")
 
 
-Fit = Callable[[Permission, str, str], bool]
+def _objection(plan: Plan, ctx: ToolContext, patterns: Iterable[str]) -> str:
+    return command_rules.objection(plan.subject, ctx.root, child_environment(ctx.environ), tuple(patterns))
 
 
-def _covers(rule: Rule, tool: Tool, plan: Plan, fits: Fit) -> bool:
-    if rule.kind != tool.name and rule.kind != KINDS[tool.permission]:
+def _is_about(rule: Rule, tool: Tool) -> bool:
+    return rule.kind in (tool.name, KINDS[tool.permission])
+
+
+def _touching(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
+    """The first deny or ask rule that is about the call, read generously."""
+    return next((rule for rule in rules if _covers(rule, tool, plan)), None)
+
+
+def _covers(rule: Rule, tool: Tool, plan: Plan) -> bool:
+    """Whether a rule is about the call. Of commands: as a deny rule takes it, wherever the command stands."""
+    if not _is_about(rule, tool):
         return False
     if not plan.subject:
         # a tool without a subject (the to-do list) is meant only by its name, or by the whole of a kind that acts
-        return rule.pattern is None and (rule.kind == tool.name or tool.permission != "allow") and fits is not _exact
-    return fits(tool.permission, "*" if rule.pattern is None else rule.pattern, plan.subject)
+        return rule.pattern is None and (rule.kind == tool.name or tool.permission != "allow")
+    matches = command_rules.touches if tool.permission == "run" else globs.path_matches
+    return rule.pattern is None or matches(rule.pattern, plan.subject)
 
 
-def _allowed(permission: Permission, pattern: str, subject: str) -> bool:
-    return commands.allows(pattern, subject) if permission == "run" else globs.path_matches(pattern, subject)
-
-
-def _touched(permission: Permission, pattern: str, subject: str) -> bool:
-    return commands.touches(pattern, subject) if permission == "run" else globs.path_matches(pattern, subject)
-
-
-def _exact(permission: Permission, pattern: str, subject: str) -> bool:
-    if permission == "run":
-        return commands.exactly(pattern, subject)
-    return pattern in (subject, globs.escaped(subject))
-
-
-def _first(rules: Iterable[Rule], holds: Callable[[Rule], bool]) -> Rule | None:
-    return next((rule for rule in rules if holds(rule)), None)
+def _exact(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
+    """The first rule that names this very thing."""
+    for rule in rules:
+        if rule.pattern is None or not plan.subject or not _is_about(rule, tool):
+            continue
+        if tool.permission == "run" and command_rules.exactly(rule.pattern, plan.subject):
+            return rule
+        if tool.permission != "run" and rule.pattern in (plan.subject, globs.escaped(plan.subject)):
+            return rule
+    return None

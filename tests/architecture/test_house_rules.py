@@ -53,6 +53,14 @@ def test_only_the_command_line_reads_the_environment(path: Path) -> None:
     assert "os" not in owners or "# reads the environment:" in text, "say why with '# reads the environment: …'"
 
 
+def test_git_is_started_in_one_place() -> None:
+    """The one that lets it start nothing else."""
+    lists = {p: [n for n in ast.walk(parsed(p)) if isinstance(n, ast.List) and n.elts] for p in MODULES}
+    starting = {p for p, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
+    asking = {p for p in MODULES if 'find_program("git"' in p.read_text(encoding="utf-8")}
+    assert {name(p) for p in starting | asking} == {"tools/git.py", "cli/doctor.py"}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_late_import_says_why(path: Path) -> None:
     """Inside a function an import is there for start-up time only, and a comment above it says so."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.begin import find_ground, go_to, make_folders, make_start, redacted, unforeseen, working_directory
+from swecli.cli.begin import find_ground, go_to, make_folders, make_start, unforeseen, working_directory
 from swecli.cli.flags import parse_run
 from swecli.config.paths import find_paths
 from swecli.config.start import Start
@@ -28,9 +28,9 @@ def settings_file(text: str) -> Path:
 
 def test_a_start_holds_flags_files_and_surroundings() -> None:
     settings_file('mode = "plan"\nmax_turns = 3')
-    start = started("-m", "demo", "--max-turns", "9", "--no-color", "do it")
+    start = started("-m", "scripted/test", "--max-turns", "9", "--no-color", "do it")
     assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
-    assert (start.choice.name, start.choice.why, start.prompt) == ("demo", "set by -m", "do it")
+    assert (start.choice.name, start.choice.why, start.prompt) == ("scripted/test", "set by -m", "do it")
     assert (start.cwd, start.resume, start.pick, start.trusted) == (Path.cwd(), None, False, False)
 
 
@@ -120,7 +120,3 @@ def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
 def test_a_fault_without_a_place_for_the_log_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
     assert unforeseen(ValueError("x")).message == "This is a fault of swecli: ValueError: x."
-
-
-def test_redacting_keeps_what_is_no_secret() -> None:
-    assert redacted("plain words") == "plain words"

@@ -14,7 +14,7 @@ from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.database import open_database
 from swecli.store.session_import import import_session
 from swecli.store.session_manager import SessionManager
-from tests.support.shell import Run
+from tests.support.shell import HELLO, Run
 
 SESSION = "0190a0b0-0000-7000-8000-000000000001"
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
@@ -98,14 +98,14 @@ def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> No
     done = run("context", "replay")
     assert done.code == 42
     assert "no session in this directory yet" in done.complaint
-    run("-p", "hello", "-m", "demo")
+    run("-p", "hello", "-m", HELLO)
     assert run("context", "replay", "--json").json["turns"] == 1
 
 
 def test_without_a_price_the_units_are_said(run: Run) -> None:
-    put(2, model="demo")
+    put(2, model="scripted/test")
     done = again(run)
-    assert "No price is known for 'demo': cost in relative units" in done.out
+    assert "No price is known for 'scripted/test': cost in relative units" in done.out
     assert "$" not in done.out
     assert "The model's window is not known and was assumed" in done.out
     assert again(run, "--json").json["cost_unit"] == "relative units"

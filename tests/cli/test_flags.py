@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swecli.cli.flags import SUBCOMMANDS, build_parser, parse_run, wants_json
+from swecli.cli.flags import SUBCOMMANDS, build_parser, parse_run, refuse_word, wants_json
 from swecli.models.errors import UsageError
 
 
@@ -40,7 +42,12 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
     [
         (["--frob"], r"Unrecognized arguments: --frob\.  See `swecli --help`"),
         (["--mod", "x"], r"Unrecognized arguments: --mod"),
-        (["fix", "it", "now"], r"Unrecognized arguments: it now\.  Put the prompt in quotes"),
+        (["fix", "it", "now"], r'Unrecognized arguments: it now\.  Put the prompt in quotes: "fix it now"'),
+        (
+            ["session", "list"],
+            r"There is no subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
+        ),
+        (["--db", "x", "sessions"], r"The subcommand comes first\.  For example: swecli sessions --help"),
         (["--db", "x", "sessions", "list"], r"The subcommand comes first: swecli sessions list"),
         (["-m"], r"Argument -m/--model: expected one argument\."),
         (["-p", "x", "--output-format", "xml"], r"invalid choice: 'xml'"),
@@ -82,3 +89,54 @@ def test_whether_a_program_reads_along_is_known_also_from_flags_that_cannot_be_p
     argv: list[str], wanted: bool
 ) -> None:
     assert wants_json(argv) is wanted
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("resume", "Did you mean `swecli --resume`"),
+        ("reviwe", "Did you mean `swecli review`"),
+        ("Session", "Did you mean `swecli sessions`"),
+        ("help", "Did you mean `swecli --help`"),
+        ("update", "There are: sessions, playbook, learn"),
+        ("mcp", "There are: sessions, playbook, learn"),
+        ("src/main.py", "There are: sessions"),
+    ],
+)
+def test_a_lone_word_is_a_mistyped_subcommand_and_no_request(word: str, meant: str) -> None:
+    for argv in ([word], ["-c", word], [word, "-m", "demo"]):
+        with pytest.raises(UsageError, match=r"There is no subcommand") as caught:
+            parse_run(argv)
+        assert caught.value.hint.startswith(meant)
+        assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "prompt"),
+    [
+        (["fix the tests"], "fix the tests"),
+        (["resume "], "resume "),
+        (["--", "resume"], "resume"),
+        (["-m", "demo", "--", "resume"], "resume"),
+        (["-p", "resume"], "resume"),
+        (["/help"], "/help"),
+        (["!ls"], "!ls"),
+        (["修复测试"], "修复测试"),
+        ([""], ""),
+    ],
+)
+def test_what_is_meant_as_a_prompt_is_one(argv: list[str], prompt: str) -> None:
+    assert parse_run(argv).prompt == prompt
+
+
+@given(st.text(max_size=30))
+def test_no_word_makes_it_fail_in_any_other_way(word: str) -> None:
+    assert parse_run(["--", word]).prompt == word
+    try:
+        refuse_word(word)
+    except UsageError as refused:
+        complaint = str(refused)
+    else:
+        complaint = ""
+    assert "\n" not in complaint
+    assert not complaint or word.isascii()

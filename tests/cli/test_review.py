@@ -11,7 +11,7 @@ import pytest
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
 from tests.support.reviews import reported
-from tests.support.shell import Run, script
+from tests.support.shell import HELLO, Run, script
 
 CALL = {"text": reported(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"), "calls": [
     {"name": "read_file", "arguments": {"path": "shop/prices.py"}}]}  # fmt: skip
@@ -80,7 +80,7 @@ def test_a_dismissed_finding_fails_nothing(run: Run) -> None:
     ],
 )
 def test_what_is_wrong_is_one_line(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
-    done = run("review", "-m", "demo", *arguments)
+    done = run("review", "-m", HELLO, *arguments)
     assert done.code == code
     assert said in done.complaint
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.secrets import secrets
 from tests.support.shell import Done, Run, script
 
 
@@ -91,9 +92,34 @@ def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
     session = talk(run, "the key is sk-proj-abcdefghijklmnop1234")
     done = run("sessions", "export", session)
     assert done.json["id"] == session
-    assert done.json["messages"][0]["content"] == "the key is [redacted]"
+    assert done.json["messages"][0]["content"] == "the key is [redacted: API key]"
     assert "abcdefghijklmnop" not in done.out
     assert "abcdefghijklmnop" not in run("sessions", "show", session, "--json").out
+
+
+def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
+    session = talk(run, "the key is sk-proj-abcdefghijklmnop1234")
+    whole = run("sessions", "export", session, "--with-secrets")
+    Path("e.json").write_text(whole.out)
+    assert whole.json["messages"][0]["content"] == "the key is sk-proj-abcdefghijklmnop1234"
+    assert run("sessions", "import", "e.json", "--db", "other.db").code == 0
+    again = run("sessions", "export", session, "--db", "other.db", "--with-secrets").json
+    assert again["messages"] == whole.json["messages"]
+
+
+def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path: Path) -> None:
+    names = ("GitHub personal", "AWS secret in the environment", "Postgres URL", "RSA key", "quoted password", "cookie")
+    for text, secret in (secrets()[name] for name in names):
+        session = talk(run, text)
+        run("sessions", "rename", session, f"about {text}")
+        shown = [run("sessions", *words).out for words in (("list",), ("list", "--json"), ("search", "about"))]
+        shown += [
+            run("sessions", "search", secret.split()[0][:8], "--json").out,
+            run("sessions", "export", session).out,
+        ]
+        assert [out for out in shown if secret in out or secret[:20] in out] == []
+        assert [p for p in tmp_path.rglob("*.log*") if secret in p.read_text()] == []
+        assert text in run("sessions", "show", session).out
 
 
 def exported(run: Run, *prompts: str) -> tuple[str, Done]:

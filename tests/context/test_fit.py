@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swecli.context import fit as ladder
 from swecli.context.budget import MAX_CHARACTERS, request_limit
-from swecli.context.fit import Fit, fit
+from swecli.context.fit import Reduced, RequestLimits, measure
 from swecli.context.shrink import characters
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ContextFull
@@ -28,6 +30,24 @@ def turn(*sizes: int, query: str = "go") -> list[Message]:
 def chat(turns: int, size: int) -> list[Message]:
     said = [{"role": role, "content": f"{n} " + "x" * size} for n in range(turns) for role in ("user", "assistant")]
     return [{"role": "system", "content": "You help."}, *said, {"role": "user", "content": "now"}]
+
+
+@dataclass
+class Fit:
+    messages: list[Message]
+    reduced: list[Reduced]
+    tokens: int
+    limit: int | None
+    estimated: bool
+
+
+def fit(
+    messages: list[Message], tools: int, counter: TokenCounter, window: int | None, *more: int, **named: int
+) -> Fit:
+    limits = RequestLimits(window, *more, **named, tools_tokens=tools)
+    fitted, reduced = ladder.fit(messages, limits, counter)
+    size = measure(fitted, limits, counter)
+    return Fit(fitted, reduced, size.tokens, size.limit, size.estimated)
 
 
 def hows(fitted: Fit) -> list[str]:

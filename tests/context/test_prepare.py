@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.epochs import Moment
-from swecli.context.prepare import Parts, Prepared, prepare, prepare_messages
+from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import INTERRUPTED_REPLY
+from swecli.context.window import Moment, opening
 from swecli.models.context import Survivor
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
@@ -36,15 +37,22 @@ def session_of(count: int, **fields: object) -> Session:
     return session
 
 
-def prepared(session: Session, query: str = "Now", **parts: object) -> Prepared:
-    bullets = session.playbook.chosen()
-    return prepare(session, query, Parts("You help.", bullets=bullets, **parts), COUNTER)  # type: ignore[arg-type]
+def prepared(
+    session: Session,
+    query: str = "Now",
+    moment: Moment = Moment(),  # noqa: B008 - frozen
+    instructions: str = "",
+    notes: tuple[str, ...] = (),
+) -> PreparedRequest:
+    head = HeadParts("You help.", instructions, tuple(session.playbook.chosen()))
+    begins = opening(session, session.window, query, moment, past_request(session), COUNTER)
+    return build_request(RequestInput(session, query, query, head, notes, session.window, begins), COUNTER)
 
 
-def go_on(session: Session, ready: Prepared, *answers: ChatMessage) -> None:
+def go_on(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:
     """The turn takes place: what it opens and says is kept."""
-    if ready.opens is not None:
-        session.context.add(ready.opens)
+    if ready.opened is not None:
+        session.context.add(ready.opened)
         session.window_start = ready.window[0]
     session.add_message(user(f"Query {session.interactions + 1}", sent=ready.enhanced))
     for one in answers or (answer(f"Answer {session.interactions}", f"c{session.interactions}"),):
@@ -117,7 +125,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
     session = session_of(7)
     session.playbook.add("Run make check.")
     session.playbook.add("Use tabs.")
-    ready = prepared(session, instructions="Be kind.", notes=["Date: today"])
+    ready = prepared(session, instructions="Be kind.", notes=("Date: today",))
     assert [s.name for s in ready.segments] == [
         "system",
         "instructions",
@@ -125,7 +133,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
         *[f"interaction {n}" for n in range(3, 8)],
         "query",
     ]
-    assert ready.shown == ["P-1", "P-2"]
+    assert ready.shown == ("P-1", "P-2")
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
     assert ready.messages[0]["content"].startswith(f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook")
@@ -138,7 +146,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
 def test_the_first_request_is_system_and_query() -> None:
     ready = prepared(Session(id="s"))
     assert [m["role"] for m in ready.messages] == ["system", "user"]
-    assert (ready.window, ready.removed, ready.kept, ready.shown) == ((1, 0), 0, 0, [])
+    assert (ready.window, ready.removed, ready.kept, ready.shown) == ((1, 0), 0, 0, ())
     assert [s.name for s in ready.segments] == ["system", "query"]
 
 
@@ -159,7 +167,7 @@ def test_within_the_slack_the_next_request_only_adds() -> None:
         before = list(ready.messages)
         go_on(session, ready)
     ready = prepared(session)
-    assert (ready.window, ready.removed, ready.opens and ready.opens.how) == ((5, 9), 4, "window")
+    assert (ready.window, ready.removed, ready.opened and ready.opened.how) == ((5, 9), 4, "window")
 
 
 def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
@@ -179,7 +187,7 @@ def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with
     second = prepared(session)
     assert second.messages[0] == first.messages[0]
     assert "Strategy [P-2] is new: Run make check." in second.enhanced
-    assert second.shown == ["P-1", "P-2"]
+    assert second.shown == ("P-1", "P-2")
     go_on(session, second)
     session.playbook.tag("P-2", "helpful")
     third = prepared(session)
@@ -188,11 +196,11 @@ def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with
     session.playbook.remove("P-1")
     fourth = prepared(session)
     assert "Strategy [P-1] no longer applies." in fourth.enhanced
-    assert fourth.shown == ["P-2"]
+    assert fourth.shown == ("P-2",)
     go_on(session, fourth)
     go_on(session, prepared(session))
     fifth = prepared(session)
-    assert fifth.opens is not None
+    assert fifth.opened is not None
     assert "[P-2] Run make check." in fifth.messages[0]["content"]
     assert "[P-1]" not in fifth.messages[0]["content"].split("<playbook>")[1]
 
@@ -201,10 +209,10 @@ def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
     session = Session("s", window=WindowSpec(2, 9))
     for _ in range(4):
         go_on(session, prepared(session))
-    assert prepared(session).opens is None
+    assert prepared(session).opened is None
     assert prepared(session, moment=Moment(cold=True)).window == (3, 4)
     assert prepared(session, moment=Moment(allowed=60)).window == (3, 4)
-    assert prepared(session, moment=Moment(cold=True, waiting={1, 2})).opens is None, "not learned from yet"
+    assert prepared(session, moment=Moment(cold=True, waiting={1, 2})).opened is None, "not learned from yet"
     assert prepared(session, moment=Moment(cold=True, waiting={2})).window == (2, 4)
 
 
@@ -213,8 +221,7 @@ def test_what_waits_too_long_for_its_reflection_leaves_and_it_is_said() -> None:
     for _ in range(10):
         go_on(session, prepared(session, moment=Moment(waiting={1})))
     ready = prepared(session, moment=Moment(waiting={1}))
-    assert ready.move is not None
-    assert (ready.move.left_unlearned, ready.window) == ((1,), (10, 10))
+    assert (ready.left_unlearned, ready.window) == ((1,), (10, 10))
 
 
 def test_a_pinned_turn_stays_before_the_window() -> None:

@@ -30,7 +30,7 @@ def test_long_requests_cost_what_the_table_says() -> None:
     assert prices.cost(Usage(input=300_000)) == pytest.approx(1.8)
 
 
-@pytest.mark.parametrize("name", ["demo", "", "nobody/nothing", "/", "anthropic/"])
+@pytest.mark.parametrize("name", ["scripted/test", "", "nobody/nothing", "/", "anthropic/"])
 def test_without_a_price_the_units_are_relative(name: str) -> None:
     prices = prices_of(name)
     assert (prices.model, prices.unit) == (name, "relative units")

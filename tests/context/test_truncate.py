@@ -94,6 +94,11 @@ def test_where_two_questions_would_meet_a_line_says_what_is_missing() -> None:
     assert truncate_safely(truncate_safely(history)) == [*plain(1), NOTE, *later[2:]]
 
 
+@pytest.mark.parametrize("count", range(1, 40))
+def test_on_two_roles_that_take_turns_the_safe_cut_is_the_plain_one(count: int) -> None:
+    assert truncate_safely(plain(count)) == truncate_conversation(plain(count), 0.5)
+
+
 def test_a_cut_never_falls_between_a_call_and_its_results() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}
     results = [result("a"), result("b"), result("c")]

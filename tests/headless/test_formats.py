@@ -14,9 +14,7 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import (
     Event,
     Notice,
-    PlaybookUpdated,
     ReasoningDelta,
-    ReflectionFailed,
     StepRetried,
     StepStarted,
     TextDelta,
@@ -27,6 +25,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
 from swecli.models.tool import ToolResult

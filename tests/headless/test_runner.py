@@ -17,9 +17,11 @@ from swecli.headless.prompts import Prompt
 from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
+from swecli.models.events import Event
 from swecli.models.playbook import Delta, Op
 from swecli.playbook.desk import PlaybookDesk
 from swecli.playbook.desk_looking import stats
+from swecli.store.session_manager import SessionManager
 from tests.support.runtime import User, calls, make_runtime
 
 
@@ -42,6 +44,23 @@ async def ran(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[i
 async def test_a_prompt_is_answered_and_ends_with_0() -> None:
     code, results, err = await ran(["Four."], "2 + 2?")
     assert (code, results[0]["result"], err) == (0, "Four.", "")
+
+
+async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
+    runtime = make_runtime(["Four."], refuse)
+    seen: list[list[str]] = []
+
+    async def check_anchors() -> list[Event]:
+        other = SessionManager(runtime.sessions.database).resume(None, str(Path.cwd()))
+        seen.append([message.content for message in other.messages])
+        return []
+
+    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # what comes first, and may take long
+    code = await run_prompts(runtime, prompts("2 + 2?"), Writer("json", io.StringIO(), io.StringIO()))
+    session = runtime.sessions.resume(None, str(Path.cwd()))
+    runtime.close()
+    assert (code, seen) == (0, [["2 + 2?"]])
+    assert [message.content for message in session.messages] == ["2 + 2?", "Four."]
 
 
 async def test_nothing_is_approved_and_the_model_is_told_why() -> None:
@@ -138,13 +157,13 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
     runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
 
     class Broken:
-        async def learn(self, **_: Any) -> None:
+        def after_turn(self) -> None:
             raise RuntimeError("odd")
 
-        async def look_around(self) -> None:
+        async def check_anchors(self) -> None:
             raise RuntimeError("blind")
 
-    runtime.learner = Broken()  # type: ignore[assignment]
+    runtime.learning = Broken()  # type: ignore[assignment]
     out, err = io.StringIO(), io.StringIO()
     assert await run_prompts(runtime, prompts("a"), Writer("text", out, err)) == 0
     assert out.getvalue() == "Fine.\n"

@@ -18,7 +18,7 @@ from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.model_io import ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.store.playbook_store import PlaybookStore
-from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+from tests.support.runtime import NO, User, calls, catch_up, make_runtime, run_turn
 
 STAGES = ("rules", "ruled", "reflect", "curate", "apply", "applied", "prompt", "never")
 ANSWER = {
@@ -77,7 +77,7 @@ async def begin(db: str, stage: str) -> None:
     taught = Op("ADD", fields={"content": "run make", "scope": "project", "trust": "user"})
     runtime.sessions.playbook.apply(Delta("taught", (taught,), "user"), session)
     await run_turn(runtime, "build it; no, not with make", learn=False)
-    await runtime.learner.learn()
+    await runtime.learning.learn()
     if stage == "prompt":
         runtime.agent.prepare("hello")
         die()
@@ -85,7 +85,7 @@ async def begin(db: str, stage: str) -> None:
 
 async def resume(db: str) -> None:
     runtime = make_runtime(model("never"), User([NO]), resume="", db=db)
-    await runtime.learner.catch_up()
+    await catch_up(runtime)
     session = runtime.sessions.current_session
     assert session is not None
     store = runtime.sessions.playbook

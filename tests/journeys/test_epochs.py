@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from swecli.agent.request_builder import remember_counts
 from swecli.app import Runtime
 from swecli.llm.environment import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
@@ -116,7 +117,7 @@ async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
     older = turns_sent(runtime)[-1]
     await run_turn(runtime, "four")
     assert not turns_sent(runtime)[-1].startswith(older)
-    taken = runtime.outlook.undo()
+    taken = runtime.context_control.undo()
     assert taken.how == "window"
     for again in (runtime, make_runtime(runtime.agent.model, resume=session_of(runtime).id)):
         assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)
@@ -213,7 +214,7 @@ async def test_what_was_counted_when_it_was_said_is_stored_and_not_counted_again
     assert (question.encoding, answer.encoding) == ("o200k_base", "o200k_base")
     assert answer.tokens == runtime.agent.counter.count(answer.content)
     assert not again.agent.counter.knows(answer.content)
-    again.agent.composer._remember_counts(session_of(again), again.agent.counter)
+    remember_counts(session_of(again), again.agent.counter)
     assert again.agent.counter.knows(answer.content)
 
 
@@ -226,7 +227,7 @@ async def test_the_plan_foretells_the_next_reduction(condense: bool, steps: int,
     await run_turn(runtime, "question 0")
     foretold, seen = [], []
     for number in range(1, 30):
-        plan = runtime.outlook.plan()
+        plan = runtime.context_control.plan()
         before = len(rows(runtime))
         await run_turn(runtime, f"question {number}")
         new = [row for row in rows(runtime)[before:] if row.step == 1]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from swecli.store.database import open_database
-from tests.support.shell import COMMAND, begin, ended, environment, script, swecli
+from tests.support.shell import COMMAND, HELLO, SCRIPTS, begin, ended, environment, script, swecli
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -283,7 +283,7 @@ def test_a_home_that_cannot_be_written_is_said(barred: tuple[str, ...], tmp_path
     (tmp_path / "shut").mkdir(mode=0o500)
     for home in ("shut", "shut/deeper"):
         environ = {"SWECLI_HOME": str(tmp_path / home)}
-        done = swecli("-p", "x", "-m", "demo", environ=environ, before=barred)
+        done = swecli("-p", "x", "-m", HELLO, environ=environ, before=barred)
         assert done.code == 1
         assert "shut" in done.complaint
 
@@ -294,7 +294,7 @@ def test_files_that_may_not_be_read_are_named(barred: tuple[str, ...]) -> None:
         Path(name).chmod(0)
     for arguments, code in (
         (["-p", "x", "--config", "c.toml"], 42),
-        (["-p", "x", "-m", "demo", "--db", "x.db"], 1),
+        (["-p", "x", "-m", HELLO, "--db", "x.db"], 1),
         (["-p", "x", "-m", "scripted/s.json"], 42),
         (["sessions", "list", "--db", "x.db"], 1),
         (["db", "check", "--db", "x.db"], 1),
@@ -310,7 +310,7 @@ def test_a_database_on_a_place_that_cannot_be_written_is_said(barred: tuple[str,
     open_database("shut/x.db").close()
     Path("shut/x.db").chmod(0o400)
     Path("shut").chmod(0o500)
-    for arguments in (["-p", "x", "-m", "demo"], ["playbook", "add", "x"], ["sessions", "rename", "x", "y"]):
+    for arguments in (["-p", "x", "-m", HELLO], ["playbook", "add", "x"]):
         done = swecli(*arguments, "--db", "shut/x.db", before=barred)
         assert done.code == 1
         assert "shut/x.db" in done.complaint
@@ -334,7 +334,9 @@ def test_a_folder_with_a_name_that_is_no_text_is_worked_in() -> None:
     Path(odd).mkdir()
     done = swecli("-p", "x", "-C", os.fsencode(odd), "-m", script("s.json", "Fine."), "--output-format", "json")
     assert done.code == 42, "the script is looked for there"
-    done = swecli("-p", "list files", "-C", os.fsencode(odd), "-m", "demo", "--output-format", "json")
+    done = swecli(
+        "-p", "x", "-C", os.fsencode(odd), "-m", f"scripted/{SCRIPTS}/list-files.json", "--output-format", "json"
+    )
     assert (done.code, done.json["is_error"]) == (0, False)
 
 

@@ -1,17 +1,20 @@
-"""kill -9 in the middle of a stream or of a tool: nothing acknowledged is lost, and the next request is legal."""
+"""kill -9 in the middle of a stream or of a tool: what was there is kept, and the next request is legal."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from swecli.config.paths import find_paths
 from tests.support.project import make_project
 from tests.support.strict_provider import Call, Reply, StrictProvider, Wire
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
@@ -36,33 +39,83 @@ def start(server: StrictProvider, model: str, project: Path, prompt: str, *flags
 
 
 def kill_when(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
+    reach(process, reached)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def reach(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not reached():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+
+
+def stored(question: str) -> bool:
+    """Whether the database of these processes answers a question with something."""
+    path = find_paths(os.environ).database
+    if not path.exists():
+        return False
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        try:
+            return connection.execute(question).fetchone() is not None
+        except sqlite3.OperationalError:  # it is just being made
+            return False
 
 
 def test_in_the_middle_of_a_stream(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [Reply("a long answer " * 50, wire=Wire(stall_at=900)), Reply("The second answer.")]
     with StrictProvider(script) as server:
-        kill_when(start(server, model, project, "the first question"), lambda: bool(server.requests))
+        kill_when(
+            start(server, model, project, "the first question"),
+            lambda: stored("SELECT 1 FROM interaction WHERE partial LIKE 'a long answer a%'"),
+        )
         out, err = start(server, model, project, "the second question", "-c").communicate(timeout=60)
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
         assert "the first question" in str(server.bodies[-1])
+        assert "a long answer a long" in str(server.bodies[-1])
+        assert stored("SELECT 1 FROM message WHERE status = 'partial' AND content LIKE 'a long answer%'")
+        assert not stored("SELECT 1 FROM interaction WHERE partial <> ''")
 
 
 def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [Reply(calls=(Call("run_command", {"command": "touch begun; sleep 30"}),)), Reply("The second answer.")]
+    script = [
+        Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; sleep 30"}),)),
+        Reply("The second answer."),
+    ]
     with StrictProvider(script) as server:
-        kill_when(start(server, model, project, "run it"), (project / "begun").exists)
+        kill_when(
+            start(server, model, project, "run it"),
+            lambda: stored("SELECT 1 FROM tool_call WHERE result LIKE '%7 of 9 done%'"),
+        )
         out, err = start(server, model, project, "and now?", "-c").communicate(timeout=60)
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
-        assert "Effects may exist" in str(server.bodies[-1])
+        told = str(server.bodies[-1])
+        assert "swecli ended while this ran. Effects may exist" in told
+        assert "Output until then:" in told
+        assert "7 of 9 done" in told
+
+
+def test_interrupted_a_command_leaves_its_output(model: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shop")
+    script = [
+        Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; touch begun; sleep 30"}),)),
+        Reply("Yes."),
+    ]
+    with StrictProvider(script) as server:
+        process = start(server, model, project, "run it", "--output-format", "stream-json")
+        reach(process, (project / "begun").exists)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 130
+        [finished] = [line for line in out.splitlines() if '"tool_finished"' in line]
+        assert "7 of 9 done" in finished
+        out, err = start(server, model, project, "and now?", "-c").communicate(timeout=60)
+        assert out.strip() == "Yes.", err
+        assert "Stopped by the user after" in str(server.bodies[-1])
+        assert "7 of 9 done" in str(server.bodies[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import Unavailable
-from swecli.models.events import PlaybookUpdated, ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
 
@@ -39,7 +39,7 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello")
     before = runtime.sessions.playbook.get("P-1")
-    await runtime.learner.mark(True)
+    await runtime.learning.mark(True)
     session = runtime.sessions.current_session
     after = runtime.sessions.playbook.get("P-1")
     assert before is not None
@@ -69,7 +69,7 @@ async def test_what_the_rules_learned_is_told_even_when_the_model_could_not_refl
 async def test_a_turn_is_reflected_on_only_once() -> None:
     runtime = make_runtime(["Noted."])
     await run_turn(runtime, "remember that answers are short")
-    await runtime.learner.learn(1)
+    await runtime.learning.learn(1)
     session = runtime.sessions.current_session
     assert session is not None
     assert len(session.playbook.bullets) == 1

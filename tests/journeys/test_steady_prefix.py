@@ -24,7 +24,7 @@ async def test_tags_alone_change_no_byte_of_what_was_sent(window: WindowSpec) ->
     changes, last = 0, ""
     for number in range(100):
         await run_turn(runtime, f"question {number}")
-        assert await runtime.learner.mark(number % 3 > 0), "a tag each turn"
+        assert await runtime.learning.mark(number % 3 > 0), "a tag each turn"
         request = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
         sent = json.dumps(request.messages, ensure_ascii=False)[:-1]
         changes += not sent.startswith(last)

@@ -15,7 +15,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.config.trust import trust
 from swecli.llm.providers.scripted import ScriptedModel
-from swecli.models.events import PlaybookUpdated
+from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.model_io import ModelRequest
 from swecli.models.playbook import Bullet
 from tests.support.project import make_project

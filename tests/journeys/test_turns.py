@@ -10,11 +10,12 @@ import pytest
 
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, ContextOverflow, Unavailable
-from swecli.models.events import Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
+from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import Role
 from swecli.models.model_io import ModelRequest
 from swecli.models.window import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
+from tests.support.stored import stored_calls
 
 
 async def test_a_question_is_answered_and_stored() -> None:
@@ -66,7 +67,7 @@ async def test_an_approved_command_runs_and_its_exit_code_is_kept() -> None:
     events = await run_turn(runtime, "run it")
     result = next(e for e in events if isinstance(e, ToolFinished)).result
     assert (result.ok, result.exit_code) == (False, 3)
-    assert [c.exit_code for c in runtime.sessions.calls_of(1)] == [3]
+    assert [c.exit_code for c in stored_calls(runtime.sessions, 1)] == [3]
 
 
 async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes() -> None:
@@ -159,14 +160,32 @@ async def test_an_interrupted_turn_keeps_the_partial_answer_and_a_legal_history(
     assert next(e for e in events if isinstance(e, TurnFinished)).text == "Back again."
 
 
+async def test_a_database_that_is_deleted_while_it_runs_is_named_in_the_turn_and_holds_all_turns() -> None:
+    runtime = make_runtime(["One.", "Two.", "Three."], db=str(Path("mine.db").absolute()))
+    await run_turn(runtime, "first")
+    for file in Path().glob("mine.db*"):
+        file.unlink()
+    events = await run_turn(runtime, "second")
+    lines = [event.text for event in events if isinstance(event, Notice)]
+    assert [line for line in lines if "was deleted or moved away" in line] == lines
+    assert len(lines) == 1
+    await run_turn(runtime, "third")
+    runtime.close()
+    again = make_runtime(db="mine.db", resume="").sessions.current_session
+    assert again is not None
+    assert [message.content for message in again.messages] == ["first", "One.", "second", "Two.", "third", "Three."]
+
+
 async def test_an_interrupted_command_is_killed_and_answered() -> None:
-    runtime = make_runtime([calls(("run_command", {"command": "sleep 60"})), "Fine."])
+    runtime = make_runtime([calls(("run_command", {"command": "echo 7 of 9 done; sleep 60"})), "Fine."])
     started = asyncio.Event()
+    seen: list[Event] = []
 
     async def consume() -> None:
         async with aclosing(runtime.agent.run(runtime.agent.prepare("sleep"))) as events:
             async for event in events:
-                if event.type == "tool_started":
+                seen.append(event)
+                if event.type == "tool_progress":
                     started.set()
 
     task = asyncio.create_task(consume())
@@ -174,7 +193,12 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert "Cancelled by the user while it ran" in (runtime.sessions.calls_of(1)[0].result or "")
+    last = seen[-1]
+    assert isinstance(last, ToolFinished)
+    assert (last.result.cancelled, last.result.for_user.body) == (True, "7 of 9 done\n")
+    told = stored_calls(runtime.sessions, 1)[0].result or ""
+    assert told.startswith("Stopped by the user after 0 s.")
+    assert told.endswith("Output until then:\n7 of 9 done")
     await run_turn(runtime, "go on")
     messages = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]

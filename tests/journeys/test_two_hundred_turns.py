@@ -79,7 +79,7 @@ async def chat(runtime: Runtime, server: StrictProvider) -> list[tuple[int, dict
         before = len(server.bodies)
         await run_turn(runtime, query)
         if turn == 2:
-            runtime.outlook.pin(2)
+            runtime.context_control.pin(2)
         rows = len([row for row in runtime.sessions.context.log(session) if row.how not in ("begin", "undo")])
         sent += [(turn, body, rows) for body in server.bodies[before:] if body.get("tools")]
     return sent
@@ -115,7 +115,7 @@ async def test_two_hundred_turns(project: None) -> None:
         rows = runtime.sessions.context.log(session)
         moved = rows[0].interaction
         older = next(body["messages"] for turn, body, _ in reversed(sent) if turn < moved)
-        assert runtime.outlook.undo().id == rows[0].id
+        assert runtime.context_control.undo().id == rows[0].id
         restarted = make_runtime(model, User(), resume=session.id)
         before = len(server.bodies)
         await run_turn(restarted, "and now")

@@ -9,7 +9,7 @@ from swecli.models.finding import Finding, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.models.review import ReviewRecord
 from swecli.models.window import WindowSpec
-from swecli.playbook.ablation import AblationPlan, ablate
+from swecli.playbook.selection.ablation import AblationPlan, ablate
 from swecli.store.review_store import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 

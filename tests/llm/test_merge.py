@@ -18,7 +18,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-parameters = st.dictionaries(st.text(), values, max_size=4)
+parameters = st.dictionaries(st.text(), values, max_size=4).filter(lambda made: "\\u0000" not in json.dumps(made))
 
 
 def built(*chunks: ModelChunk, taken: tuple[str, ...] = ()) -> ModelReply:
@@ -55,6 +55,13 @@ def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
     reply = built(*chunks)
     assert {call.id: call.parameters for call in reply.calls} == {f"c{i}": given_ for i, given_ in enumerate(made)}
     assert reply.malformed == {}
+
+
+@pytest.mark.parametrize("arguments", [{"command": "rm a\0b"}, {"edits": [{"old": "\0"}]}, {"a\0": 1}])
+def test_a_nul_in_the_arguments_is_not_passed_on_as_something_else(arguments: dict[str, Any]) -> None:
+    reply = built(piece(0, "a", "f", json.dumps(arguments)), piece(1, "b", "f", '{"path": "x"}'))
+    assert list(reply.malformed) == ["a"]
+    assert "NUL" in reply.malformed["a"]
 
 
 def test_calls_keep_the_order_in_which_they_began() -> None:

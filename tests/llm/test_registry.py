@@ -18,13 +18,6 @@ from swecli.models.errors import AuthFailed, ModelNotFound
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
 
 
-@pytest.mark.parametrize("name", ["demo", "demo/rules", " demo "])
-def test_the_demo_needs_nothing(name: str) -> None:
-    model = make_model(name, Settings(), {})
-    assert model.offline
-    assert model.name.startswith("demo")
-
-
 def test_a_script_is_a_model(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps(["hi"]), encoding="utf-8")
@@ -83,7 +76,7 @@ def test_making_a_model_imports_nothing_heavy() -> None:
         "from swecli.config.settings import Settings\n"
         "from swecli.llm.registry import make_model\n"
         "make_model('openai/gpt-4.1', Settings(), {'OPENAI_API_KEY': 'k'})\n"
-        "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken', 'swecli.llm.demo')\n"
+        "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken', 'swecli.tour')\n"
         "print([m for m in heavy if m in sys.modules])"
     )
     root = str(Path(__file__).resolve().parents[2])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.choose import DEFAULTS
+from swecli.llm.endpoints import KEYED
 from swecli.llm.providers.litellm import load_litellm
 from swecli.llm.tables import chat_models, model_row, model_table, provider_names, provider_of
 
@@ -45,7 +45,7 @@ def test_all_providers_are_listed() -> None:
 
 
 def test_the_defaults_are_chat_models_of_the_table_that_can_call_tools_in_parallel() -> None:
-    for provider, name in DEFAULTS.items():
+    for provider, name in [(one.name, one.default_model) for one in KEYED if one.default_model]:
         assert name in chat_models(TABLE, provider)
         row = model_row(TABLE, provider, name.partition("/")[2])
         assert row is not None

@@ -108,11 +108,6 @@ def test_a_front_without_its_question_is_in_no_interaction() -> None:
     assert len(session.to_api_messages()) == 7
 
 
-def test_since_takes_interactions_by_their_number() -> None:
-    assert session_of(5).since(4) == session_of(5).to_api_messages(window_size=2)
-    assert session_of(5).since(6) == []
-
-
 def test_the_playbook_can_be_replaced() -> None:
     session, other = Session(id="s"), Session(id="t")
     other.playbook.add("Use tabs.")

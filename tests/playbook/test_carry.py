@@ -22,7 +22,7 @@ from swecli.store.session_manager import SessionManager
 @pytest.fixture
 def here() -> Iterator[SessionManager]:
     manager = SessionManager(open_database(":memory:"))
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     yield manager
     manager.database.close()
 
@@ -30,7 +30,7 @@ def here() -> Iterator[SessionManager]:
 @pytest.fixture
 def there() -> Iterator[SessionManager]:
     manager = SessionManager(open_database(":memory:"))
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     yield manager
     manager.database.close()
 
@@ -155,7 +155,7 @@ PROOF = st.lists(st.builds(Evidence, st.just("user"), st.just("said"), created_a
 def test_an_export_comes_back_from_a_fresh_database_word_for_word(bullets: list[Bullet], proof: list[Evidence]) -> None:
     text = to_markdown(bullets, {bullet.id: proof for bullet in bullets})
     manager = SessionManager(open_database(":memory:"))
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     plan = bring(manager, text)
     assert (plan.left_out, plan.renamed) == ([], {})
     assert exported(manager) == text

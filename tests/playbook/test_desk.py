@@ -17,7 +17,7 @@ from swecli.store.session_manager import SessionManager
 @pytest.fixture
 def desk() -> Iterator[PlaybookDesk]:
     manager = SessionManager(open_database(":memory:"))
-    yield PlaybookDesk(manager, manager.start("/p", "demo"))
+    yield PlaybookDesk(manager, manager.start("/p", "scripted/test"))
     manager.database.close()
 
 
@@ -122,7 +122,7 @@ def test_what_stood_in_a_prompt_and_was_not_named_there_is_said_so_with_the_sess
         desk.sessions.begin_interaction("q")
         desk.sessions.finish_interaction("done", shown=["P-1"])
     first = desk.session
-    other = PlaybookDesk(desk.sessions, desk.sessions.start("/p", "demo"))
+    other = PlaybookDesk(desk.sessions, desk.sessions.start("/p", "scripted/test"))
     desk.sessions.begin_interaction("q")
     desk.sessions.finish_interaction("done", shown=["P-1"])
     shown = do(other, "show P-1")
@@ -207,7 +207,7 @@ def test_a_wider_scope_is_asked_for_in_so_many_words(desk: PlaybookDesk) -> None
     with pytest.raises(UsageError):
         do(desk, "promote P-1")
     do(desk, "promote P-1 user")
-    other = PlaybookDesk(desk.sessions, desk.sessions.start("/q", "demo"))
+    other = PlaybookDesk(desk.sessions, desk.sessions.start("/q", "scripted/test"))
     assert [row[0] for row in do(other, "list").rows] == ["P-1"]
 
 

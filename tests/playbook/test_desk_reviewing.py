@@ -23,7 +23,7 @@ NOW = datetime.now(UTC)
 @pytest.fixture
 def desk() -> Iterator[PlaybookDesk]:
     manager = SessionManager(open_database(":memory:"))
-    yield PlaybookDesk(manager, manager.start("/p", "demo"))
+    yield PlaybookDesk(manager, manager.start("/p", "scripted/test"))
     manager.database.close()
 
 

@@ -14,9 +14,9 @@ from scripts.corpus.turns import held_back, kept_good, turns
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import ToolCall
 from swecli.models.playbook import SessionPlaybook
-from swecli.playbook.curator import Curator
 from swecli.playbook.digest import TurnDigest, digest_call
-from swecli.playbook.learn import learn
+from swecli.playbook.learning.curator import Curator
+from swecli.playbook.learning.reflect_turn import learn
 
 INJECTIONS = [line.split("\t") for line in (Path(__file__).parent / "gate" / "injections.tsv").read_text().splitlines()]
 CALLS = {

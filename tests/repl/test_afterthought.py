@@ -6,36 +6,36 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from swecli.agent.learning import Begun
 from swecli.models.events import Event, Notice
+from swecli.playbook.learning.service import RulesPart
 from swecli.repl.afterthought import Afterthought
 from swecli.repl.background import Background
 
 
 @dataclass
-class SlowLearner:
+class SlowLearning:
     """Sees something at once and asks a model about one turn at a time; `log` says what overlapped."""
 
     log: list[str] = field(default_factory=list)
     queue: list[int] = field(default_factory=list)
 
-    def begin(self, interaction: int) -> Begun:
+    def after_turn(self, interaction: int) -> RulesPart:
         self.log.append(f"rules {interaction}")
-        return Begun(interaction, (Notice(f"saw {interaction}"),), more=True)  # type: ignore[arg-type]
+        return RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
 
-    async def finish(self, interaction: int) -> list[Event]:
+    async def reflect(self, interaction: int) -> list[Event]:
         self.log.append(f"begin {interaction}")
         await asyncio.sleep(0.01)
         self.log.append(f"end {interaction}")
         return [Notice(f"learned {interaction}")]
 
-    def waiting(self) -> list[int]:
+    def pending(self) -> list[int]:
         return self.queue
 
-    async def take_up(self, item: int) -> list[Event]:
-        return await self.finish(item)
+    async def resume(self, item: int) -> list[Event]:
+        return await self.reflect(item)
 
-    async def look_around(self) -> list[Event]:
+    async def check_anchors(self) -> list[Event]:
         return [Notice("stale")]
 
 
@@ -54,7 +54,7 @@ def texts(events: list[Any]) -> list[str]:
 async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() -> None:
     told: list[Any] = []
     after, behind = make(told, [False])
-    learner = SlowLearner()
+    learner = SlowLearning()
     after.learn(learner, 1)  # type: ignore[arg-type]
     after.learn(learner, 2)  # type: ignore[arg-type]
     assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
@@ -67,7 +67,7 @@ async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
     told: list[Any] = []
     busy = [True]
     after, behind = make(told, busy)
-    after.learn(SlowLearner(), 1)  # type: ignore[arg-type]
+    after.learn(SlowLearning(), 1)  # type: ignore[arg-type]
     await behind.settle()
     assert told == []
     assert texts(after.untold()) == ["saw 1", "learned 1"]
@@ -77,7 +77,7 @@ async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
 async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
     told: list[Any] = []
     after, behind = make(told, [False])
-    learner = SlowLearner(queue=[9, 8, 7, 6])
+    learner = SlowLearning(queue=[9, 8, 7, 6])
     after.catch_up(learner)  # type: ignore[arg-type]
     while not learner.log:
         await asyncio.sleep(0)
@@ -92,8 +92,8 @@ async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
     after, behind = make(told, [False])
     answered = asyncio.Event()
 
-    class Slow(SlowLearner):
-        async def finish(self, interaction: int) -> list[Event]:
+    class Slow(SlowLearning):
+        async def reflect(self, interaction: int) -> list[Event]:
             await answered.wait()
             return [Notice(f"learned {interaction}")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.support.runtime import make_start
 def test_the_demo_says_that_it_is_one_and_why() -> None:
     start = replace(make_start(Path.home()), choice=Choice("demo", "no key found"), notices=("something odd",))
     lines = banner(start, color=False, width=100).splitlines()
-    assert lines[0] == "swecli 0.1.0 · demo model (offline, rule-based; no key found) · ~"
+    assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab changes the mode"
     assert lines[2] == "! something odd"
 
@@ -71,25 +72,31 @@ def test_a_failure_is_one_line_with_its_hint() -> None:
     assert failure(SwecliError("It broke."), color=False) == "✗ It broke.\n"
 
 
+class Shown(list[list[str]]):
+    """What was live, one drawing after the other."""
+
+    def live(self, lines: Sequence[str]) -> None:
+        self.append(list(lines))
+
+
 async def test_the_wait_shows_a_spinner_and_leaves_nothing() -> None:
-    written: list[str] = []
-    task = asyncio.ensure_future(asyncio.sleep(0.15))
-    await wait_visibly(task, "starting", written.append, moving=True)
-    assert "starting 0 s" in written[0]
-    assert written[-1] == "\r\x1b[K"
+    shown = Shown()
+    await wait_visibly(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
+    assert "starting 0 s" in shown[0][-1]
+    assert shown[-1] == []
 
 
 async def test_what_is_there_already_is_not_waited_for() -> None:
-    written: list[str] = []
+    shown = Shown()
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_result(None)
-    await wait_visibly(done, "starting", written.append, moving=True)
-    assert written == []
+    await wait_visibly(done, "starting", shown)
+    assert shown == []
 
 
 async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(10))
-    waiting = asyncio.ensure_future(wait_visibly(slow, "starting", lambda text: None, moving=False))
+    waiting = asyncio.ensure_future(wait_visibly(slow, "starting", Shown()))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -101,4 +108,4 @@ async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() ->
         raise BadInput("no")
 
     with pytest.raises(BadInput):
-        await wait_visibly(asyncio.ensure_future(fail()), "starting", lambda text: None, moving=False)
+        await wait_visibly(asyncio.ensure_future(fail()), "starting", Shown())

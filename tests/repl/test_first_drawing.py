@@ -18,7 +18,7 @@ from pathlib import Path
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
-from swecli.llm.choose import choose_model
+from swecli.llm.default_model import choose_model
 from swecli.models.model_io import Choice
 from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input
@@ -36,4 +36,4 @@ print("\\n".join(seen))
     loaded = set(done.stdout.split())
     heavy = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "tiktoken", "rich", "typer", "mcp"}
     assert not heavy & loaded
-    assert 100 < len(loaded) <= 385
+    assert 100 < len(loaded) <= 395

@@ -28,7 +28,7 @@ def test_words_go_first_then_the_provider_then_the_cost() -> None:
 
 
 def test_the_demo_fits_whole_in_40_columns() -> None:
-    assert text(Facts("demo/rules", "edits", "5", 3, 2, 0.0), 40) == "demo/rules · edits · 5: 3 · 2% · $0.00"
+    assert text(Facts("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · 5: 3 · 2% · $0.00"
 
 
 def test_an_unknown_price_is_said_to_be_unknown() -> None:

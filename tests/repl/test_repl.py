@@ -18,9 +18,10 @@ from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Role
 from swecli.models.model_io import ModelRequest
-from swecli.models.tool import Ask, AskRequest, Decision
+from swecli.models.tool import Ask
+from swecli.repl.repl import REPL
 from tests.support.runtime import calls, make_start
-from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, play
+from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play
 
 
 async def test_a_line_is_answered_and_the_prompt_is_back() -> None:
@@ -81,18 +82,112 @@ async def test_the_model_that_answers_is_named_on_the_first_line() -> None:
 
 
 @pytest.mark.parametrize("key", [CTRL_C, ESC])
-async def test_an_interrupted_turn_gives_the_prompt_back_and_keeps_a_valid_history(key: str) -> None:
+async def test_an_interrupted_turn_leaves_a_valid_history(key: str) -> None:
     keyboard: list[PipeInput] = []
 
     def slowly(request: ModelRequest) -> Reply:
         keyboard[0].send_text(key)
-        return Reply("This would take very long.", piece=1, delay=0.05)
+        asyncio.get_running_loop().call_later(1.0, keyboard[0].send_text, "again\rexit\r")
+        return Reply("This would take very long.", piece=1, delay=0.2)
 
-    played = await play("go\ragain\rexit\r", [slowly, "Done."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play("go\r", [slowly, "Done."], hooks=lambda pipe, repl: keyboard.append(pipe))
     assert "interrupted" in played.text
     assert "Done." in played.text
     roles = [message["role"] for message in played.model.requests[1].messages]
-    assert roles == ["system", "user", "assistant", "user"]
+    assert roles[:2] == ["system", "user"]
+    assert roles[-1] == "user"
+    assert roles.count("user") == 2
+
+
+async def test_what_was_queued_stays_after_an_interrupt_until_enter() -> None:
+    keyboard: list[PipeInput] = []
+    seen: list[tuple[tuple[str, ...], bool]] = []
+
+    def slowly(request: ModelRequest) -> Reply:
+        loop = asyncio.get_running_loop()
+        keyboard[0].send_text(f"and then\r{ESC}")
+        loop.call_later(1.0, lambda: seen.append((repls[0].queue.lines, repls[0].queue.held)))
+        loop.call_later(1.2, keyboard[0].send_text, "\r")
+        return Reply("This would take very long.", piece=1, delay=0.2)
+
+    repls: list[REPL] = []
+
+    def hooks(pipe: PipeInput, repl: REPL) -> None:
+        keyboard.append(pipe)
+        repls.append(repl)
+
+    def leave(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("exit\r")
+        return Reply("Done.")
+
+    played = await play("go\r", [slowly, leave], hooks=hooks)
+    assert seen == [(("and then",), True)]
+    assert played.model.requests[1].messages[-1]["content"].startswith("and then")
+
+
+async def test_a_queued_line_can_be_taken_back_and_edited() -> None:
+    keyboard: list[PipeInput] = []
+
+    def type_more(request: ModelRequest) -> Reply:
+        keyboard[0].send_text(f"sekond\r{UP}\x7f\x7f\x7f\x7f\x7fcond\rexit\r")
+        return Reply("First.", piece=1, delay=0.05)
+
+    played = await play("go\r", [type_more, "2nd"], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert played.model.requests[1].messages[-1]["content"].startswith("scond")
+
+
+async def test_ctrl_c_on_an_empty_line_removes_the_queue_before_it_interrupts() -> None:
+    keyboard: list[PipeInput] = []
+
+    def type_more(request: ModelRequest) -> Reply:
+        keyboard[0].send_text(f"never\r{CTRL_C}")
+        asyncio.get_running_loop().call_later(0.3, keyboard[0].send_text, "exit\r")
+        return Reply("First, and whole.", piece=1, delay=0.05)
+
+    played = await play("go\r", [type_more], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert "First, and whole." in played.text
+    assert len(played.model.requests) == 1
+
+
+async def test_a_command_that_needs_no_agent_works_while_one_runs() -> None:
+    keyboard: list[PipeInput] = []
+
+    def ask_for_more(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("/cost\r/window 2\rexit\r")
+        return Reply("At the end.", piece=1, delay=0.1)
+
+    played = await play("go\r", [ask_for_more], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert played.text.index("all tokens") < played.text.index("At the end.")
+    assert str(played.runtimes[0].sessions.current_session.window) == "2"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("keys", ["rather count to four\x14", "/steer rather count to four\r"])
+async def test_a_line_is_put_into_the_running_turn_before_its_next_request(keys: str) -> None:
+    keyboard: list[PipeInput] = []
+
+    def first(request: ModelRequest) -> Reply:
+        keyboard[0].send_text(keys)
+        return replace(calls(("list_files", {})), text="Looking around.", piece=1, delay=0.05)
+
+    played = await play("go\rexit\r", [first, "One, two, three, four."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    sent = played.model.requests[1].messages
+    assert [message["role"] for message in sent[-3:]] == ["assistant", "tool", "user"]
+    assert sent[-1]["content"] == "rather count to four"
+    session = played.runtimes[0].sessions.current_session
+    assert session is not None
+    assert session.interactions == 1, "it belongs to the turn that it steers"
+
+
+async def test_a_line_for_a_turn_that_is_just_ending_makes_it_go_on() -> None:
+    keyboard: list[PipeInput] = []
+
+    def last(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("one more thing\x14")
+        return Reply("That is all.", piece=1, delay=0.05)
+
+    played = await play("go\rexit\r", [last, "And this."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    assert played.model.requests[1].messages[-1]["content"] == "one more thing"
+    assert "And this." in played.text
 
 
 async def test_keys_typed_during_a_turn_are_the_next_line() -> None:
@@ -109,32 +204,21 @@ async def test_keys_typed_during_a_turn_are_the_next_line() -> None:
 
 async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
     keyboard: list[PipeInput] = []
-    later: list[asyncio.Task[None]] = []
 
     def type_ahead(request: ModelRequest) -> Reply:
-        keyboard[0].send_text("1 is a number\r")
+        loop = asyncio.get_running_loop()
+        loop.call_soon(keyboard[0].send_text, "1 is a number\r")
+        loop.call_later(2.0, keyboard[0].send_text, "3")  # read, and then answered
         return calls(("run_command", {"command": "touch made"}))
 
     def leave(request: ModelRequest) -> Reply:
         keyboard[0].send_text("exit\r")
         return Reply("Right.")
 
-    async def say_no() -> None:
-        await asyncio.sleep(0.3)  # a question is answered by what is typed after it was drawn
-        keyboard[0].send_text("3")
-
-    def build(start: Start, ask: Ask) -> Runtime:
-        async def asked(request: AskRequest) -> Decision:
-            later.append(asyncio.create_task(say_no()))
-            return await ask(request)
-
-        return build_runtime(start, asked, model=model)
-
-    model = ScriptedModel([type_ahead, "I see.", leave])
-    played = await play("go\r", build=build, hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play("go\r", [type_ahead, "I see.", leave], hooks=lambda pipe, repl: keyboard.append(pipe))
     assert "refused" in played.text
     assert not Path("made").exists()
-    assert model.requests[-1].messages[-1]["content"].startswith("1 is a number")
+    assert played.model.requests[-1].messages[-1]["content"].startswith("1 is a number")
 
 
 async def test_what_was_learned_is_said() -> None:
@@ -251,3 +335,24 @@ async def test_history_holds_user_messages_only_once(tmp_path) -> None:  # type:
     session = played.runtimes[0].sessions.current_session
     assert session is not None
     assert [m.role for m in session.messages] == [Role.USER, Role.ASSISTANT]
+
+
+@pytest.mark.parametrize("moment", ["loading", "warming up"])
+async def test_a_line_that_was_sent_is_stored_whatever_ends_the_program_before_its_turn(moment: str) -> None:
+    def slow(start: Start, ask: Ask) -> Runtime:
+        if moment == "loading":
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.3)
+        runtime = build_runtime(start, ask, model=model)
+        if moment == "warming up":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return runtime
+
+    model = ScriptedModel(["Too late."])
+    played = await play("not to be lost\r", build=slow)
+    assert played.code == 143
+    runtime = build_runtime(replace(make_start(), resume=""), None, model=ScriptedModel([]))  # type: ignore[arg-type]
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert [message.content for message in session.messages] == ["not to be lost"]
+    runtime.close()

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from swecli.context.system_message import open_findings
 from swecli.models.finding import Finding
 from swecli.review.blocks import read_block
-from swecli.review.grounding import digest_of_open, ground
+from swecli.review.grounding import ground
 from swecli.review.sources import Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
@@ -78,8 +79,8 @@ def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
 def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
     found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[1], state="fixed"), replace(found[2], path="b.py", state="regressed")]
-    assert "F-1" in digest_of_open(rows, ["a.py"])
-    assert "F-3" not in digest_of_open(rows, ["a.py"])
-    assert "F-2" not in digest_of_open(rows)
-    assert "1 more" in digest_of_open(rows, most=1)
-    assert digest_of_open([], ["a.py"]) == ""
+    assert "F-1" in open_findings(rows, ["a.py"])
+    assert "F-3" not in open_findings(rows, ["a.py"])
+    assert "F-2" not in open_findings(rows)
+    assert "1 more" in open_findings(rows, most=1)
+    assert open_findings([], ["a.py"]) == ""

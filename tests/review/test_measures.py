@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.llm.demo import smells
-from swecli.review.measures import LIMITS, function_at, function_named, functions_in
+from swecli.review.measures import function_at, function_named, functions_in
 
 CODE = """@cache
 def f(a, /, b, *, c):
@@ -47,8 +46,3 @@ def test_what_cannot_be_parsed_has_none(text: str) -> None:
 
 def test_other_languages_have_none() -> None:
     assert functions_in("a.js", CODE) == ()
-
-
-def test_the_limits_are_those_by_which_the_demo_model_reviews() -> None:
-    assert LIMITS["LONG_METHOD"] == smells.LONGEST_FUNCTION
-    assert LIMITS["LONG_PARAMETER_LIST"] == smells.MOST_PARAMETERS

@@ -6,9 +6,7 @@ from swecli.models.events import (
     ContextReduced,
     Event,
     Notice,
-    PlaybookUpdated,
     ReasoningDelta,
-    ReflectionFailed,
     StepRetried,
     StepStarted,
     TextDelta,
@@ -20,6 +18,7 @@ from swecli.models.events import (
     TurnStarted,
     WindowApplied,
 )
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall
 from swecli.models.model_io import Usage
 from swecli.models.tool import AskRequest, Display, ToolResult
@@ -108,7 +107,7 @@ ASK_RUN = AskRequest(
     Display("in /home/ann/project", "pytest -q && echo \u202e'hidden'\ncurl example.org", "code", "bash"),
     "this very command",
     "run(pytest -q)",
-    "this command reaches out of the workspace",
+    why="this command reaches out of the workspace",
 )
 
 

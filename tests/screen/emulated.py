@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 
 import pyte
 
@@ -51,3 +52,26 @@ class Emulated(io.StringIO):
         columns = self.screen.columns
         gone = ["".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top]
         return [*gone, *self.lines()]
+
+
+class Bottom:
+    """The bottom of an emulated terminal: what is live stands under what is printed, and goes without a trace."""
+
+    def __init__(self, terminal: Emulated) -> None:
+        self._terminal = terminal
+        self._lines: list[str] = []
+
+    def write(self, text: str) -> None:
+        lines = self._lines
+        self._terminal.write(self._gone() + text + self._drawn(lines))
+
+    def live(self, lines: Sequence[str]) -> None:
+        self._terminal.write(self._gone() + self._drawn(list(lines)))
+
+    def _gone(self) -> str:
+        up = f"\x1b[{len(self._lines)}A" if self._lines else ""
+        return f"\r{up}\x1b[J"
+
+    def _drawn(self, lines: list[str]) -> str:
+        self._lines = lines
+        return "".join(f"{line}\n" for line in lines)

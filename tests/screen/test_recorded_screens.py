@@ -13,7 +13,7 @@ from swecli.models.tool import Decision
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned
-from tests.screen.emulated import Emulated
+from tests.screen.emulated import Bottom, Emulated
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (40, 60, 80, 120)
@@ -39,9 +39,9 @@ def play_approval(renderer: Renderer) -> None:
     renderer.end()
 
 
-def recorded(scene: str, width: int, color: bool = False, live: str = "none") -> Emulated:
+def recorded(scene: str, width: int, color: bool = False, live: bool = False) -> Emulated:
     terminal = Emulated(width, 24)
-    screen = Screen(color, file=terminal, live=live, size=terminal.size)  # type: ignore[arg-type]
+    screen = Screen(color, file=terminal, size=terminal.size, surface=Bottom(terminal) if live else None)
     renderer = Renderer(screen, lambda: 100.0)
     match scene:
         case "turn":
@@ -79,5 +79,5 @@ def test_no_line_is_wider_than_the_screen(scene: str, width: int) -> None:
 def test_a_live_region_and_colours_leave_the_same_text_behind(width: int) -> None:
     """But for the marks that stand in for colour: hashes of headings and ticks of code."""
     plain = text_of(recorded("turn", width)).replace("`", "").replace("## ", "")
-    lively = text_of(recorded("turn", width, color=True, live="region"))
+    lively = text_of(recorded("turn", width, color=True, live=True))
     assert lively.split() == plain.split()

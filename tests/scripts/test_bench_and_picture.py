@@ -23,6 +23,8 @@ FIGURES = (
     "key to echo, first 3 s, max, demo model",
     "key to echo, first 3 s, p95, litellm loads",
     "key to echo, first 3 s, max, litellm loads",
+    "key to echo while 100 KB stream, p95",
+    "key to echo while 100 KB stream, max",
     "memory with litellm loaded",
     "swecli --version",
     "swecli --help",

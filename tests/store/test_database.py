@@ -10,7 +10,8 @@ import pytest
 
 from swecli.models.errors import BadInput, DamagedDatabase, NewerDatabase, StoreError
 from swecli.store import sqlite
-from swecli.store.database import Database, locate, open_database
+from swecli.store.database import Database, open_database
+from swecli.store.location import locate
 from swecli.store.session_manager import SessionManager
 from swecli.store.tables import BulletRow
 
@@ -183,7 +184,7 @@ def test_a_newer_database_is_refused_and_not_touched(database: Database, path: P
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("kept")
     with manager.database.reading() as db:
         pages = db.connection().exec_driver_sql("PRAGMA page_count").scalar_one()
@@ -199,7 +200,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(manager: SessionManager) -> N
 
 
 def test_a_read_only_database_is_one_line(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     with manager.database.reading() as db:
         db.connection().exec_driver_sql("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match="cannot be written"):

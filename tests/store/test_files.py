@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.files import keep_private, make_private, new_file, spare_name
+from swecli.store.files import keep_private, make_folders, new_file, spare_name
 
 
 def mode(path: Path) -> int:
@@ -17,7 +17,8 @@ def mode(path: Path) -> int:
 def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        make_private(tmp_path / "a" / "b" / "db")
+        make_folders(tmp_path / "a" / "b" / "db")
+        new_file(tmp_path / "a" / "b" / "db")
     finally:
         os.umask(old)
     assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700
@@ -28,7 +29,7 @@ def test_a_file_that_is_there_keeps_its_content_and_loses_others_rights(tmp_path
     path = tmp_path / "db"
     path.write_text("old")
     path.chmod(0o644)
-    make_private(path)
+    make_folders(path)
     assert mode(path) == 0o644
     keep_private(path)
     assert (mode(path), path.read_text()) == (0o600, "old")

@@ -26,7 +26,7 @@ from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 
 manager = SessionManager(open_database(sys.argv[1]))
-session = manager.start("/p", "demo", title=sys.argv[2])
+session = manager.start("/p", "scripted/test", title=sys.argv[2])
 for number in range(1, int(sys.argv[3]) + 1):
     manager.begin_interaction(f"query {number} " + "x" * 3000)
     print("query", number, flush=True)

@@ -75,7 +75,7 @@ def test_a_resumed_session_is_the_one_that_was_left(
 @given(message=MESSAGE)
 def test_only_what_no_database_can_hold_is_changed(memory: Database, message: ChatMessage) -> None:
     manager = SessionManager(memory)
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     content, parameters = clean_text(message.content), [clean_json(call.parameters) for call in message.tool_calls]
     manager.append(message)
     [read] = manager.resume(session.id, "/p").messages
@@ -85,7 +85,7 @@ def test_only_what_no_database_can_hold_is_changed(memory: Database, message: Ch
 
 def test_numbers_of_any_length_come_back_as_parameters(memory: Database) -> None:
     manager = SessionManager(memory)
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     numbers = {"n": 10**400, "small": -(2**63), "x": 0.1, "i": math.inf}
     manager.append(ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "t", numbers)]))
     [read] = manager.resume(None, "/p").messages
@@ -94,7 +94,7 @@ def test_numbers_of_any_length_come_back_as_parameters(memory: Database) -> None
 
 def test_moments_are_kept_in_utc(memory: Database) -> None:
     manager = SessionManager(memory)
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     noon = datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=5)))
     manager.append(ChatMessage(Role.ASSISTANT, "x", created_at=noon))
     [read] = manager.resume(None, "/p").messages

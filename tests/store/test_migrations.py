@@ -27,7 +27,7 @@ def fail_after_a_change(connection: Connection) -> None:
 
 def make(path: Path) -> None:
     manager = SessionManager(open_database(path))
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("before the upgrade")
     manager.database.close()
 

@@ -15,7 +15,7 @@ from tests.store.test_playbook_store import snapshot
 
 @pytest.fixture
 def session(manager: SessionManager) -> Session:
-    return manager.start("/p", "demo")
+    return manager.start("/p", "scripted/test")
 
 
 def apply(manager: SessionManager, name: str, *ops: Op) -> None:

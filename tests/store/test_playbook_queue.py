@@ -17,7 +17,7 @@ from swecli.store.session_manager import SessionManager
 
 @pytest.fixture
 def session(manager: SessionManager) -> Session:
-    return manager.start("/p", "demo")
+    return manager.start("/p", "scripted/test")
 
 
 def reflect(manager: SessionManager, interaction: int, status: str) -> None:

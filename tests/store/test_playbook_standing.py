@@ -20,7 +20,7 @@ def tag(manager: SessionManager, session: Session, turn: int, name: str = "tag")
 
 
 def begin(manager: SessionManager, place: str = "/p") -> Session:
-    session = manager.start(place, "demo")
+    session = manager.start(place, "scripted/test")
     manager.playbook.apply(Delta(place, (Op("ADD", fields={"content": "x", "scope": "user"}),), "user"), session)
     return session
 

@@ -30,7 +30,7 @@ def apply(manager: SessionManager, name: str, *ops: Op, session: Session | None 
 
 @pytest.fixture
 def session(manager: SessionManager) -> Session:
-    return manager.start("/p", "demo")
+    return manager.start("/p", "scripted/test")
 
 
 def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
@@ -127,7 +127,7 @@ def test_the_version_never_comes_twice(manager: SessionManager, session: Session
 
 def test_bullets_apply_where_their_scope_says(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
-    same, other = manager.start("/p", "demo"), manager.start("/q", "demo")
+    same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
     assert [b.content for b in same.playbook.live()] == ["project", "user"]
     assert [b.content for b in other.playbook.live()] == ["user"]
     with pytest.raises(BadInput, match="no P-1"):
@@ -145,7 +145,7 @@ def test_a_bullet_of_session_scope_needs_a_session(manager: SessionManager) -> N
 
 def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add(scope="user"))
-    other = manager.start("/q", "demo")
+    other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
     assert "P-1" in other.playbook.bullets
     assert manager.playbook.load(session).bullets == {}
@@ -155,7 +155,7 @@ def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: Ses
 
 def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add(scope="project"))
-    other = manager.start("/p", "demo")
+    other = manager.start("/p", "scripted/test")
     apply(manager, "d2", Op("TAG", "P-1", "helpful"), session=other)
     apply(manager, "d3", add("own"), session=other)
     assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d2"]
@@ -164,7 +164,7 @@ def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionMan
 
 def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add(scope="user"))
-    other = manager.start("/q", "demo")
+    other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
     apply(manager, "d3", Op("TAG", "P-1", "helpful"), session=other)
     before = snapshot(manager.playbook, other)
@@ -232,7 +232,7 @@ OPS = st.one_of(
 @pytest.mark.slow
 def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
     manager = SessionManager(open_database(":memory:"))
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
     states, minted = [snapshot(manager.playbook, session)], {f"P-{number}" for number in range(1, 7)}
     for number, ops in enumerate(deltas):

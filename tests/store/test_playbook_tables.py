@@ -10,11 +10,11 @@ from swecli.store.session_manager import SessionManager
 
 
 def test_turn_records_and_drafts_go_with_their_session(manager: SessionManager) -> None:
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     manager.playbook.turns.note(session.id, 1, good=True)
     manager.playbook.keep_draft(Draft(session.id, 1))
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.delete(session.id)
     with manager.database.reading() as db:
         assert db.exec(select(TurnRow)).all() == []

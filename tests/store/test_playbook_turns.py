@@ -11,7 +11,7 @@ from swecli.store.session_manager import SessionManager
 
 @pytest.fixture
 def session(manager: SessionManager) -> Session:
-    return manager.start("/p", "demo")
+    return manager.start("/p", "scripted/test")
 
 
 def test_a_record_grows_as_more_becomes_known(manager: SessionManager, session: Session) -> None:
@@ -30,7 +30,7 @@ def test_a_record_grows_as_more_becomes_known(manager: SessionManager, session: 
 
 def test_the_records_of_a_project_are_those_of_all_its_sessions(manager: SessionManager, session: Session) -> None:
     for place in ("/p", "/q", "/p"):
-        here = manager.start(place, "demo")
+        here = manager.start(place, "scripted/test")
         manager.begin_interaction("q")
         manager.finish_interaction("done")
         manager.playbook.turns.note(here.id, 1, good=False)
@@ -41,7 +41,7 @@ def test_a_playbook_that_is_off_is_in_no_prompt_of_its_project(manager: SessionM
     manager.playbook.apply(Delta("d", (Op("ADD", fields={"content": "x", "scope": "user"}),), "user"), session)
     manager.playbook.turns.switch(session, off=True)
     assert session.playbook.as_context() == ""
-    assert manager.start("/p", "demo").playbook.chosen() == []
-    assert manager.start("/q", "demo").playbook.chosen() != []
+    assert manager.start("/p", "scripted/test").playbook.chosen() == []
+    assert manager.start("/q", "scripted/test").playbook.chosen() != []
     manager.playbook.turns.switch(session, off=False)
-    assert "x" in manager.start("/p", "demo").playbook.as_context()
+    assert "x" in manager.start("/p", "scripted/test").playbook.as_context()

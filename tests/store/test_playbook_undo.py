@@ -18,7 +18,7 @@ SAID = (Evidence("user", "so", trust="user"),)
 
 @pytest.fixture
 def session(manager: SessionManager) -> Session:
-    return manager.start("/p", "demo")
+    return manager.start("/p", "scripted/test")
 
 
 def apply(manager: SessionManager, name: str, *ops: Op, session: Session | None = None) -> None:
@@ -96,7 +96,7 @@ def test_a_redo_is_refused_where_the_strategy_was_changed_since_and_not_where_an
     apply(manager, "d1", add("one"), add("two"))
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"content": "one and a half"}))
     manager.playbook.undo(session)
-    other = manager.start("/p", "demo")
+    other = manager.start("/p", "scripted/test")
     apply(manager, "d3", Op("PIN", "P-1"), session=other)
     before = snapshot(manager.playbook, session)
     with pytest.raises(BadInput, match=f"P-1 has been changed since it was taken back, in session {other.id}"):
@@ -113,6 +113,6 @@ def test_what_another_project_took_back_is_not_brought_back_here(manager: Sessio
     apply(manager, "d1", add("one", "user"))
     manager.playbook.undo(session)
     with pytest.raises(BadInput, match="no undo"):
-        manager.playbook.redo(manager.start("/q", "demo"))
+        manager.playbook.redo(manager.start("/q", "scripted/test"))
     with pytest.raises(BadInput, match="0 changes"):
         manager.playbook.redo(session, 0)

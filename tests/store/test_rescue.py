@@ -25,7 +25,7 @@ PAGE = 4096
 
 def fill(path: Path, messages: int = 600) -> None:
     manager = SessionManager(open_database(path))
-    session = manager.start("/p", "demo", title="long")
+    session = manager.start("/p", "scripted/test", title="long")
     manager.begin_interaction("first")
     calls = [ToolCall("c1", "read_file", {"path": "x"})]
     manager.append(ChatMessage(Role.ASSISTANT, "answer", calls))
@@ -143,7 +143,7 @@ def test_any_damage_ends_in_a_usable_database_or_one_clear_line(path: Path, seed
         [aside] = path.parent.glob("swecli.db.damaged-*")
         assert aside.read_bytes() == before
     manager = SessionManager(database)
-    manager.start("/q", "demo")
+    manager.start("/q", "scripted/test")
     manager.begin_interaction("it goes on")
     assert SessionManager(database).resume(None, "/q").messages[0].content == "it goes on"
     database.close()

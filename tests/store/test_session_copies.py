@@ -17,7 +17,7 @@ from tests.store.conftest import mark
 
 def live(manager: SessionManager, title: str = "main") -> str:
     """Three interactions with a call each, strategies of two scopes, a price."""
-    session = manager.start("/p", "demo", title=title)
+    session = manager.start("/p", "scripted/test", title=title)
     for number in (1, 2, 3):
         manager.begin_interaction(f"question {number}")
         call = ToolCall(f"c{number}", "read_file", {"n": number})
@@ -55,7 +55,7 @@ def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
 
 def test_any_session_can_be_forked(manager: SessionManager) -> None:
     first = live(manager)
-    manager.start("/q", "demo")
+    manager.start("/q", "scripted/test")
     assert manager.fork("main").parent_id == first
     with pytest.raises(BadInput, match="There is no session"):
         manager.fork("unknown")
@@ -74,7 +74,7 @@ def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
 def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
     with pytest.raises(BadInput):
         manager.fork()
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     with pytest.raises(BadInput):
         manager.fork()
 
@@ -105,7 +105,7 @@ def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionMan
 def test_an_export_is_plain_json_and_whole(manager: SessionManager) -> None:
     session = live(manager)
     mark(manager, 2, "bad", "wrong")
-    manager.start("/q", "demo")
+    manager.start("/q", "scripted/test")
     whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))
     assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (session, "main", "/p", 1.5)
     assert [message["content"] for message in whole["messages"]] == [

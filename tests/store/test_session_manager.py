@@ -14,9 +14,11 @@ from swecli.models.model_io import RequestRecord, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
 from swecli.store.database import Database
+from swecli.store.records import Unfinished
 from swecli.store.session_manager import SessionManager
 from swecli.store.tables import InteractionRow
 from tests.store.conftest import mark
+from tests.support.stored import stored_calls
 
 
 def answer(manager: SessionManager, text: str = "done", *calls: ToolCall) -> ChatMessage:
@@ -30,7 +32,7 @@ def turn(manager: SessionManager, query: str) -> None:
 
 
 def test_nothing_is_written_before_the_first_message(manager: SessionManager) -> None:
-    manager.start("/p", "demo", title="early")
+    manager.start("/p", "scripted/test", title="early")
     manager.rename("late")
     manager.set_window(WindowSpec(2))
     manager.set_model("openai/x")
@@ -42,7 +44,7 @@ def test_nothing_is_written_before_the_first_message(manager: SessionManager) ->
 
 
 def test_a_message_is_committed_before_the_function_returns(manager: SessionManager, database: Database) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     message = manager.begin_interaction("hello", sent="hello with files")
     other = SessionManager(database).resume(None, "/p")
     assert other.messages == [message]
@@ -50,7 +52,7 @@ def test_a_message_is_committed_before_the_function_returns(manager: SessionMana
 
 
 def test_interactions_count_from_one(manager: SessionManager) -> None:
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     for number in (1, 2, 3):
         assert manager.begin_interaction("q").interaction == number
         assert answer(manager).interaction == number
@@ -59,7 +61,7 @@ def test_interactions_count_from_one(manager: SessionManager) -> None:
 
 
 def test_a_call_has_no_result_until_it_is_recorded(manager: SessionManager, database: Database) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "true"})
     answer(manager, "", call)
@@ -67,11 +69,11 @@ def test_a_call_has_no_result_until_it_is_recorded(manager: SessionManager, data
     call.result, call.approved, call.decision, call.exit_code, call.duration_ms = "fine", True, "user", 0, 12
     manager.record_call(call)
     assert SessionManager(database).resume(None, "/p").messages[-1].tool_calls == [call]
-    assert manager.calls_of(1) == [call]
+    assert stored_calls(manager, 1) == [call]
 
 
 def test_a_call_id_that_comes_again_means_the_newest_call(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     for number in (1, 2):
         manager.begin_interaction("q")
         call = ToolCall("call_0", "read_file", {})
@@ -79,11 +81,11 @@ def test_a_call_id_that_comes_again_means_the_newest_call(manager: SessionManage
         call.result = f"result {number}"
         manager.record_call(call)
         assert manager.read_result("call_0") == f"result {number}"
-    assert [call.result for call in manager.calls_of(1)] == ["result 1"]
+    assert [call.result for call in stored_calls(manager, 1)] == ["result 1"]
 
 
 def test_a_call_can_be_recorded_after_a_resume(manager: SessionManager, database: Database) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     answer(manager, "", ToolCall("c1", "read_file", {}))
     other = SessionManager(database)
@@ -94,14 +96,14 @@ def test_a_call_can_be_recorded_after_a_resume(manager: SessionManager, database
 
 
 def test_an_unknown_call_is_bad_input(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     with pytest.raises(BadInput, match="no call 'c9'"):
         manager.record_call(ToolCall("c9", "read_file", {}))
 
 
 def test_the_whole_result_is_read_back_where_the_model_got_less(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     long, short, open_ = (ToolCall(name, "read_file", {}) for name in ("long", "short", "open"))
     answer(manager, "", long, short, open_)
@@ -113,22 +115,22 @@ def test_the_whole_result_is_read_back_where_the_model_got_less(manager: Session
     assert manager.read_result("short") == "whole"
     assert manager.read_result("open") is None
     assert manager.read_result("none") is None
-    assert manager.calls_of(1)[0].result == "cut"
+    assert stored_calls(manager, 1)[0].result == "cut"
 
 
 def test_results_of_other_sessions_are_not_read(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     call = ToolCall("c1", "read_file", {})
     answer(manager, "", call)
     call.result = "private"
     manager.record_call(call)
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     assert manager.read_result("c1") is None
 
 
 def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     for number in range(1, 21):
         turn(manager, f"q{number}")
     session = manager.resume(None, "/p", window_hint=5)
@@ -144,7 +146,7 @@ def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: Se
 
 
 def test_cost_is_unknown_from_the_first_unknown_price_on(manager: SessionManager) -> None:
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     costs = []
     for price in (0.25, 0.5, None, 1.0):
@@ -156,7 +158,7 @@ def test_cost_is_unknown_from_the_first_unknown_price_on(manager: SessionManager
 
 
 def test_totals_are_summed_by_purpose(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     assert (manager.totals().cost, manager.totals().requests) == (0.0, 0)
     manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(10, 20, 30, 40, 50), 0.5, 5))
@@ -170,7 +172,7 @@ def test_totals_are_summed_by_purpose(manager: SessionManager) -> None:
 
 
 def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     manager.playbook.apply(Delta("d", (Op("ADD", fields={"content": "use uv"}),), "user"), session)
     manager.begin_interaction("q")
     running = manager.interaction_info(1)
@@ -189,7 +191,7 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
 
 
 def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     turn(manager, "q")
     for word, why in (("bad", "wrong file"), ("good", "")):
         mark(manager, 1, word, why)
@@ -203,7 +205,7 @@ def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) 
 def test_nothing_can_be_finished_that_was_not_begun(manager: SessionManager) -> None:
     with pytest.raises(BadInput, match="No session"):
         manager.finish_interaction("done")
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     with pytest.raises(BadInput, match="no interaction 0"):
         manager.finish_interaction("done")
 
@@ -214,7 +216,7 @@ def own(database: Database, pid: int) -> None:
 
 
 def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: SessionManager) -> None:
-    session = manager.start("/p", "demo")
+    session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     own(manager.database, int(dead.stdout))
@@ -226,7 +228,7 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: Ses
 
 
 def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     own(manager.database, os.getppid())
     manager.resume(None, "/p")
@@ -236,7 +238,7 @@ def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
 
 
 def test_two_processes_in_one_session_get_numbers_of_their_own(manager: SessionManager, database: Database) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("mine")
     other = SessionManager(database)
     other.resume(None, "/p")
@@ -247,7 +249,7 @@ def test_two_processes_in_one_session_get_numbers_of_their_own(manager: SessionM
 
 
 def test_settings_survive(manager: SessionManager) -> None:
-    manager.start("/p", "demo")
+    manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     manager.rename("new\0title")
     manager.set_window(WindowSpec(4, 3), window_start=1)
@@ -259,9 +261,78 @@ def test_settings_survive(manager: SessionManager) -> None:
 
 
 def test_a_new_session_knows_the_strategies_of_its_project(manager: SessionManager) -> None:
-    first = manager.start("/p", "demo")
+    first = manager.start("/p", "scripted/test")
     fields = {"content": "run the tests with tox", "scope": "project"}
     manager.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), first)
-    assert [b.content for b in manager.start("/p", "demo").playbook.live()] == ["run the tests with tox"]
-    assert manager.start("/q", "demo").playbook.live() == []
-    assert len(manager.start("/q", "demo", project="/p").playbook.live()) == 1
+    assert [b.content for b in manager.start("/p", "scripted/test").playbook.live()] == ["run the tests with tox"]
+    assert manager.start("/q", "scripted/test").playbook.live() == []
+    assert len(manager.start("/q", "scripted/test", project="/p").playbook.live()) == 1
+
+
+def test_what_is_not_finished_outlives_the_process_and_only_then(manager: SessionManager, database: Database) -> None:
+    session = manager.start("/p", "scripted/test")
+    asked = manager.begin_interaction("run it")
+    call = ToolCall("c1", "run_command", {"command": "make"})
+    said = answer(manager, "Making.", call)
+    key = manager.open_call("c1")
+    manager.note_unfinished(Unfinished(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
+    other = SessionManager(database).resume(None, "/p")  # of a process that is gone: the pid is that of this test
+    assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
+    assert other.messages[1].tool_calls[0].result == "cut"
+    assert SessionManager(database).list_sessions()[0].messages == 3
+    assert manager.read_result("c1") == "the whole output"
+    call.result = "fine"
+    manager.record_call(call)
+    assert manager.read_result("c1") == "fine"
+    assert asked.interaction == 1
+
+
+def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, database: Database) -> None:
+    session = manager.start("/p", "scripted/test")
+    asked = manager.begin_interaction("run it")
+    call = ToolCall("c1", "run_command", {"command": "make"})
+    answer(manager, "Making.", call)
+    call.result = "fine"
+    manager.record_call(call)
+    late = Unfinished(session.id, 1, "Mak", asked.id or 0, {manager.open_call("c1"): ("cut", "whole")})
+    manager.note_unfinished(late)
+    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
+    manager.finish_interaction("done")
+    manager.note_unfinished(late)
+    assert manager.read_result("c1") == "fine"
+    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
+
+
+def test_a_stored_query_becomes_the_turn_of_its_text(manager: SessionManager, database: Database) -> None:
+    session = manager.start("/p", "scripted/test")
+    turn(manager, "first")
+    number = manager.next_turn()
+    manager.store_query("second")
+    assert (session.interactions, len(session.messages), manager.next_turn()) == (1, 2, number)
+    assert SessionManager(database).resume(None, "/p").messages[-1].content == "second"
+    message = manager.begin_interaction("second", sent="second, with files", tokens=4, encoding="x")
+    assert SessionManager(database).resume(None, "/p").messages == [*session.messages[:-1], message]
+    assert (message.interaction, session.interactions) == (2, 2)
+
+
+def test_a_stored_query_that_is_taken_back_is_gone(manager: SessionManager) -> None:
+    manager.start("/p", "scripted/test")
+    manager.store_query("never mind")
+    manager.drop_query()
+    manager.drop_query()
+    assert manager.list_sessions() == []
+    turn(manager, "first")
+    manager.store_query("never mind")
+    manager.drop_query()
+    [info] = manager.list_sessions()
+    assert (info.interactions, info.messages) == (1, 2)
+    assert manager.begin_interaction("second").interaction == 2
+
+
+def test_a_stored_query_whose_turn_never_begins_stays_as_interrupted(manager: SessionManager) -> None:
+    session = manager.start("/p", "scripted/test")
+    manager.store_query("with a file that is gone")
+    manager.store_query("another")
+    assert manager.begin_interaction("a third").interaction == 3
+    assert [message.content for message in session.messages] == ["with a file that is gone", "another", "a third"]
+    assert [info.status for n in (1, 2) if (info := manager.interaction_info(n))] == ["interrupted"] * 2

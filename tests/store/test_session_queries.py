@@ -10,7 +10,7 @@ from swecli.store.session_manager import SessionManager
 
 
 def talk(manager: SessionManager, directory: str, *queries: str, title: str = "") -> str:
-    session = manager.start(directory, "demo", title=title)
+    session = manager.start(directory, "scripted/test", title=title)
     for query in queries:
         manager.begin_interaction(query)
         manager.append(ChatMessage(Role.ASSISTANT, f"about {query}"))

@@ -20,7 +20,7 @@ Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
 def grow(manager: SessionManager, messages: int) -> None:
     """A session of that many messages, written at once."""
-    session = manager.start("/p", "demo", title=f"of {messages}")
+    session = manager.start("/p", "scripted/test", title=f"of {messages}")
     manager.begin_interaction("the first question")
     count = messages // 2
     with manager.database.transaction() as db:
@@ -50,7 +50,6 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
         "record_call": lambda: manager.record_call(call, "the full text"),
         "record_request": lambda: manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(1), 0.1, 1)),
         "read_result": lambda: manager.read_result("new"),
-        "calls_of": lambda: manager.calls_of(session.interactions),
         "apply": lambda: manager.playbook.apply(delta, session),
         "finish": lambda: manager.finish_interaction("done", shown=["P-1"], cited=["P-1"]),
         "pending": lambda: manager.playbook.pending(),
@@ -96,7 +95,7 @@ def test_every_append_is_one_transaction(manager: SessionManager, statements: Co
 
 def test_reading_does_not_wait_for_writers(manager: SessionManager, statements: Counter) -> None:
     grow(manager, 10)
-    for name in ("list", "search", "totals", "pending", "read_result", "calls_of"):
+    for name in ("list", "search", "totals", "pending", "read_result"):
         with statements(manager.database) as sent:
             actions(manager)[name]()
         assert sent[0] == "BEGIN", name

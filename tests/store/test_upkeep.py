@@ -14,7 +14,7 @@ from swecli.store.upkeep import backup, check, rebuild_search
 
 def say(manager: SessionManager, text: str) -> None:
     if manager.current_session is None:
-        manager.start("/p", "demo")
+        manager.start("/p", "scripted/test")
     manager.begin_interaction(text)
 
 

@@ -46,9 +46,6 @@ class Desk:
         self.offered.append(options)
         return self._picks.pop(0)
 
-    async def ask_line(self, label: str) -> str | None:
-        return self._picks.pop(0)
-
     def background(self, work: Coroutine[Any, Any, None]) -> None:
         work.close()
 

@@ -6,10 +6,10 @@ import json
 from contextlib import aclosing
 from typing import Any
 
-from swecli.agent.review_job import collaborators, new_job, old_job
-from swecli.agent.reviewing import Review
 from swecli.app import Runtime
 from swecli.models.events import Event
+from swecli.review.job import collaborators, new_job, old_job
+from swecli.review.run import Review
 from swecli.review.targets import find_target
 from swecli.store.review_store import ReviewStore
 

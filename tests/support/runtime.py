@@ -1,4 +1,4 @@
-"""A whole product without a screen: real store, real tools, a scripted or the demo model, a scripted user."""
+"""A whole product without a screen: real store, real tools, a scripted model, a scripted user."""
 
 from __future__ import annotations
 
@@ -67,7 +67,16 @@ async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[
         async for event in happening:
             events.append(event)
     if learn:
-        events += await runtime.learner.learn()
+        events += await runtime.learning.learn()
+    return events
+
+
+async def catch_up(runtime: Runtime) -> list[Event]:
+    """What the prompt does as it starts: look for what is gone, and reflect on what earlier runs left."""
+    pending = runtime.learning.pending()
+    events: list[Event] = [*await runtime.learning.check_anchors()]
+    for one in pending:
+        events += await runtime.learning.resume(one)
     return events
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
@@ -38,6 +39,9 @@ class PlainOutput(DummyOutput):
 
     def write_raw(self, data: str) -> None:
         self.file.write(data)
+
+    def get_rows_below_cursor_position(self) -> int:
+        raise NotImplementedError  # as with every real terminal
 
 
 @dataclass
@@ -77,5 +81,5 @@ async def play(
         if hooks:
             hooks(pipe, repl)
         pipe.send_text(keys)
-        code = await repl.run()
+        code = await asyncio.wait_for(repl.run(), 60)  # no run may hold up the suite
     return Played(code, printed.getvalue(), model, repl, built)

@@ -13,6 +13,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "swecli")
+SCRIPTS = ROOT / "tests" / "support" / "scripts"
+HELLO = f"scripted/{SCRIPTS}/hello.json"  # a model that greets, once a process
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,16 @@ class Terminal:
     def keys(self, text: str) -> None:
         """Type."""
         self.process.send(text.encode())
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size."""
+        self._screen.resize(rows, columns)
+        self.process.setwinsize(rows, columns)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the terminal neither echoes keys by itself nor waits for whole lines."""
+        return not termios.tcgetattr(self.process.fileno())[3] & (termios.ECHO | termios.ICANON)
 
     @property
     def text(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from swecli.config.project_rules import ProjectRules
 from swecli.models.message import ToolCall
 from swecli.models.tool import AskRequest, Decision, ToolResult
 from swecli.tools.base import Plan, Tool, ToolContext, ToolError
@@ -56,11 +58,11 @@ async def call_of(
 async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) -> None:
     begun: list[str] = []
     call, result, summary = await call_of(
-        "run_command", ctx, parameters={"command": "echo hi"}, started=lambda call, line: begun.append(line)
+        "run_command", ctx, parameters={"command": "echo hi;:"}, started=lambda call, line: begun.append(line)
     )
     assert result.ok
-    assert summary == "Run echo hi"
-    assert begun == ["Run echo hi"]
+    assert summary == "Run echo hi;:"
+    assert begun == ["Run echo hi;:"]
     assert (call.approved, call.decision, call.exit_code, call.error) == (True, "user", 0, None)
     assert call.duration_ms is not None
     assert call.duration_ms >= 0
@@ -74,7 +76,7 @@ async def test_what_needs_no_question_is_not_asked(ctx: ToolContext) -> None:
     assert result.ok
     assert (call.approved, call.decision) == (None, "mode")
     call, result, _ = await call_of(
-        "run_command", ctx, nobody, Permissions(allow=["run(echo *)"]), parameters={"command": "echo a"}
+        "run_command", ctx, nobody, Permissions(allow=["run(mkdir *)"]), parameters={"command": "mkdir a"}
     )
     assert (call.approved, call.decision) == (None, "rule")
 
@@ -130,7 +132,7 @@ async def test_a_refusal_without_a_reason_and_one_without_a_person(ctx: ToolCont
         async def no(request: AskRequest, decision: Decision = decision) -> Decision:
             return decision
 
-        call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "ls"})
+        call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "touch a"})
         assert words in result.for_model
         assert call.decision == decision.by
 
@@ -162,9 +164,9 @@ async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> Non
 
     permissions = Permissions()
     for _ in range(2):
-        await call_of("run_command", ctx, session, permissions, parameters={"command": "echo *; true"})
-    await call_of("run_command", ctx, session, permissions, parameters={"command": "echo x; true"})
-    assert [request.session_rule for request in asked] == ["run(echo [*]; true)", "run(echo x; true)"]
+        await call_of("run_command", ctx, session, permissions, parameters={"command": "echo $(true) *"})
+    await call_of("run_command", ctx, session, permissions, parameters={"command": "echo $(true) x"})
+    assert [request.session_rule for request in asked] == ["run(echo $(true) [*])", "run(echo $(true) x)"]
     for path in ("a", "b"):
         await call_of("write_file", ctx, session, permissions, parameters={"path": path, "content": "x"})
     assert [request.session_rule for request in asked[2:]] == ["edit(**)"]
@@ -172,6 +174,75 @@ async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> Non
         await call_of("write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"})
     assert [(r.session_rule, r.session_label) for r in asked[3:]] == [("edit(/.bashrc)", ".bashrc")]
     assert "protected" in asked[3].why
+
+
+async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolContext, tmp_path: Path) -> None:
+    file = tmp_path / "permissions.toml"
+    asked: list[AskRequest] = []
+
+    async def project(request: AskRequest) -> Decision:
+        asked.append(request)
+        return Decision(True, scope="project")
+
+    for name in ("a", "b"):  # each time as if started anew
+        permissions = Permissions(project=ProjectRules(file, ctx.root))
+        await call_of("run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"})
+    assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [
+        ("run(mkdir *)", "mkdir *", str(file))
+    ]
+    assert permissions.last == "`mkdir b` ran: your rules allow it"
+    assert sorted(path.name for path in ctx.root.iterdir()) == ["a", "b"]
+
+
+async def test_no_yes_for_the_project_is_offered_for_what_may_only_be_this_very_thing(ctx: ToolContext) -> None:
+    asked: list[AskRequest] = []
+
+    async def project(request: AskRequest) -> Decision:
+        asked.append(request)
+        return Decision(True, scope="project")
+
+    permissions = Permissions(ask=["run(make*)"], project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
+    await call_of("run_command", ctx, project, permissions, parameters={"command": "make -v"})
+    await call_of("write_file", ctx, project, permissions, parameters={"path": "AGENTS.md", "content": "x"})
+    assert [request.project_file for request in asked] == ["", ""]
+
+
+async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_told(ctx: ToolContext) -> None:
+    async def project(request: AskRequest) -> Decision:
+        (ctx.root.parent / "p.toml").mkdir()
+        return Decision(True, scope="project")
+
+    permissions = Permissions(project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
+    _, result, _ = await call_of("run_command", ctx, project, permissions, parameters={"command": "mkdir a"})
+    assert result.ok
+    assert "run(mkdir *) could not be saved" in permissions.last
+    assert [rule.text for rule in permissions.session] == ["run(mkdir *)"]
+
+
+async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> None:
+    asked: list[AskRequest] = []
+
+    async def no(request: AskRequest) -> Decision:
+        asked.append(request)
+        return Decision(False)
+
+    permissions = Permissions()
+    await call_of("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
+    assert asked[0].why == "-delete deletes files"
+    assert permissions.last == "`find . -delete` asked: -delete deletes files"
+    await call_of("run_command", ctx, no, permissions, parameters={"command": "ls"})
+    assert permissions.last == "`ls` ran: it only reads"
+    await call_of("list_files", ctx, no, permissions)
+    assert permissions.last == "`ls` ran: it only reads"
+
+
+async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None:
+    async def nobody(request: AskRequest) -> Decision:
+        raise AssertionError("asked")
+
+    subprocess.run(["git", "init", "-q"], cwd=ctx.root, check=True)
+    _, result, _ = await call_of("run_command", ctx, nobody, parameters={"command": "git config core.fsmonitor"})
+    assert "exit code 0\nfalse" in result.for_model
 
 
 async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
@@ -247,7 +318,7 @@ async def test_being_cancelled_while_running_ends_the_command_and_says_so(ctx: T
         await task
     assert call.error == "cancelled"
     assert call.result is not None
-    assert "while it ran" in call.result
+    assert "Stopped by the user after 0 s." in call.result
     assert call.duration_ms is not None
     pid = int((root / "pid").read_text())
     status = Path(f"/proc/{pid}/stat")

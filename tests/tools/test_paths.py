@@ -135,6 +135,42 @@ def _outside(base: Path) -> dict[str, bytes]:
         ".config/fish/config.fish",
         "x.code-workspace",
         ".envrc",
+        "AGENTS.md",
+        "docs/agents.MD",
+        "CLAUDE.md",
+        "GEMINI.md",
+        ".claude/settings.json",
+        ".codex/x",
+        ".cursorrules",
+        ".cursor/rules/x.mdc",
+        ".windsurfrules",
+        ".clinerules/a.md",
+        ".aider.conf.yml",
+        ".continue/config.yaml",
+        ".agents/checks/a.md",
+        ".github/copilot-instructions.md",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".circleci/config.yml",
+        "Jenkinsfile",
+        "azure-pipelines.yml",
+        ".gitattributes",
+        "sub/.gitattributes",
+        ".gitmodules",
+        ".gitconfig",
+        ".mcp.json",
+        ".husky/pre-commit",
+        ".pre-commit-config.yaml",
+        "lefthook.yml",
+        "sitecustomize.py",
+        "src/usercustomize.py",
+        "x.pth",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".env",
+        ".env.local",
+        ".tool-versions",
+        ".profile",
     ],
 )
 def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
@@ -143,7 +179,8 @@ def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/git/config", ".github/workflows/ci.yml", ".gitignore", "gitconfig", "profile.py"]
+    "path",
+    ["src/git/config", ".github/CODEOWNERS", ".gitignore", "gitconfig", "profile.py", ".env.example", "conftest.py"],
 )
 def test_ordinary_places_are_not_protected(path: str) -> None:
     assert not write_guard(path)

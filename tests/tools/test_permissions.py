@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.message import ToolCall
 from swecli.models.tool import MODES, Mode
-from swecli.tools.base import Plan
-from swecli.tools.permissions import Permissions, Rule, Verdict, exact_rule
+from swecli.tools.base import Plan, ToolContext
+from swecli.tools.permissions import Permissions, Rule, Verdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
 
 TOOLS = ToolRegistry.discover()
 
 
+CTX = ToolContext(Path(tempfile.gettempdir()))
+
+
 def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> Verdict:
     tool = TOOLS.get(name)
     assert tool is not None
-    return permissions.decide(tool, ToolCall("1", name), Plan("x", subject=subject, guard=guard))
+    return permissions.decide(tool, Plan("x", subject=subject, guard=guard), CTX)
+
+
+def exact(name: str, subject: str) -> str:
+    """The rule that covers this alone."""
+    tool = TOOLS.get(name)
+    assert tool is not None
+    return lasting_rule(tool, Plan("x", subject=subject), CTX, narrow=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -36,12 +49,13 @@ def test_modes(mode: Mode, read: str, edit: str, run: str) -> None:
     assert decide(permissions, "read_file", "a.py").outcome == read
     assert decide(permissions, "edit_file", "a.py").outcome == edit
     assert decide(permissions, "write_file", "a.py").outcome == edit
-    assert decide(permissions, "run_command", "ls").outcome == run
+    assert decide(permissions, "run_command", "make").outcome == run
+    assert decide(permissions, "run_command", "ls").outcome == "allow"
     assert decide(permissions, "todo", "").outcome == "allow"
 
 
 def test_plan_mode_says_why_and_no_allow_rule_opens_it() -> None:
-    verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "ls")
+    verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "make")
     assert (verdict.outcome, verdict.by) == ("deny", "mode")
     assert "read-only" in verdict.why
 
@@ -50,7 +64,6 @@ def test_deny_wins_then_ask_then_allow() -> None:
     permissions = Permissions(
         "auto", allow=["run(git *)"], ask=["run(git push*)"], deny=["run(git push --force*)", "edit(vendor/**)"]
     )
-    assert decide(permissions, "run_command", "git status").by == "rule"
     assert decide(permissions, "run_command", "git push").outcome == "ask"
     assert decide(permissions, "run_command", "git push --force").outcome == "deny"
     assert decide(permissions, "run_command", "ls && git push --force x").outcome == "deny"
@@ -77,11 +90,9 @@ def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mo
 
 def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> None:
     permissions = Permissions(ask=["run(make*)"])
-    tool = TOOLS.get("run_command")
-    assert tool is not None
     assert decide(permissions, "run_command", "make *.o").narrow
-    permissions.allow_for_session(exact_rule(tool, Plan("x", subject="make *.o")))
-    assert decide(permissions, "run_command", "make *.o") == ("allow", "session", "", False)
+    permissions.allow_for_session(exact("run_command", "make *.o"))
+    assert decide(permissions, "run_command", "make *.o")[:2] == ("allow", "session")
     assert decide(permissions, "run_command", "make a.o").outcome == "ask"
 
 
@@ -106,9 +117,70 @@ def test_searches_show_no_file_that_may_not_be_read_unasked() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
-def test_what_is_no_rule_is_an_error(text: str) -> None:
+def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
     with pytest.raises(ConfigError, match="not a permission rule"):
-        Permissions(deny=[text])
+        Rule.parse(text)
+    permissions = Permissions(allow=[text, "run(make)"])
+    assert permissions.broken == [("allow", text)]
+    assert decide(permissions, "run_command", "make").outcome == "allow"
+    assert decide(permissions, "run_command", f"sudo {text}").outcome == "ask"
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_meant(mode: Mode) -> None:
+    permissions = Permissions(mode, allow=["run(make)"], deny=["rm *", "run(git push*)"])
+    assert decide(permissions, "run_command", "rm x").outcome == "ask"
+    assert decide(permissions, "edit_file", "a.py").outcome == "ask"
+    assert (
+        decide(permissions, "edit_file", "a.py").why
+        == "'rm *' is no permission rule: until it is corrected, this is asked"
+    )
+    assert decide(permissions, "run_command", "git push x").outcome == "deny"
+    assert decide(permissions, "run_command", "make").outcome == "allow"
+
+
+def test_why_a_command_is_asked_is_what_it_would_do() -> None:
+    assert decide(Permissions(), "run_command", "find . -delete") == ("ask", "mode", "-delete deletes files", False)
+    assert decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why == "-delete deletes files"
+    assert decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why == "The rule run(ls*) wants it asked."
+
+
+def test_plan_mode_lets_run_what_only_reads_unless_a_rule_asks() -> None:
+    assert decide(Permissions("plan"), "run_command", "ls | head").outcome == "allow"
+    assert decide(Permissions("plan", ask=["run(ls*)"]), "run_command", "ls | head").outcome == "deny"
+
+
+def test_rules_of_session_project_and_settings_cover_a_command_together(tmp_path: Path) -> None:
+    saved = ProjectRules(tmp_path / "permissions.toml", tmp_path)
+    saved.add("run(make *)")
+    permissions = Permissions(allow=["run(pytest*)"], project=ProjectRules(tmp_path / "permissions.toml", tmp_path))
+    permissions.allow_for_session("run(tool *)")
+    assert decide(permissions, "run_command", "make a && tool b")[:2] == ("allow", "session")
+    assert decide(permissions, "run_command", "make a && tool b && pytest")[:2] == ("allow", "rule")
+    assert decide(permissions, "run_command", "make a && other").outcome == "ask"
+
+
+def test_what_was_allowed_for_the_project_is_there_again_and_can_be_taken_back(tmp_path: Path) -> None:
+    file = tmp_path / "permissions.toml"
+    permissions = Permissions(project=ProjectRules(file, tmp_path))
+    permissions.allow_for_project("run(make *)")
+    assert decide(permissions, "run_command", "make a").outcome == "allow"
+    later = Permissions(project=ProjectRules(file, tmp_path))
+    assert decide(later, "run_command", "make a").outcome == "allow"
+    later.forget(later.project[0])
+    assert decide(later, "run_command", "make a").outcome == "ask"
+    assert ProjectRules(file, tmp_path).rules == ()
+    permissions.forget(permissions.project[0])
+    assert decide(permissions, "run_command", "make a").outcome == "ask"
+
+
+def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    permissions = Permissions(project=ProjectRules(tmp_path / "file" / "permissions.toml", tmp_path))
+    with pytest.raises(ConfigError, match="cannot be written"):
+        permissions.allow_for_project("run(make)")
+    assert decide(permissions, "run_command", "make").by == "session"
+    assert permissions.project == []
 
 
 def test_rules_that_can_never_apply_are_named() -> None:
@@ -129,9 +201,7 @@ SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter
 def test_a_yes_for_the_session_covers_that_thing_and_a_deny_always_wins(
     subject: str, other: str, mode: Mode, name: str
 ) -> None:
-    tool = TOOLS.get(name)
-    assert tool is not None
-    rule = exact_rule(tool, Plan("x", subject=subject))
+    rule = exact(name, subject)
     permissions = Permissions(mode)
     permissions.allow_for_session(rule)
     if mode != "plan" or name == "read_file":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from swecli.models.errors import BadInput, ProviderError, Unavailable
+from swecli.config.settings import Settings
+from swecli.llm.base import provider
+from swecli.models.errors import BadInput, ModelNotFound, ProviderError, Unavailable
 from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 
 
@@ -113,6 +115,15 @@ class ScriptedModel:
                 return
             await asyncio.sleep(reply.delay)
             yield chunk
+
+
+@provider("scripted")
+def scripted(name: str, settings: Settings, environ: Mapping[str, str]) -> ScriptedModel:
+    """`scripted/FILE`. Raises ModelNotFound for no file, BadInput for one that cannot be used."""
+    file = name.partition("/")[2]
+    if not file:
+        raise ModelNotFound(f"{name!r} names no script.", "Write it as scripted/FILE.")
+    return ScriptedModel.from_file(Path(file), name)
 
 
 def _in_order(steps: list[Any]) -> Callable[[ModelRequest], Step]:

@@ -1,80 +1,70 @@
-"""The question before a call runs: what it would do, whole, and the four answers."""
+"""The question before a call runs: what it would do, whole, and the answers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
-
-from prompt_toolkit.input import Input
-from prompt_toolkit.output import Output
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 from swecli.models.tool import AskRequest, Decision
-from swecli.repl.chat.choose import ask_line, choose
+from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.sanitise import one_line
 
-Answer = Literal["yes", "session", "no", "tell"]
+Answer = Literal["once", "session", "project", "no", "instead"]
 _QUESTIONS = {"edit": "Make this change?", "run": "Run this?", "allow": "Allow this?"}
 
 
+class Asker(Protocol):
+    """What puts a question to the user."""
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """The place of the option that was picked; None for no answer."""
+
+    async def ask_text(self, label: str) -> str | None:
+        """A line the user types; None for none."""
+
+
 class Approver:
-    """Asks on the renderer's screen; one question at a time, however many calls wait.
+    """Shows a call on the renderer's screen and asks; one question at a time, however many calls wait."""
 
-    `lend` gives the terminal to the dialog for as long as it is entered; `keyboard` and `output` replace the
-    terminal in tests.
-    """
-
-    def __init__(
-        self,
-        renderer: Renderer,
-        lend: Callable[[], AbstractContextManager[None]] = nullcontext,
-        keyboard: Input | None = None,
-        output: Output | None = None,
-    ) -> None:
-        self._renderer, self._lend = renderer, lend
-        self._keyboard, self._output = keyboard, output
+    def __init__(self, renderer: Renderer, asker: Asker) -> None:
+        self._renderer, self._asker = renderer, asker
         self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, request: AskRequest) -> Decision:
-        """The user's answer. Esc is no; Ctrl-C raises CancelledError, which interrupts the turn."""
+        """The user's answer; none at all, as when the terminal is gone, is a no."""
         async with self._one_at_a_time:
             self._renderer.pause()
             try:
                 self._renderer.ask(request)
-                with self._lend():
-                    decision = await self._ask(request)
+                decision = await self._ask(request)
                 self._renderer.answer(request, decision)
             finally:
                 self._renderer.resume()
         return decision
 
     async def _ask(self, request: AskRequest) -> Decision:
-        answers = self._answers(request)
-        picked = await choose(
-            _QUESTIONS[request.permission],
-            [text for _, _, text in answers],
-            marks=[mark for mark, _, _ in answers],
-            keys={"y": 0, "n": [mark for mark, _, _ in answers].index("3")},
-            color=self._renderer.screen.look.color,
-            keyboard=self._keyboard,
-            output=self._output,
-        )
-        answer = "no" if picked is None else answers[picked][1]
-        if answer == "tell":
-            return Decision(allow=False, reason=await self._reason())
-        return Decision(allow=answer != "no", scope="session" if answer == "session" else "once")
+        answers = _answers(request)
+        options = [option for _, option in answers]
+        picked = await self._asker.choose(_QUESTIONS[request.permission], options, guarded=True)
+        answer = "no" if picked is None else answers[picked][0]
+        if answer == "instead":
+            return Decision(allow=False, reason=await self._asker.ask_text("What to do instead?") or "")
+        if answer == "no":
+            return Decision(allow=False)
+        return Decision(allow=True, scope=answer)
 
-    async def _reason(self) -> str:
-        color = self._renderer.screen.look.color
-        typed = await ask_line("What to do instead:", color=color, keyboard=self._keyboard, output=self._output)
-        return typed or ""
 
-    def _answers(self, request: AskRequest) -> list[tuple[str, Answer, str]]:
-        """(number, answer, text); the numbers stay what fingers know where there is nothing to allow for longer."""
-        answers: list[tuple[str, Answer, str]] = [("1", "yes", "yes")]
-        if request.session_rule:
-            label = one_line(request.session_label or request.session_rule)
-            answers.append(("2", "session", f"yes, for this session ({label})"))
-        return [*answers, ("3", "no", "no"), ("4", "tell", "no, and tell it what to do instead")]
+def _answers(request: AskRequest) -> list[tuple[Answer, Option]]:
+    """The answers there are. A number means the same in every question: 3 is never anything but no."""
+    answers: list[tuple[Answer, Option]] = [("once", Option("yes", "1", "y"))]
+    covered = one_line(request.session_label or request.session_rule)
+    if request.session_rule:
+        answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))
+    answers.append(("no", Option("no", "3", "n")))
+    answers.append(("instead", Option("no, and tell it what to do instead", "4")))
+    if request.session_rule and request.project_file:
+        saved = f"yes, always in this project for {covered} (saved in {one_line(request.project_file)})"
+        answers.append(("project", Option(saved, "5")))
+    return answers

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from swecli.context.prepare import prepare_messages
 from swecli.models.events import Event, TurnStarted
 from swecli.models.message import ApiMessage
+from swecli.tools.limits import HeadTail
+from swecli.tools.visible import readable
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
+    from swecli.repl.input.line_queue import LineQueue
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
     from swecli.store.session_manager import SessionManager
@@ -26,6 +30,11 @@ class Chat(Protocol):
     agent: Agent
     screen: Screen
     renderer: Renderer
+
+    @property
+    def queue(self) -> LineQueue:
+        """The lines that wait."""
+        ...
 
     def observe(self, event: Event) -> None:
         """Take note of an event: for the footer."""
@@ -68,29 +77,39 @@ class AsyncQueryProcessor:
             raise
         finally:
             repl.renderer.end()
+            for line in repl.agent.take_unsent():
+                repl.queue.put(line)
             if interaction:
                 repl.learn_later(interaction)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
-        """Run the user's own command line and print its output; `share`: the model gets it with the next message."""
-        repl = self.repl
+        """Run the user's own command line and print its output; `share`: the model gets it with the next message.
+
+        Interrupted, it does both with the output until then.
+        """
+        repl, kept, begun = self.repl, HeadTail(), time.monotonic()
         repl.renderer.begin(command)
         try:
-            text, exit_code = await repl.agent.shell(command)
+            text, exit_code = await repl.agent.shell(command, kept)
         except asyncio.CancelledError:
             repl.renderer.end()
-            repl.screen.note("interrupted; nothing of it goes to the model")
+            how = f"interrupted after {time.monotonic() - begun:.0f} s"
+            self._ran(command, readable(kept.text()), how, how, share)
             raise
         finally:
             repl.renderer.end()
+        code = f"exit code {exit_code}"
+        self._ran(command, text, code, "" if exit_code == 0 else code, share)
+
+    def _ran(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
+        """Print what a shell line printed, and keep it for the model; `how` it ended, and what of that is shown."""
+        repl = self.repl
         if text.strip():
             repl.screen.line(text.rstrip("\n"))
-        ended = "" if exit_code == 0 else f"exit code {exit_code}"
         if share:
-            note = f"The user ran `{command}` in a shell (exit code {exit_code}). Its output:\n{shortened(text)}"
-            repl.agent.add_note(note)
+            repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{shortened(text)}")
         shared = "goes with your next message" if share else ""
-        if said := " · ".join(part for part in (ended, shared) if part):
+        if said := " · ".join(part for part in (remark, shared) if part):
             repl.screen.note(said)
 
 

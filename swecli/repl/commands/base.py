@@ -35,6 +35,10 @@ class CommandContext(Protocol):
         """Leave the program after this command."""
         ...
 
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn; without one it is the next line."""
+        ...
+
     def set_draft(self, text: str) -> None:
         """Put a text into the next prompt, to be edited."""
         ...
@@ -45,10 +49,6 @@ class CommandContext(Protocol):
 
     async def pick(self, title: str, options: list[tuple[str, str]]) -> str | None:
         """Let the user choose among (value, label) pairs; the value, or None."""
-        ...
-
-    async def ask_line(self, label: str) -> str | None:
-        """Let the user type one line; None when they would rather not."""
         ...
 
     def background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -73,7 +73,8 @@ Complete = Callable[["Runtime"], Values]
 class Command:
     """A slash command. `usage` shows its arguments; `complete` gives the (value, what it is) pairs of the first one.
 
-    `run` raises SwecliError for what the user can put right.
+    `run` raises SwecliError for what the user can put right. `beside` names the first words of arguments with which it
+    may run while a turn does, as it may without any ("*": with all; "": it waits for the turn).
     """
 
     name: str
@@ -82,16 +83,27 @@ class Command:
     help: str
     run: Run
     complete: Complete | None = None
+    beside: str = ""
+
+    def at_once(self, args: str) -> bool:
+        """Whether it may run while a turn does: with these arguments it does not touch what the turn uses."""
+        words = args.split()
+        return self.beside == "*" or (bool(self.beside) and (not words or words[0] in self.beside.split()))
 
 
 def command(
-    name: str | None = None, *, aliases: Sequence[str] = (), usage: str = "", complete: Complete | None = None
+    name: str | None = None,
+    *,
+    aliases: Sequence[str] = (),
+    usage: str = "",
+    complete: Complete | None = None,
+    beside: str = "",
 ) -> Callable[[Run], Command]:
     """Declare a command: an `async def (ctx, args)`; its docstring's first line is the help."""
 
     def declare(run: Run) -> Command:
         lines = (inspect.getdoc(run) or "").splitlines()
         called = name or run.__name__
-        return Command(called, tuple(aliases), usage, lines[0] if lines else "", run, complete)
+        return Command(called, tuple(aliases), usage, lines[0] if lines else "", run, complete, beside)
 
     return declare

@@ -5,14 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.events import (
-    ContextReduced,
-    PlaybookUpdated,
-    ReflectionFailed,
-    StepRetried,
-    TurnFinished,
-    WindowApplied,
-)
+from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.repl.figures import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import clean, one_line

@@ -67,8 +67,15 @@ def draw_all(tokens: Sequence[Token], look: Look) -> RenderableType:
     """Blocks with an empty line between them."""
     drawn: list[RenderableType] = []
     for group in _groups(tokens):
+        if is_empty(group):
+            continue
         drawn += [Text(""), draw(group, look)] if drawn else [draw(group, look)]
     return Group(*drawn)
+
+
+def is_empty(tokens: Sequence[Token]) -> bool:
+    """Whether a block has nothing to draw: code without a line."""
+    return tokens[0].type == "fence" and not tokens[0].content
 
 
 def draw(tokens: Sequence[Token], look: Look) -> RenderableType:

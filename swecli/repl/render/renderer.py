@@ -15,9 +15,7 @@ from swecli.models.events import (
     ContextReduced,
     Event,
     Notice,
-    PlaybookUpdated,
     ReasoningDelta,
-    ReflectionFailed,
     StepRetried,
     StepStarted,
     TextDelta,
@@ -30,6 +28,7 @@ from swecli.models.events import (
     UsageReported,
     WindowApplied,
 )
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.review_events import ReviewEvent
 from swecli.models.tool import AskRequest, Decision
 from swecli.repl.render import lines, reviewed, tools
@@ -37,10 +36,10 @@ from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
+LIVE_ROWS = 12
+"""Lines of what goes on now, at most: more would only jump, and each key draws them again."""
 FRAME = 0.1
 """Seconds between two drawings of the live region, at least."""
-SETTLING = 0.3
-"""Seconds the live region rests after the window's width has changed."""
 
 
 class Renderer:
@@ -63,7 +62,7 @@ class Renderer:
         self._aside = True  # whether what stands above is a passing remark, which another one may follow directly
         self._working = self._paused = False
         self._drawn_at = float("-inf")
-        self._columns = 0
+        self._shown = False  # whether something is drawn at the bottom
         self._ticker: asyncio.Task[None] | None = None
 
     def begin(self, label: str = "Working") -> None:
@@ -78,9 +77,10 @@ class Renderer:
 
     def show(self, event: Event) -> None:
         """Draw one event."""
+        printed = self.screen.printed
         with self.screen.together():
             self._take(event)
-            self._draw(now=not self.screen.live_shown)
+            self._draw(now=not self._shown or self.screen.printed != printed)
 
     def tick(self) -> None:
         """Draw the live region anew if it is time."""
@@ -104,7 +104,7 @@ class Renderer:
         with self.screen.together():
             self._settle()
             self._paused = True
-            self.screen.draw_live(None, 0)
+            self._hide()
 
     def resume(self) -> None:
         """The screen is ours again."""
@@ -118,8 +118,8 @@ class Renderer:
 
     def answer(self, request: AskRequest, decision: Decision) -> None:
         """The line that stays of an approval."""
-        session, self._answered = decision.scope == "session", request.call.id
-        self.screen.print(tools.answered(self.screen.look, request, decision.allow, session, decision.reason))
+        self._answered = request.call.id
+        self.screen.print(tools.answered(self.screen.look, request, decision))
 
     def expand_last(self) -> bool:
         """Print all of the last tool's output; False if there was none yet."""
@@ -256,20 +256,19 @@ class Renderer:
         """No more work goes on."""
         self._working = False
         self._activity.running.clear()
-        self.screen.draw_live(None, 0)
+        self._hide()
 
     def _draw(self, now: bool = False) -> None:
-        if not self._working or self._paused or self.screen.live == "none":
+        if not self._working or self._paused or not self.screen.moves:
             return
-        if self._columns != self.screen.width and self.screen.live_shown:
-            # The window is being resized: terminals take a moment to break the lines anew, and to tell us.
-            self._columns, self._drawn_at = self.screen.width, self._clock() + SETTLING
-            return
-        if not now and self._clock() - self._drawn_at < FRAME:
-            return
-        self._columns, self._drawn_at = self.screen.width, self._clock()
-        rows = max(1, self.screen.height - 3)
-        self.screen.draw_live(self._now(rows), rows)
+        if now or self._clock() - self._drawn_at >= FRAME:
+            self._drawn_at, self._shown = self._clock(), True
+            rows = max(1, min(LIVE_ROWS, self.screen.height - 3))
+            self.screen.show_live(self._now(rows), rows)
+
+    def _hide(self) -> None:
+        self._shown = False
+        self.screen.show_live(None)
 
     def _now(self, rows: int) -> RenderableType:
         """The live region: what is coming, and the spinner line under it."""
@@ -288,7 +287,7 @@ class Renderer:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no loop: whoever drives us calls tick
             return
-        if self._ticker is None and self.screen.live != "none":
+        if self._ticker is None and self.screen.moves:
             self._ticker = loop.create_task(self._tick_on())
 
     async def _tick_on(self) -> None:

@@ -8,14 +8,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from swecli.repl.render import diff as diffs
 from swecli.repl.render.layout import prefixed
-from swecli.repl.render.live import LiveKind, LiveRegion
 from swecli.repl.render.markdown import draw_markdown, grid
 from swecli.repl.render.sanitise import clean
 from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme, wants_color
@@ -25,12 +24,22 @@ NARROWEST = 20
 _PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█", "---.-->/''\"\"-|#")
 
 
+class Surface(Protocol):
+    """The bottom of a terminal, above which is printed."""
+
+    def write(self, text: str) -> None:
+        """Print whole lines."""
+
+    def live(self, lines: Sequence[str]) -> None:
+        """Show lines for as long as they are true; [] takes them away."""
+
+
 class Screen:
-    """Prints into the normal buffer, above the live region if one is drawn.
+    """Prints into the normal buffer: above `surface` where there is one, else into `file`.
 
     `color` allows escape codes, `many_colors` 256 of them instead of 16; `width` fixes the columns, else the
-    terminal is asked each time; `file` defaults to whatever `sys.stdout` is when something is written; `live` says
-    what kind of live region the place can show; `size` replaces asking the terminal.
+    terminal is asked each time; `file` defaults to whatever `sys.stdout` is when something is written; `size`
+    replaces asking the terminal.
     """
 
     def __init__(
@@ -38,9 +47,9 @@ class Screen:
         color: bool,
         width: int | None = None,
         file: TextIO | None = None,
-        live: LiveKind = "none",
         many_colors: bool = False,
         size: Callable[[], os.terminal_size] | None = None,
+        surface: Surface | None = None,
     ) -> None:
         self._file, self._width = file, width
         self._size = size or self._ask_size
@@ -59,18 +68,15 @@ class Screen:
             emoji=False,
             highlight=False,
         )
-        self._region = LiveRegion(live)
+        self._surface = surface
         self._held: list[str] | None = None
+        self.printed = 0  # how often something was printed
 
     @classmethod
-    def for_terminal(cls, environ: Mapping[str, str], color: bool = True, file: TextIO | None = None) -> Screen:
-        """The screen that fits the environment, the setting and what stdout is."""
-        out = file or sys.stdout
-        terminal = out.isatty()
-        colored = wants_color(environ, terminal, color)
-        moving = terminal and environ.get("TERM", "") not in ("", "dumb", "unknown")
-        live: LiveKind = "region" if moving and colored else "line" if moving else "none"
-        return cls(colored, file=file, live=live, many_colors=has_many_colors(environ))
+    def above(cls, surface: Surface, environ: Mapping[str, str], color: bool = True) -> Screen:
+        """The screen above a surface that fits the environment, the setting and what stdout is."""
+        colored = wants_color(environ, sys.stdout.isatty(), color)
+        return cls(colored, many_colors=has_many_colors(environ), surface=surface)
 
     @property
     def file(self) -> TextIO:
@@ -78,9 +84,9 @@ class Screen:
         return self._file or sys.stdout
 
     @property
-    def live(self) -> LiveKind:
-        """What kind of live region there is."""
-        return self._region.kind
+    def moves(self) -> bool:
+        """Whether something can be shown for a while and taken away again."""
+        return self._surface is not None
 
     @property
     def width(self) -> int:
@@ -135,7 +141,8 @@ class Screen:
 
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""
-        self._write(self._region.erase(self.width) + self.drawn(renderable))
+        self.printed += 1
+        self._write(self.drawn(renderable))
 
     # What the other drawing modules use
 
@@ -150,17 +157,11 @@ class Screen:
         self._paper.truncate()
         return text if self.look.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
 
-    def draw_live(self, renderable: RenderableType | None, rows: int) -> None:
-        """Show the last `rows` lines of this as the live region; None removes it."""
-        lines: list[str] = []
-        if renderable is not None and self.live != "none":
-            lines = self.drawn(renderable, self.width - 1).split("\n")[:-1]
-        self._write(self._region.draw(lines[-max(1, rows) :], self.width))
-
-    @property
-    def live_shown(self) -> bool:
-        """Whether a live region is on the screen."""
-        return self._region.shown
+    def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
+        """Show the last `rows` lines of this at the bottom for as long as it is true; None takes it away."""
+        if self._surface is not None:
+            lines = [] if renderable is None else self.drawn(renderable, self.width - 1).split("\n")[:-1]
+            self._surface.live([self._encodable(line) for line in lines[-rows:]])
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -178,8 +179,13 @@ class Screen:
     def _write(self, text: str) -> None:
         if self._held is not None:
             self._held.append(text)
+        elif text and self._surface is not None:
+            self._surface.write(self._encodable(text))
         elif text:
-            encoding = getattr(self.file, "encoding", None) or "utf-8"
-            text = text if self.look.unicode else text.translate(_PLAIN)
-            self.file.write(text.encode(encoding, "replace").decode(encoding, "replace"))
+            self.file.write(self._encodable(text))
             self.file.flush()
+
+    def _encodable(self, text: str) -> str:
+        encoding = getattr(self.file, "encoding", None) or "utf-8"
+        text = text if self.look.unicode else text.translate(_PLAIN)
+        return text.encode(encoding, "replace").decode(encoding, "replace")

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.repl.render.code import Highlighter, framed
-from swecli.repl.render.markdown import Block, draw, draw_all, list_start, make_parser, split_list, top_blocks
+from swecli.repl.render.markdown import Block, draw, draw_all, is_empty, list_start, make_parser, split_list, top_blocks
 from swecli.repl.render.sanitise import clean
 from swecli.repl.render.screen import Screen
 
@@ -39,6 +39,7 @@ class MarkdownStream:
         self._tried = 0  # length of the rest when it was last parsed
         self._code: _CodeStream | None = None
         self._number: int | None = None  # of the next item of a list whose beginning is printed
+        self._in_code = False  # whether lines of the present block of code are printed
         self._joined = True  # whether the next piece follows without an empty line
         self.parsed = 0
         self.printed = 0
@@ -104,7 +105,8 @@ class MarkdownStream:
                 self._print_code(piece)
                 if not self._code.closed:
                     return
-                self._code, self._joined = None, False
+                self._joined = self._joined and not self._in_code
+                self._code, self._in_code = None, False
             if not self._advance_text():
                 self._tried = len(self._rest)
                 return
@@ -119,7 +121,8 @@ class MarkdownStream:
         self.parsed += len(complete)
         blocks = top_blocks(self._parse(complete))
         for block in blocks[:-1]:
-            self._print(draw(block.tokens, self._screen.look))
+            if not is_empty(block.tokens):
+                self._print(draw(block.tokens, self._screen.look))
         if blocks and blocks[-1].kind == "fence":
             self._open_code(blocks[-1], [*lines[blocks[-1].start :], unfinished])
             return True
@@ -136,9 +139,6 @@ class MarkdownStream:
         indent = len(first) - len(first.lstrip(" "))
         self._code = _CodeStream(fence.markup, indent, Highlighter(fence.info, self._screen.look))
         self._rest = "\n".join(lines[1:])
-        if not self._joined:
-            self._screen.line()
-            self._joined = True
 
     def _keep(self, block: Block, lines: list[str]) -> None:
         """The last block goes on; what is certain of it is printed all the same."""
@@ -171,7 +171,10 @@ class MarkdownStream:
 
     def _print_code(self, code: Text | None) -> None:
         if code is not None:
+            if not self._joined:
+                self._screen.line()
             self._screen.print(framed(code))
+            self._joined, self._in_code = True, True
             self.printed += 1
 
 

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, ToolResult
+from swecli.models.tool import AskRequest, Decision, ToolResult
 from swecli.repl.render import diff as diffs
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration
@@ -93,16 +93,18 @@ def question(look: Look, request: AskRequest) -> RenderableType:
     return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
 
 
-def answered(look: Look, request: AskRequest, allowed: bool, session: bool, reason: str) -> RenderableType:
+def answered(look: Look, request: AskRequest, decision: Decision) -> RenderableType:
     """The one line that stays of a question."""
-    what = one_line(request.summary)
-    if not allowed:
+    what, dot = one_line(request.summary), look.glyphs.dot
+    if not decision.allow:
         text = Text(f"refused: {what}", style="denied")
-        text.append(f" {look.glyphs.dot} {clean(reason)}" if reason else "", "quiet")
+        text.append(f" {dot} {clean(decision.reason)}" if decision.reason else "", "quiet")
         return prefixed(text, f"{look.glyphs.cross} ", "denied")
     text = Text(f"allowed: {what}", style="quiet")
-    if session:
-        text.append(f" {look.glyphs.dot} for this session: {one_line(request.session_label)}")
+    if decision.scope == "session":
+        text.append(f" {dot} for this session: {one_line(request.session_label)}")
+    elif decision.scope == "project":
+        text.append(f" {dot} always in this project: {one_line(request.session_label)}")
     return prefixed(text, f"{look.glyphs.check} ", "ok")
 
 
@@ -114,7 +116,7 @@ def _title(look: Look, summary: str, call: ToolCall, result: ToolResult) -> str:
     title = one_line(result.for_user.title)
     title = title.removeprefix(f"{told.partition(' ')[2]}: ")
     parts = [title] if title and title not in told and not (title == "exit code 0" and _body(result)) else []
-    if result.cancelled:
+    if result.cancelled and not title:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:
         parts.append(f"exit code {result.exit_code}")
@@ -145,7 +147,7 @@ def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableTy
     if len(lines) <= room:
         return [_output(line, LINE_LIMIT, style) for line in lines]
     hidden = len(lines) - room + 1
-    if result.exit_code is not None:
+    if result.exit_code is not None or result.cancelled:
         shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
         return [Text(f"{look.glyphs.more} {hidden:,} lines before ({HINT})", style="quiet"), *shown]
     shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]

@@ -12,18 +12,18 @@ from pydantic import Field
 
 from swecli.models.tool import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.commands import escaped
+from swecli.tools.command_rules import objection
 from swecli.tools.files import digest, read_bytes
+from swecli.tools.git_config import pinned
 from swecli.tools.limits import HeadTail
 from swecli.tools.paths import locate
 from swecli.tools.processes import Ended, child_environment, run_group
 from swecli.tools.reporting import Reporter
 from swecli.tools.schema import Params
-from swecli.tools.visible import one_line, visible
+from swecli.tools.visible import one_line, readable, visible
 
 _TIMED_OUT = 124  # what timeout(1) says
 _MAX_TIMEOUT = 3600
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
 
 
@@ -48,8 +48,6 @@ def _plan(params: RunCommandParams, ctx: ToolContext) -> Plan:
             title=f"in {visible(str(ctx.root), keep='')}", body=visible(command), kind="code", language="bash"
         ),
         state=_scripts(ctx.root, command),
-        session_label="this very command",
-        session_rule=f"run({escaped(command)})",
         subject=command,
     )
 
@@ -60,7 +58,7 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: Plan) ->
     command = plan.subject
     if _scripts(ctx.root, command) != plan.state:
         raise ToolError("A script this command runs changed after the command was approved. Nothing ran.")
-    kept, reporter = HeadTail(), Reporter(ctx.report)
+    kept, reporter = HeadTail() if ctx.output is None else ctx.output, Reporter(ctx.report)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def take(data: bytes) -> None:
@@ -69,11 +67,12 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: Plan) ->
         reporter.add(text)
 
     timeout = float(params.timeout or ctx.timeout)
+    # what only reads runs so that git starts nothing; everything else in the environment as it is
+    env = child_environment(ctx.environ)
+    env = env if objection(command, ctx.root, env) else pinned(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
-        ended = await run_group(
-            [shell, "-c", command], cwd=ctx.root, env=child_environment(ctx.environ), timeout=timeout, on_output=take
-        )
+        ended = await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
     finally:
@@ -99,14 +98,6 @@ def _how(ended: Ended, timeout: float) -> str:
         except ValueError:
             pass
     return f"exit code {ended.code}"
-
-
-def readable(output: str) -> str:
-    """Terminal output as plain lines: colours taken out, and of a line that was drawn over its last state kept."""
-    plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
-    if "\r" not in plain:
-        return plain
-    return "\n".join(next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n"))
 
 
 def _scripts(root: Path, command: str) -> dict[str, str]:

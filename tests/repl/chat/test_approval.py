@@ -1,93 +1,104 @@
-"""The question before a call runs, and its four answers."""
+"""The question before a call runs, and its answers."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 
 from swecli.models.tool import AskRequest, Decision
 from swecli.repl.chat.approval import Approver
+from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN
 
-Lend = Callable[[], AbstractContextManager[None]]
+
+class Answers:
+    """Picks options by their marks, in order; types `reason` where a line is asked for."""
+
+    def __init__(self, *marks: str | None, reason: str | None = None) -> None:
+        self.marks, self.reason = list(marks), reason
+        self.seen: list[dict[str, str]] = []
+        self.open = 0
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        assert guarded, "an approval can never be answered before it could be read"
+        assert self.open == 0, "one question at a time"
+        self.open += 1
+        await asyncio.sleep(0)
+        self.open -= 1
+        self.seen.append({option.mark: option.label for option in options})
+        mark = self.marks.pop(0)
+        return None if mark is None else [option.mark for option in options].index(mark)
+
+    async def ask_text(self, label: str) -> str | None:
+        return self.reason
 
 
-async def asked(
-    *keys: str, request: AskRequest = ASK_EDIT, lend: Lend = nullcontext, questions: int = 1
-) -> tuple[list[Decision], str]:
+async def asked(answers: Answers, request: AskRequest = ASK_EDIT, questions: int = 1) -> tuple[list[Decision], str]:
     out = io.StringIO()
-    with create_pipe_input() as pipe:
-        approver = Approver(Renderer(Screen(False, width=100, file=out)), lend, pipe, DummyOutput())
-        for number, text in enumerate(keys):
-            asyncio.get_running_loop().call_later(0.05 + 0.2 * number, pipe.send_text, text)
-        decisions = await asyncio.gather(*(approver(request) for _ in range(questions)))
-    return list(decisions), out.getvalue()
+    approver = Approver(Renderer(Screen(False, width=100, file=out)), answers)
+    return list(await asyncio.gather(*(approver(request) for _ in range(questions)))), out.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("keys", "decision"),
+    ("mark", "decision"),
     [
         ("1", Decision(True)),
-        ("y", Decision(True)),
-        ("\r", Decision(True)),
         ("2", Decision(True, "session")),
-        ("\x1b[B\r", Decision(True, "session")),
         ("3", Decision(False)),
-        ("n", Decision(False)),
-        ("\x1b", Decision(False)),
+        (None, Decision(False)),
+        ("5", Decision(True, "project")),
     ],
 )
-async def test_each_answer_has_its_keys(keys: str, decision: Decision) -> None:
-    decisions, _ = await asked(keys)
+async def test_each_answer_decides(mark: str | None, decision: Decision) -> None:
+    decisions, _ = await asked(Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml"))
     assert decisions == [decision]
 
 
 async def test_a_no_can_say_what_to_do_instead() -> None:
-    decisions, out = await asked("4", "use git rm\r")
+    decisions, out = await asked(Answers("4", reason="use git rm"))
     assert decisions == [Decision(False, reason="use git rm")]
     assert "✗ refused: Edit swecli/app.py (+2 −2) · use git rm" in out
 
 
 async def test_a_no_without_a_reason_is_still_a_no() -> None:
-    assert (await asked("4", "\x1b"))[0] == [Decision(False)]
+    assert (await asked(Answers("4")))[0] == [Decision(False)]
 
 
 async def test_the_whole_change_stands_above_the_question_and_one_line_stays_below() -> None:
-    _, out = await asked("1")
+    _, out = await asked(Answers("1"))
     assert "10 +     choice = choose_model(settings, start.environ)" in out
     assert out.endswith("✓ allowed: Edit swecli/app.py (+2 −2)\n")
 
 
-async def test_ctrl_c_interrupts_the_turn() -> None:
-    with pytest.raises(asyncio.CancelledError):
-        await asked("\x03")
+async def test_a_longer_yes_names_what_it_covers_and_where_it_is_saved() -> None:
+    answers = Answers("5")
+    request = replace(
+        ASK_RUN, session_rule="run(pytest *)", session_label="`pytest *`", project_file="/home/ann/rules.toml"
+    )
+    _, out = await asked(answers, request)
+    assert answers.seen[0]["2"] == "yes, and don't ask again this session for `pytest *`"
+    assert answers.seen[0]["5"] == "yes, always in this project for `pytest *` (saved in /home/ann/rules.toml)"
+    assert "always in this project: `pytest *`" in out
 
 
-async def test_where_nothing_can_be_allowed_for_longer_the_numbers_stay() -> None:
-    request = replace(ASK_RUN, session_rule="", session_label="")
-    assert (await asked("3", request=request))[0] == [Decision(False)]
-    assert (await asked("2", "1", request=request))[0] == [Decision(True)]
+async def test_a_number_means_the_same_in_every_question() -> None:
+    answers = Answers("3", "3", "3")
+    for request in (
+        replace(ASK_RUN, session_rule="", session_label=""),
+        replace(ASK_RUN, session_rule="run(x)", session_label="x"),
+        replace(ASK_RUN, session_rule="run(x)", session_label="x", project_file="/rules"),
+    ):
+        assert (await asked(answers, request))[0] == [Decision(False)]
+    assert [sorted(seen) for seen in answers.seen] == [list("134"), list("1234"), list("12345")]
 
 
 async def test_calls_that_wait_together_are_asked_one_after_the_other() -> None:
-    lent: list[str] = []
-
-    @contextmanager
-    def lend() -> Iterator[None]:
-        lent.append("taken")
-        yield
-        lent.append("back")
-
-    decisions, out = await asked("1", "3", lend=lend, questions=2)
+    decisions, out = await asked(Answers("1", "3"), questions=2)
     assert decisions == [Decision(True), Decision(False)]
-    assert lent == ["taken", "back", "taken", "back"]
     assert out.index("✓ allowed") < out.index("✗ refused")

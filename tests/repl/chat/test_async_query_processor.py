@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, shortened
+from tests.support.runtime import make_runtime, run_turn
 
 
 def repl(session: Session | None) -> SimpleNamespace:
@@ -40,3 +46,27 @@ def test_a_long_output_is_shared_by_its_ends() -> None:
     assert short.endswith("end")
     assert "49,008 characters left out" in short
     assert shortened("small", 1000) == "small"
+
+
+async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for_the_model() -> None:
+    runtime = make_runtime(["Seen."])
+    printed: list[str] = []
+    screen = SimpleNamespace(line=printed.append, note=printed.append)
+    renderer = SimpleNamespace(begin=lambda label: None, end=lambda: None)
+    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, screen=screen, renderer=renderer))  # type: ignore[arg-type]
+    running = asyncio.create_task(processor.run_shell("echo 7 of 9 done; touch begun; sleep 60"))
+    while not Path("begun").exists():
+        await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert printed == ["7 of 9 done", "interrupted after 0 s · goes with your next message"]
+    await run_turn(runtime, "what came out?")
+    sent = runtime.agent.model.requests[0].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "(interrupted after 0 s). Its output:\n7 of 9 done" in sent
+
+
+@pytest.mark.parametrize("command", ["cat a\0b", "echo \ud800"])
+async def test_a_shell_line_that_cannot_be_run_is_refused_with_a_line(command: str) -> None:
+    with pytest.raises(BadInput):
+        await make_runtime().agent.shell(command)

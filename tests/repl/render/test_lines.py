@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import RenderableType
 
-from swecli.models.events import ContextReduced, PlaybookUpdated, ReflectionFailed, StepRetried, TurnFinished
+from swecli.models.events import ContextReduced, StepRetried, TurnFinished
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.model_io import Usage
 from swecli.repl.render import lines
 from swecli.repl.render.screen import Screen

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pyte
-import pytest
 
 from swecli.models.events import (
     Event,
     Notice,
-    PlaybookUpdated,
     ReasoningDelta,
     StepStarted,
     TextDelta,
@@ -20,12 +18,13 @@ from swecli.models.events import (
     TurnFailed,
     TurnFinished,
 )
+from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.model_io import Usage
 from swecli.models.tool import Decision, Display, ToolResult
-from swecli.repl.render.renderer import SETTLING, Renderer
+from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned
-from tests.screen.emulated import Emulated
+from tests.screen.emulated import Bottom, Emulated
 
 WORDS = ["One", "sentence", "that", "is", "long", "enough", "to", "be", "wrapped", "on", "this", "screen,", "twice."]
 
@@ -46,7 +45,7 @@ class Stage:
     def __init__(self, columns: int = 60, rows: int = 24) -> None:
         self.clock = Clock()
         self.terminal = Emulated(columns, rows)
-        self.screen = Screen(True, file=self.terminal, live="region", size=self.terminal.size)
+        self.screen = Screen(True, file=self.terminal, size=self.terminal.size, surface=Bottom(self.terminal))
         self.renderer = Renderer(self.screen, self.clock)
 
     def show(self, *events: Event) -> list[str]:
@@ -153,7 +152,6 @@ def test_ending_in_the_middle_keeps_what_came_and_says_what_was_interrupted() ->
     stage.renderer.end()
     stage.renderer.end()
     assert stage.seen() == ["Half", "● Run pytest -q", "  └ interrupted"]
-    assert not stage.terminal.screen.cursor.hidden
 
 
 def test_a_pause_leaves_the_screen_to_others_until_it_is_over() -> None:
@@ -238,25 +236,9 @@ def test_a_long_unfinished_text_never_fills_the_screen() -> None:
     assert "".join(stage.terminal.everything()).count("words") == 200
 
 
-def test_after_a_change_of_width_the_region_rests_a_moment_and_fits_again() -> None:
-    stage = Stage(60, 24)
-    stage.renderer.begin()
-    stage.show(TextDelta("Some words that are still being written, and then some more of them"))
-    stage.clock.now += 1
-    stage.renderer.tick()
-    stage.terminal.resize(40, 24)
-    stage.clock.now += 1
-    writes = stage.terminal.writes
-    stage.renderer.tick()
-    assert stage.terminal.writes == writes
-    stage.clock.now += SETTLING + 0.2
-    stage.renderer.tick()
-    assert all(len(line) < 40 for line in stage.terminal.lines())
-
-
 async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
     terminal = Emulated(60, 10)
-    renderer = Renderer(Screen(True, file=terminal, live="region", size=terminal.size))
+    renderer = Renderer(Screen(True, file=terminal, size=terminal.size, surface=Bottom(terminal)))
     renderer.begin()
     before = terminal.writes
     while terminal.writes < before + 2:
@@ -266,10 +248,9 @@ async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-@pytest.mark.parametrize("live", ["line", "none"])
-def test_plain_places_get_no_escape_codes_at_all(live: str) -> None:
+def test_plain_places_get_no_escape_codes_at_all() -> None:
     terminal = Emulated(60, 200)
-    renderer = Renderer(Screen(False, file=terminal, live=live, size=terminal.size), Clock())  # type: ignore[arg-type]
+    renderer = Renderer(Screen(False, file=terminal, size=terminal.size), Clock())
     renderer.begin()
     for event in canned.events():
         renderer.show(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Bottom, Emulated
 from tests.screen.hostile import HOSTILE
 
 
@@ -77,31 +79,30 @@ def test_a_place_without_unicode_gets_what_it_can_show(encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "terminal", "color", "live"),
+    ("environ", "terminal", "color"),
     [
-        ({"TERM": "xterm-256color"}, True, True, "region"),
-        ({"TERM": "xterm", "NO_COLOR": ""}, True, False, "line"),
-        ({"TERM": "dumb"}, True, False, "none"),
-        ({"TERM": "xterm"}, False, False, "none"),
-        ({"TERM": "xterm", "FORCE_COLOR": "1"}, False, True, "none"),
+        ({"TERM": "xterm-256color"}, True, True),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "xterm"}, False, False),
+        ({"TERM": "xterm", "FORCE_COLOR": "1"}, False, True),
     ],
 )
-def test_the_environment_decides_what_is_drawn(environ: dict[str, str], terminal: bool, color: bool, live: str) -> None:
-    screen = Screen.for_terminal(environ, file=Recorded(terminal))
-    assert screen.look.color is color
-    assert screen.live == live
+def test_the_environment_decides_about_colour(
+    environ: dict[str, str], terminal: bool, color: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Recorded(terminal))
+    assert Screen.above(Bottom(Emulated(60, 10)), environ).look.color is color
 
 
 def test_what_is_printed_together_is_written_once() -> None:
     out = Recorded()
-    screen = Screen(True, width=60, file=out, live="region")
-    screen.draw_live("working", 3)
+    screen = Screen(True, width=60, file=out)
     before = out.writes
     with screen.together():
         screen.line("one")
         with screen.together():
             screen.line("two")
-        screen.draw_live("working", 3)
     assert out.writes == before + 1
 
 

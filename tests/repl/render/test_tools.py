@@ -9,7 +9,7 @@ import pytest
 from rich.console import RenderableType
 
 from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Display, ToolResult
+from swecli.models.tool import AskRequest, Decision, Display, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.theme import Look
@@ -131,18 +131,16 @@ def test_a_one_line_command_is_shown_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "session", "reason", "line"),
+    ("decision", "line"),
     [
-        (True, False, "", "✓ allowed: Edit swecli/app.py (+2 −2)"),
+        (Decision(True), "✓ allowed: Edit swecli/app.py (+2 −2)"),
         (
-            True,
-            True,
-            "",
+            Decision(True, "session"),
             "✓ allowed: Edit swecli/app.py (+2 −2) · for this session: all changes to files in this workspace",
         ),
-        (False, False, "", "✗ refused: Edit swecli/app.py (+2 −2)"),
-        (False, False, "use b.py", "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),
+        (Decision(False), "✗ refused: Edit swecli/app.py (+2 −2)"),
+        (Decision(False, reason="use b.py"), "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),
     ],
 )
-def test_an_answer_leaves_one_line(allowed: bool, session: bool, reason: str, line: str) -> None:
-    assert text(tools.answered(LOOK, ASK_EDIT, allowed, session, reason), 120) == line + "\n"
+def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
+    assert text(tools.answered(LOOK, ASK_EDIT, decision), 120) == line + "\n"

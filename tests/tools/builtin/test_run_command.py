@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.models.tool import ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.builtin.run_command import readable
+from swecli.tools.visible import readable
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 

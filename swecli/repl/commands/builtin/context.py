@@ -10,7 +10,7 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.figures import bar, percent, tokens
 
 if TYPE_CHECKING:
-    from swecli.agent.metering import Meter
+    from swecli.agent.context_control import Meter
 
 VIEWS = (
     ("detail", "each part, and the provider's count against ours"),
@@ -21,7 +21,12 @@ VIEWS = (
 )
 
 
-@command(aliases=("tokens",), usage="[detail | plan | undo | why TEXT | log]", complete=lambda runtime: VIEWS)
+@command(
+    aliases=("tokens",),
+    usage="[detail | plan | undo | why TEXT | log]",
+    complete=lambda runtime: VIEWS,
+    beside="detail plan why log",
+)
 async def context(ctx: CommandContext, args: str) -> None:
     """Show what the next request is made of, and what left it"""
     word, _, rest = args.strip().partition(" ")
@@ -39,11 +44,7 @@ async def context(ctx: CommandContext, args: str) -> None:
 
 def say_meter(ctx: CommandContext, *, detail: bool) -> None:
     """The parts with their tokens, the bar, and the rung that comes next."""
-    # late: commands are declared before the agent is loaded
-    from swecli.agent.metering import meter  # noqa: PLC0415
-
-    agent = ctx.runtime.agent
-    found = meter(agent)
+    found = ctx.runtime.context_control.meter()
     parts = list(found.parts) if detail else found.grouped()
     if found.residual:
         parts.append(("provider counts", found.residual))
@@ -80,7 +81,7 @@ def say_detail(ctx: CommandContext, found: Meter) -> None:
 
 def say_plan(ctx: CommandContext) -> None:
     """What the next reduction takes out, and when."""
-    plan = ctx.runtime.outlook.plan()
+    plan = ctx.runtime.context_control.plan()
     after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
     ctx.screen.line(f"next: {plan.how} {plan.when}{after}")
     if plan.removes:
@@ -89,13 +90,13 @@ def say_plan(ctx: CommandContext) -> None:
 
 def say_undo(ctx: CommandContext) -> None:
     """Take the newest reduction back."""
-    taken = ctx.runtime.outlook.undo()
+    taken = ctx.runtime.context_control.undo()
     ctx.screen.line(f"{taken.id} ({taken.how}) is taken back: the next request begins as before it")
 
 
 def say_why(ctx: CommandContext, text: str) -> None:
     """Where a text is, and the command that brings it back."""
-    found = ctx.runtime.outlook.why(text)
+    found = ctx.runtime.context_control.why(text)
     if not found:
         ctx.screen.line("nobody said that in this session")
     for one in found:
@@ -112,7 +113,7 @@ def say_why(ctx: CommandContext, text: str) -> None:
 
 def say_log(ctx: CommandContext) -> None:
     """All reductions, newest first."""
-    session = ctx.runtime.outlook.session
+    session = ctx.runtime.context_control.session
     rows = ctx.runtime.sessions.context.log(session)
     table = [
         (

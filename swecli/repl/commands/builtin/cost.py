@@ -15,7 +15,7 @@ BUCKETS = (
 )
 
 
-@command(aliases=("stats", "usage"))
+@command(aliases=("stats", "usage"), beside="*")
 async def cost(ctx: CommandContext, args: str) -> None:
     """Show the tokens and the money this session took"""
     totals = ctx.runtime.sessions.totals()

@@ -24,7 +24,7 @@ DOINGS = (
 )
 
 
-@command(usage="[list|show|dismiss|fixed|reopen|recheck|export] …", complete=lambda runtime: DOINGS)
+@command(usage="[list|show|dismiss|fixed|reopen|recheck|export] …", complete=lambda runtime: DOINGS, beside="list show")
 async def findings(ctx: CommandContext, args: str) -> None:
     """Show and settle what reviews found"""
     word, _, rest = args.partition(" ")
@@ -117,7 +117,7 @@ def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 def propose(ctx: CommandContext, store: ReviewStore) -> None:
     """Propose a smell that was fixed again and again to the playbook; say so."""
     # late: see above
-    from swecli.agent.review_lessons import lessons, told  # noqa: PLC0415
+    from swecli.review.lessons import lessons, told  # noqa: PLC0415
 
     sessions = ctx.runtime.sessions
     for applied in lessons(sessions, store, sessions.current_session):

@@ -6,9 +6,11 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.pairs import say_pairs
 
 KEYS = (
-    ("Enter", "send"),
+    ("Enter", "send; while it works, queue (↑ edits the queue)"),
+    ("Ctrl+T", "put the line into the running turn"),
     ("Alt+Enter, Ctrl+J, \\ Enter", "new line"),
-    ("Esc, Ctrl+C", "interrupt · clear the line; Ctrl+C twice leaves"),
+    ("Esc", "interrupt; the queue is held until Enter"),
+    ("Ctrl+C", "clear the line, else the queue, else interrupt; twice leaves"),
     ("Shift+Tab", "next mode: ask, edits, plan, auto"),
     ("Ctrl+O", "the last tool's whole output"),
     ("Ctrl+R, ↑", "search the history, go back in it"),
@@ -19,7 +21,7 @@ KEYS = (
 )
 
 
-@command("help", aliases=("h", "?"), usage="[COMMAND]")
+@command("help", aliases=("h", "?"), usage="[COMMAND]", beside="*")
 async def show_help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
     wanted = args.removeprefix("/").lower()

@@ -7,14 +7,14 @@ from swecli.models.tool import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
 
 MEANINGS: dict[Mode, str] = {
-    "ask": "reads freely, asks before edits and commands",
-    "edits": "edits files in this folder unasked, asks before commands",
-    "plan": "reads only: edits and commands are refused",
+    "ask": "reads freely, asks before edits and commands that do more than read",
+    "edits": "edits files in this folder unasked, asks before commands that do more than read",
+    "plan": "reads only: edits and commands that do more are refused",
     "auto": "asks for nothing but what a deny rule forbids",
 }
 
 
-@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(MEANINGS.items()))
+@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(MEANINGS.items()), beside="*")
 async def mode(ctx: CommandContext, args: str) -> None:
     """Show or change what runs without being asked"""
     if args:
@@ -24,13 +24,13 @@ async def mode(ctx: CommandContext, args: str) -> None:
     ctx.screen.table(("", "mode", "does"), [("●" if m == present else "", m, MEANINGS[m]) for m in MODES])
 
 
-@command()
+@command(beside="*")
 async def plan(ctx: CommandContext, args: str) -> None:
     """Read only: the same as /mode plan"""
     _change(ctx, "plan")
 
 
-@command("yolo")
+@command("yolo", beside="*")
 async def everything(ctx: CommandContext, args: str) -> None:
     """Ask for nothing: the same as /mode auto"""
     _change(ctx, "auto")

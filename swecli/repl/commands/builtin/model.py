@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def _near_at_hand(runtime: Runtime) -> Values:
     """The demo, the present one, the one of the settings, and what a key alone would have chosen."""
     # late: the table of defaults is needed when somebody asks for it, not before the first prompt
-    from swecli.llm.choose import DEFAULTS  # noqa: PLC0415
+    from swecli.llm.endpoints import KEYED  # noqa: PLC0415
 
-    named = {runtime.agent.model.name: "in use", runtime.settings.model: "of the settings", "demo": "offline rules"}
-    named |= {model: f"{name}'s default" for name, model in DEFAULTS.items() if model not in named}
+    named = {runtime.agent.model.name: "in use", runtime.settings.model: "of the settings", "demo": "an offline tour"}
+    keyed = [(one.default_model, f"{one.name}'s default") for one in KEYED if one.default_model]
+    named |= {model: what for model, what in keyed if model not in named}
     return [(model, what) for model, what in named.items() if model]
 
 
@@ -35,7 +36,7 @@ async def model(ctx: CommandContext, args: str) -> None:
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
     if used.offline:
         ctx.screen.note(
-            "answers by rules, offline; set a key such as OPENAI_API_KEY or use /model ollama/NAME for a real one"
+            "shows how swecli works, offline; set a key such as OPENAI_API_KEY or use /model ollama/NAME for a real one"
         )
     if not args:
         ctx.screen.note("to change it: /model PROVIDER/NAME")

@@ -22,7 +22,7 @@ def turns(runtime: Runtime) -> list[tuple[str, str]]:
 @command(usage="[TURN]", complete=turns)
 async def pin(ctx: CommandContext, args: str) -> None:
     """Keep a turn in every request, whatever else leaves (the last one, or T7)"""
-    outlook = ctx.runtime.outlook
+    outlook = ctx.runtime.context_control
     number = turn_number(args) if args.strip() else None
     size = outlook.pin(number)
     session = outlook.session
@@ -34,5 +34,5 @@ async def pin(ctx: CommandContext, args: str) -> None:
 @command(usage="[TURN]", complete=turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
     """Let a pinned turn leave like any other"""
-    number = ctx.runtime.outlook.unpin(turn_number(args) if args.strip() else None)
+    number = ctx.runtime.context_control.unpin(turn_number(args) if args.strip() else None)
     ctx.screen.line(f"T{number} leaves with the next reduction that passes it")

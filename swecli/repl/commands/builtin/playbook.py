@@ -17,7 +17,9 @@ READABLE = 24  # columns, at least, for what is longest in a table
 ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
-@command(aliases=("strategies",), usage="[show|add|edit|pin|undo|review|why|…]", complete=lambda runtime: DOINGS)
+@command(
+    aliases=("strategies",), usage="[show|add|edit|pin|undo|review|why|…]", complete=lambda runtime: DOINGS, beside="*"
+)
 async def playbook(ctx: CommandContext, args: str) -> None:
     """Show and change what was learned"""
     word, _, rest = args.partition(" ")

@@ -23,7 +23,7 @@ def _print_unwrapped(file: TextIO, value: Any) -> None:
     file.flush()
 
 
-@command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")])
+@command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")], beside="*")
 async def prompt(ctx: CommandContext, args: str) -> None:
     """Show exactly what the next request would hold, for TEXT or any query"""
     first, _, rest = args.partition(" ")
@@ -39,14 +39,14 @@ async def prompt(ctx: CommandContext, args: str) -> None:
         return
     ctx.screen.line(f"tools · {tokens(agent.counter.count_tools(specs))} tokens", "head")
     ctx.screen.line(", ".join(spec.name for spec in specs))
-    for segment in turn.prepared.segments:
+    for segment in turn.request.segments:
         ctx.screen.line()
         if segment.name == "query":
-            ctx.screen.note(CACHED if turn.prepared.opens is None else FRESH)
+            ctx.screen.note(CACHED if turn.request.opened is None else FRESH)
         ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
         ctx.screen.line(segment.text.strip())
     ctx.screen.line()
-    count = turn.prepared.tokens + agent.counter.count_tools(specs)
+    count = turn.request.tokens + agent.counter.count_tools(specs)
     about = "about " if agent.counter.estimated else ""
     ctx.screen.note(
         f"{len(turn.messages)} messages, {about}{tokens(count)} tokens with the tools · /prompt --raw for the JSON"

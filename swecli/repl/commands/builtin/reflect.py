@@ -19,14 +19,14 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     number = _turn(args) if args else last
     if not 1 <= number <= last:
         raise BadInput(f"There is no turn T{number}." if args else "There is no turn yet.", "")
-    learner = ctx.runtime.learner
-    if not learner.enabled:
+    learning = ctx.runtime.learning
+    if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     await ctx.settle()
-    events = await learner.learn(number, asked=True)
+    events = await learning.learn(number, asked=True)
     if not events:
         ctx.screen.note(
-            f"T{number}: nothing to learn{'' if learner.model else '; the rules looked, no model was asked'}"
+            f"T{number}: nothing to learn{'' if learning.reflector.model else '; the rules looked, no model was asked'}"
         )
     for event in events:
         ctx.show(event)
@@ -48,7 +48,7 @@ async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
     session = ctx.runtime.sessions.current_session
     if session is None or not session.interactions:
         raise BadInput("There is no turn to mark yet.", "Ask something first.")
-    events = await ctx.runtime.learner.mark(is_good, why)
+    events = await ctx.runtime.learning.mark(is_good, why)
     ctx.screen.note(f"T{session.interactions} is marked {'good' if is_good else 'bad'}")
     for event in events:
         ctx.show(event)

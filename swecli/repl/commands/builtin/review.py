@@ -15,8 +15,8 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.builtin.findings import propose
 
 if TYPE_CHECKING:
-    from swecli.agent.reviewing import Review
     from swecli.models.review_events import ReviewFinished
+    from swecli.review.run import Review
     from swecli.review.targets import Target
     from swecli.store.review_store import ReviewStore
 
@@ -86,9 +86,9 @@ def _wish(words: list[str]) -> Wish:
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.agent.review_job import collaborators, new_job, old_job  # noqa: PLC0415
-    from swecli.agent.reviewing import Review  # noqa: PLC0415
+    from swecli.review.job import collaborators, new_job, old_job  # noqa: PLC0415
     from swecli.review.pull_request import find_any  # noqa: PLC0415
+    from swecli.review.run import Review  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
     environ: Mapping[str, str] = runtime.start.environ

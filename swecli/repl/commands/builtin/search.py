@@ -9,7 +9,7 @@ from swecli.repl.figures import age
 SHOWN = 20
 
 
-@command(usage="WORDS")
+@command(usage="WORDS", beside="*")
 async def search(ctx: CommandContext, args: str) -> None:
     """Find words in all sessions, newest first"""
     if not args:

@@ -8,7 +8,7 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.pairs import say_pairs
 
 
-@command()
+@command(beside="*")
 async def status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and what protects you"""
     runtime = ctx.runtime
@@ -27,7 +27,7 @@ async def status(ctx: CommandContext, args: str) -> None:
         ),
         ("database", str(database.path or database.url)),
         ("sandbox", "none: commands run as you, after you allow them"),
-        ("learning", "on" if runtime.learner.enabled else "off"),
+        ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{pending} turns to reflect on" if pending else "nothing to reflect on"),
     ]
     say_pairs(ctx.screen, rows)

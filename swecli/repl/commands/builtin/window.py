@@ -17,7 +17,7 @@ SIZES = (
 )
 
 
-@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: SIZES)
+@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: SIZES, beside="*")
 async def window(ctx: CommandContext, args: str) -> None:
     """Show or change how many interactions the next request holds"""
     words = args.split()
@@ -60,7 +60,7 @@ def say_preview(ctx: CommandContext, spec: WindowSpec) -> None:
         ctx.screen.note("there is no earlier interaction yet")
         return
     sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-    now, then = agent.prepare("").prepared, agent.prepare("", window=spec).prepared
+    now, then = agent.prepare("").request, agent.prepare("", window=spec).request
     (first, _), (other, _) = now.window, then.window
     moved = f"{abs(other - first)} interaction{'s' if abs(other - first) != 1 else ''}"
     told = f"{moved} would leave" if other > first else f"{moved} would come back" if other < first else "nothing moves"
@@ -82,7 +82,7 @@ def say_next(ctx: CommandContext) -> None:
     session = ctx.runtime.sessions.current_session
     if session is None or session.context.epoch is None:
         return
-    plan = ctx.runtime.outlook.plan()
+    plan = ctx.runtime.context_control.plan()
     takes = f": {', '.join(plan.removes)} leave" if plan.removes else ""
     ctx.screen.note(f"next {plan.how} {plan.when}{takes}")
 
@@ -91,7 +91,7 @@ def say_window(ctx: CommandContext) -> None:
     """One line on the setting, one on what the next request will hold."""
     session = ctx.runtime.sessions.current_session
     spec = session.window if session else ctx.runtime.settings.window
-    prepared = ctx.runtime.agent.prepare("").prepared
+    prepared = ctx.runtime.agent.prepare("").request
     first, last = prepared.window
     held = sum(s.tokens for s in prepared.segments if s.name.startswith("interaction "))
     ctx.screen.line(f"window {spec}")

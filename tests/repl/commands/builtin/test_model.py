@@ -17,10 +17,10 @@ async def test_the_model_is_said_with_its_reason(desk: Desk) -> None:
 
 
 async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, desk: Desk) -> None:
-    assert "demo/rules" in await desk.type("/model demo")
+    assert "demo" in await desk.type("/model demo")
     await run_turn(runtime, "hello")
     assert runtime.sessions.current_session is not None
-    assert runtime.sessions.current_session.model == "demo/rules"
+    assert runtime.sessions.current_session.model == "demo"
 
 
 async def test_an_unknown_model_changes_nothing(runtime: Runtime, desk: Desk) -> None:

@@ -10,7 +10,8 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.budget import Limits
+from swecli.playbook.learning.budget import ReflectionBudget
+from swecli.playbook.learning.service import ReflectorModel
 from tests.support.desk import Desk
 from tests.support.runtime import make_runtime, run_turn
 
@@ -147,7 +148,7 @@ async def test_what_the_model_knows_already_is_taken_back_when_the_playbook_goes
     await desk.type("/playbook off")
     turn = runtime.agent.prepare("x")
     assert "Run make" not in str(turn.messages)
-    assert turn.shown == []
+    assert turn.request.shown == ()
 
 
 async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, desk: Desk) -> None:
@@ -165,15 +166,15 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
     await run_turn(runtime, "bonjour, greet me in French")
     assert "Greet in French" not in system(runtime)
     assert "Greet in French" in await desk.type("/reflect")
-    runtime.learner.limits = Limits(percent=0)
+    runtime.learning.budget = ReflectionBudget(percent=0)
     assert "0 % of the session's tokens" in await desk.type("/reflect")
 
 
 async def test_without_a_model_or_with_learning_off_that_is_said(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
-    runtime.learner.model = None
+    runtime.learning.use_reflector(ReflectorModel(""))
     assert "no model was asked" in await desk.type("/reflect")
-    runtime.learner.enabled = False
+    runtime.learning.enabled = False
     with pytest.raises(BadInput, match="Learning is off"):
         await desk.type("/reflect")
 

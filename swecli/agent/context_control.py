@@ -1,0 +1,265 @@
+"""What the user sees and changes of what is sent: plan, undo, why, pins, a summary on demand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from swecli.agent.agent import Agent
+from swecli.agent.context_fitter import ContextFitter, StepPlace
+from swecli.agent.turn_record import TurnRecord
+from swecli.context.budget import DEFAULT_MAX_TOKENS, request_limit
+from swecli.context.edits import interaction_of, key_of
+from swecli.context.fit import CLEAR, TRUNCATE, Measured
+from swecli.context.prepare import PreparedRequest, past_request
+from swecli.context.reductions import CONDENSE, cut_for_summary
+from swecli.context.window import sized
+from swecli.models.context import Reduction
+from swecli.models.errors import BadInput
+from swecli.models.events import Event
+from swecli.models.message import ApiMessage, Role
+from swecli.models.session import Session
+from swecli.store.records import Place
+
+GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionPlan:
+    """The next reduction: which rung, when, what it takes out (`T3`, or ids of calls), and the tokens of the request
+    before and after it, where they are known by now."""
+
+    how: str
+    when: str
+    removes: tuple[str, ...] = ()
+    before: int = 0
+    after: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        return asdict(self) | {"removes": list(self.removes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a text was said and what became of it: `sent` word for word in the next request, or taken out by `by`;
+    `back` is the command that brings it back, "" when nothing has to be done."""
+
+    place: Place
+    sent: bool
+    by: Reduction | None = None
+    back: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        row = {"turn": self.place.interaction, "where": self.place.where, "excerpt": self.place.excerpt}
+        by = (
+            {"id": self.by.id, "how": self.by.how, "turn": self.by.interaction, "step": self.by.step}
+            if self.by
+            else None
+        )
+        return row | {"sent": self.sent, "by": by, "back": self.back}
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Tokens. `parts` in the order of the request; their sum and `residual` is `total`, which is the provider's
+    figure as far as one is known: `counted` and `provider` are the two counts of the last request, 0 before it.
+
+    `reserve` is kept for the answer, `limit` what a request may have, None where the model's window is unknown;
+    `threshold` is where the ladder begins; `cached` is the part of the request that was sent before.
+    """
+
+    parts: tuple[tuple[str, int], ...]
+    residual: int
+    total: int
+    limit: int | None
+    reserve: int
+    threshold: int | None
+    cached: int
+    counted: int = 0
+    provider: int = 0
+    estimated: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        return asdict(self) | {"parts": [{"name": name, "tokens": tokens} for name, tokens in self.parts]}
+
+    def grouped(self) -> list[tuple[str, int]]:
+        """The parts with all interactions of the window as one, for a short view."""
+        out: list[tuple[str, int]] = []
+        for name, tokens in self.parts:
+            kind = "window" if name.startswith("interaction ") else "pins" if name.startswith("pinned ") else name
+            if out and out[-1][0] == kind:
+                out[-1] = (kind, out[-1][1] + tokens)
+            else:
+                out.append((kind, tokens))
+        return out
+
+
+class ContextControl:
+    """Works on the current session of an agent. Every function may raise BadInput: there is no session, or nothing to
+    do."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent, self._sessions = agent, agent.sessions
+
+    @property
+    def session(self) -> Session:
+        """The session in use, which has begun."""
+        session = self._sessions.current_session
+        if session is None or session.context.epoch is None:
+            raise BadInput("Nothing has been sent in this session yet.", "Say something first.")
+        return session
+
+    def undo(self) -> Reduction:
+        """Take the newest reduction back. It is not made again at once, unless the request is too long without it."""
+        session, agent = self.session, self._agent
+        spec = sized(session.window, "", agent.settings.window_min, agent.settings.window_max)
+        newest = next(iter(self._sessions.context.log(session, 1)), None)
+        before = newest.before if newest else 0
+        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * GROWN))
+
+    def pin(self, interaction: int | None = None) -> int:
+        """Let an interaction stay (None: the newest). Returns its tokens."""
+        session = self._begun()
+        number = session.interactions if interaction is None else interaction
+        self._sessions.context.pin(session, number)
+        named = (f"pinned {number}", f"interaction {number}")
+        return sum(part.tokens for part in self._agent.prepare("").request.segments if part.name in named)
+
+    def unpin(self, interaction: int | None = None) -> int:
+        """Let an interaction leave like any other (None: the newest pinned one). Returns its number."""
+        session = self._begun()
+        if not session.context.pins:
+            raise BadInput("Nothing is pinned.", "/pin keeps a turn.")
+        number = session.context.pins[-1] if interaction is None else interaction
+        self._sessions.context.unpin(session, number)
+        return number
+
+    def plan(self) -> ReductionPlan:
+        """The next reduction, as things stand: what it does is exactly this."""
+        session, agent = self.session, self._agent
+        prepared = agent.prepare("").request
+        epoch = session.context.epoch
+        assert epoch is not None, "the session has begun"
+        fitter = agent.fitter()
+        if prepared.opened is not None:
+            gone = range(epoch.first, prepared.window[0])
+            names = tuple(f"T{number}" for number in gone if number not in session.context.pins)
+            when = f"with the next turn: {prepared.opened.detail}"
+            return ReductionPlan("window", when, names, prepared.opened.before, prepared.opened.after)
+        measured = fitter.measure(list(prepared.keyed))
+        return self._rung_plan(prepared, fitter, measured) or self._window_plan(session, measured.tokens)
+
+    def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, measured: Measured) -> ReductionPlan | None:
+        """The rung that the next request would take; None where it needs none."""
+        keyed, when = list(prepared.keyed), "with the next request: it has reached its threshold"
+        if taken := fitter.reduced(keyed, CLEAR):
+            return ReductionPlan(CLEAR, when, _changed(keyed, taken.messages), measured.tokens, taken.after)
+        cut = cut_for_summary(keyed, interaction_of(keyed[-1]), self.session.context.pins)
+        if cut is not None and fitter.may_condense(measured):
+            older = dict.fromkeys(interaction_of(message) for message in cut.asked[1:])
+            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), measured.tokens)
+        if taken := fitter.reduced(keyed, TRUNCATE):
+            return ReductionPlan(TRUNCATE, when, _changed(keyed, taken.messages), measured.tokens, taken.after)
+        return None
+
+    def _window_plan(self, session: Session, now: int) -> ReductionPlan:
+        epoch, settings = session.context.epoch, self._agent.settings
+        assert epoch is not None, "the session has begun"
+        spec = sized(session.window, "", settings.window_min, settings.window_max)
+        if spec.mode == "full":
+            when = "never by itself: the window is full; old results go when the request reaches its threshold"
+            return ReductionPlan("window", when, (), now)
+        full = max(epoch.first + spec.size + spec.slack, session.context.hold_turns)
+        left = full - session.interactions
+        names = tuple(f"T{n}" for n in range(epoch.first, full - spec.size + 1) if n not in session.context.pins)
+        turns = "turn" if left == 1 else "turns"
+        return ReductionPlan("window", f"after {left} more {turns}, or earlier after a long pause", names, now)
+
+    def why(self, text: str) -> list[Location]:
+        """Where a text was said in this session, newest first, and whether the next request holds it."""
+        if not text.strip():
+            raise BadInput("/context why needs a text to look for.")
+        session = self.session
+        request = past_request(session)
+        log = self._sessions.context.log(session)[::-1]
+        found = []
+        for place in self._sessions.find(text.strip()):
+            theirs = [message for message in request if interaction_of(message) == place.interaction]
+            sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in theirs)
+            by = None if sent else _taker(place.interaction, bool(theirs), log)
+            back = "" if sent or by is None else f"/pin T{place.interaction}"
+            found.append(Location(place, sent, by, back))
+        return found
+
+    async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
+        """Have all that is sent summed up now. Raises BadInput when there is nothing to sum up."""
+        session, fitter = self.session, self._agent.fitter()
+        query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
+        happened = await fitter.compact(past_request(session), StepPlace(session.interactions + 1, 0, query), wish)
+        if happened is None:
+            raise BadInput("There is nothing to sum up: the next request holds no earlier turn.")
+        record = TurnRecord(self._sessions, self._agent.counter)
+        for one in happened:
+            row = replace(one, interaction=session.interactions) if isinstance(one, Reduction) else one
+            if (event := record.store(row)) is not None:
+                yield event
+
+    def meter(self, query: str = "") -> Meter:
+        """Measure the next request, for a query or for none. Nothing is stored."""
+        agent = self._agent
+        prepared, fitter = agent.prepare(query).request, agent.fitter()
+        parts = [("tools", agent.counter.count_tools(agent.tools.specs()))]
+        parts += [(segment.name, segment.tokens) for segment in prepared.segments]
+        own = prepared.tokens + parts[0][1]
+        parts.append(("frames", own - sum(tokens for _, tokens in parts)))
+        total = fitter.measure(list(prepared.keyed)).tokens
+        window, output = agent.model.context_window, agent.settings.max_tokens or agent.model.max_output
+        session = agent.sessions.current_session
+        context = session.context if session else None
+        return Meter(
+            parts=tuple(part for part in parts if part[1]),
+            residual=total - own,
+            total=total,
+            limit=request_limit(window, output),
+            reserve=output or DEFAULT_MAX_TOKENS,
+            threshold=window * fitter.rules.threshold // 100 if window else None,
+            cached=0 if prepared.opened is not None else own - _fresh(parts),
+            counted=context.asked_counted if context else 0,
+            provider=context.asked_prompt if context else 0,
+            estimated=agent.counter.estimated,
+        )
+
+    def _begun(self) -> Session:
+        session = self._sessions.current_session
+        if session is None or not session.interactions:
+            raise BadInput("There is no turn in this session yet.", "Say something first.")
+        return session
+
+
+def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ...]:
+    """What is not the same afterwards: ids of calls whose results go, else the turns."""
+    same = {key_of(message) for message in after if message in before}
+    gone = (message for message in before if key_of(message) not in same)
+    return tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
+
+
+def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:
+    """The reduction that took an interaction's text out: the newest that changed it, else the one that moved the window
+    past it."""
+    for row in reversed([row for row in log if not row.undone]):
+        touched = any(
+            key.lstrip("<").split(".")[0] == str(interaction) for key in (*row.edits.drop, *row.edits.replace)
+        )
+        if touched:
+            return row
+    moved = [r for r in log if not r.undone and r.epoch and r.epoch.first > interaction not in r.epoch.pins]
+    return moved[0] if moved and not visible else None
+
+
+def _fresh(parts: Sequence[tuple[str, int]]) -> int:
+    """What no request has held yet: the query."""
+    return sum(tokens for name, tokens in parts if name == "query")

@@ -1,0 +1,177 @@
+"""Gathers what a turn starts with: store, clock and files are read here, then the request is built from values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from swecli.agent.turn import Turn
+from swecli.config.settings import Settings
+from swecli.context.budget import request_limit
+from swecli.context.mentions import expand_mentions
+from swecli.context.notes import environment_notes, new_line, strategy_notes
+from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
+from swecli.context.system_message import HeadParts, open_findings
+from swecli.context.tokens import TokenCounter
+from swecli.context.window import Moment, opening
+from swecli.llm.base import ChatModel
+from swecli.models.message import ApiMessage
+from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from swecli.playbook.learning.workspace import StaleStrategies
+from swecli.playbook.score import Standings
+from swecli.playbook.selection.ablation import AblationPlan
+from swecli.playbook.selection.rank import Ranking, SelectionRequest, rank
+from swecli.playbook.selection.select import Held, Selection, select
+from swecli.playbook.standing import believed
+from swecli.store.review_store import ReviewStore
+from swecli.store.session_manager import SessionManager
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the user typed, with texts that go with it and are not the user's own words: what was piped in.
+
+    `window` looks at what another window would hold (of what is loaded); `reopen` says why a new epoch must begin, ""
+    when it need not.
+    """
+
+    text: str
+    attached: tuple[str, ...] = ()
+    window: WindowSpec | None = None
+    reopen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBuilder:
+    """Builds for one workspace. `instructions` reads the project's own files, which is done when an epoch begins."""
+
+    sessions: SessionManager
+    settings: Settings
+    root: Path
+    system_prompt: str
+    stale: StaleStrategies
+    instructions: Callable[[], str] = str
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+    def prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
+        """The turn for a query. Nothing is stored; two calls in a row give equal turns."""
+        session = self.sessions.current_session or Session(id="", working_directory=str(self.root))
+        self.sessions.playbook.renew(session)  # another process may have changed it
+        remember_counts(session, counter)
+        mentioned = expand_mentions(query.text, self.root)
+        sent, window = "\n\n".join([mentioned.text, *query.attached]), query.window or session.window
+        past = past_request(session)
+        selection = self._select(session, query.text, counter, None if query.reopen else past)
+        reopen = query.reopen or selection.reopen
+        moment = self._moment(session, model, reopen)
+        begins = opening(session, window, sent, moment, past, counter)
+        if begins is not None and not reopen and past:  # it was selected for what was to go on
+            selection = self._select(session, query.text, counter)
+        head = self._head(session, selection, begins=begins is not None)
+        notes = tuple(environment_notes(self.root, date.today()))
+        request = build_request(RequestInput(session, query.text, sent, head, notes, window, begins), counter)
+        notices = (*mentioned.notes, *self.stale.notices(session))
+        return Turn(query.text, request, selection.measured(counter.count), notices, tuple(mentioned.files))
+
+    def head(self, query: str, counter: TokenCounter) -> HeadParts:
+        """What an epoch that begins in the middle of a turn for a query says: what was told in notes goes with the
+        messages, or out of them."""
+        session = self.sessions.current_session
+        assert session is not None, "a head belongs to a session"
+        selection = select(self._ranking(session, query, counter), self.settings.playbook_tokens)
+        return self._head(session, selection, begins=True)
+
+    def _head(self, session: Session, selection: Selection, *, begins: bool) -> HeadParts:
+        instructions = self.instructions() if begins else ""
+        return HeadParts(self.system_prompt, instructions, selection.bullets, self._open_findings(session))
+
+    def _select(
+        self, session: Session, query: str, counter: TokenCounter, past: list[ApiMessage] | None = None
+    ) -> Selection:
+        """Select for a query: for a head, or for what comes to `past`, the request before it."""
+        epoch = session.context.epoch
+        while True:
+            ranking = self._ranking(session, query, counter)
+            held = _held(session, known_strategies(epoch, past, counter), counter) if past and epoch else None
+            selection = select(ranking, self.settings.playbook_tokens, held)
+            stale = self.stale.among(session, selection.bullets)
+            if not stale:
+                return selection
+            bullets = session.get_playbook().bullets
+            bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
+
+    def _ranking(self, session: Session, query: str, counter: TokenCounter) -> Ranking:
+        playbook, window = session.get_playbook(), session.window
+        plan = AblationPlan.parse(self.settings.ablation)
+        return rank(
+            SelectionRequest(
+                bullets=tuple(playbook.bullets.values()),
+                query=query,
+                scores=believed(self.sessions.playbook, session) if playbook.bullets else Standings(),
+                count=counter.count,
+                most=self.settings.max_strategies,
+                new_ids=_just_taught(session),
+                off=playbook.off,
+                ablation=plan,
+                turn=self.sessions.next_turn() if plan.every else 1,
+                seed=seed_of(session),
+                whole_head=window.mode == "fixed" and not window.slack,
+            )
+        )
+
+    def _open_findings(self, session: Session) -> str:
+        """What reviews found, and is still open, in the files that this session has read or changed."""
+        paths = [one.text for one in session.context.survivors.values() if one.kind in ("read", "changed")]
+        if not paths:
+            return ""
+        return open_findings(
+            ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths), paths
+        )
+
+    def _moment(self, session: Session, model: ChatModel, reopen: str) -> Moment:
+        asked_at, state, settings = session.context.asked_at, session.context, self.settings
+        keeps = timedelta(minutes=settings.cache_minutes)
+        cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
+        waiting = self.sessions.playbook.pending(session.id) if settings.learn and session.interactions else []
+        allowed = request_limit(model.context_window, settings.max_tokens or model.max_output)
+        numbers = frozenset(pending.interaction for pending in waiting)
+        return Moment(cold, allowed, numbers, reopen, settings.window_min, settings.window_max)
+
+
+def remember_counts(session: Session, counter: TokenCounter) -> None:
+    """Let the counter know what was counted when it was said."""
+    for message in reversed(session.messages):
+        text = message.content if message.sent is None else message.sent
+        if message.encoding != counter.encoding or message.tokens is None or counter.knows(text):
+            break
+        counter.remember(text, message.tokens)
+        for call in message.tool_calls:
+            if call.result is not None and call.tokens is not None:
+                counter.remember(call.result, call.tokens)
+
+
+def _held(session: Session, known: KnownStrategies, counter: TokenCounter) -> Held:
+    """What a conversation holds of the playbook, with the notes on what has become of it."""
+    playbook = session.get_playbook()
+    live = {bullet.id: bullet.content for bullet in playbook.live()}
+    now = {name: live[name] for name in known.contents if name in live}
+    lines = strategy_notes(known.contents, now, live)
+    changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
+    return Held(tuple(known.contents), known.tokens + changes, new_line)
+
+
+def _just_taught(session: Session) -> frozenset[str]:
+    """What the user taught since the present epoch began: it stands in the next request whatever that is about."""
+    began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
+    if began is None:
+        return frozenset()
+    live = session.get_playbook().live()
+    return frozenset(bullet.id for bullet in live if bullet.trust == "user" and bullet.created_at > began)
+
+
+def seed_of(session: Session) -> int:
+    """A number for the next turn of a session: recorded with the turn, so that its choice can be made again."""
+    return sum(ord(letter) * place for place, letter in enumerate(session.id, 1)) + session.interactions

@@ -1,0 +1,91 @@
+"""Reductions as rows: what each rung of the ladder left, written so that the same bytes can be built again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful
+from swecli.context.fit import Reduced
+from swecli.context.prepare import without_old_strategies
+from swecli.context.system_message import HeadParts, compose
+from swecli.models.context import KEY, Edits, Epoch, Reduction, folded
+from swecli.models.message import ApiMessage
+from swecli.models.session import Session
+
+CONDENSE = "condense"
+
+
+def with_system(messages: list[ApiMessage], text: str) -> list[ApiMessage]:
+    """The messages under another system message."""
+    system = {"role": "system", "content": text, KEY: SYSTEM_KEY}
+    return [system, *(message for message in messages if key_of(message) != SYSTEM_KEY)]
+
+
+def row_of(session: Session, taken: Reduced, interaction: int, step: int, epoch: Epoch | None = None) -> Reduction:
+    """The row of a rung that changed single messages, or of a truncation: that one is an epoch of its own, since
+    messages went whose contents the head must keep."""
+    edits = taken.edits
+    if epoch is not None:
+        edits = folded([*session.context.edits, edits], epoch.first, session.context.pins)
+    return Reduction(taken.how, interaction, step, taken.before, taken.after, taken.detail, epoch, edits)
+
+
+def recomposed(session: Session, parts: HeadParts, interaction: int) -> Epoch:
+    """The present epoch with a system message that keeps what leaves the request in that interaction."""
+    was = present_epoch(session)
+    system = compose(parts, session, was.summary, {*session.context.pins, interaction})
+    return replace(was, system=system, strategies=parts.contents, began=interaction + 1)
+
+
+def present_epoch(session: Session) -> Epoch:
+    """The session's epoch: there is one as soon as its first turn has begun."""
+    epoch = session.context.epoch
+    assert epoch is not None, "nothing is reduced before the first request"
+    return epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a summary cuts a request: `asked` is what it is made of; the keys in `dropped` are steps of the running
+    turn that go with the older interactions."""
+
+    asked: list[ApiMessage]
+    dropped: tuple[str, ...]
+
+
+def cut_for_summary(messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]) -> Cut | None:
+    """What of a request a summary would stand for; None when that is nothing.
+
+    The running turn keeps its user message and its newest step, pinned interactions all of theirs.
+    """
+    running = [message for message in messages if interaction_of(message) == interaction]
+    places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
+    dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()
+    older = [m for m in messages[1:] if interaction_of(m) != interaction and interaction_of(m) not in pins]
+    if not dropped and not older:
+        return None
+    # A question that nobody answered yet is no part of what came before.
+    asked = messages[:-1] if running and not places else messages
+    return Cut(asked, dropped)
+
+
+def summed_up(
+    session: Session, messages: list[ApiMessage], cut: Cut, summary: str, parts: HeadParts, interaction: int
+) -> tuple[Epoch, Edits, list[ApiMessage]]:
+    """The epoch that a summary begins, the edits that hold in it, and its messages."""
+    pins = tuple(pin for pin in session.context.pins if pin < interaction)
+    system = compose(parts, session, summary, {*pins, interaction})
+    spec, began = str(session.window), interaction + 1
+    epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, spec, began)
+    edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
+    stay = [message for message in messages if interaction_of(message) in (*pins, interaction)]
+    after = lawful(edited(with_system(stay, system), [Edits(cut.dropped)]))
+    return epoch, edits, without_old_strategies(after, began)
+
+
+def turns(messages: list[ApiMessage], running: int) -> str:
+    """Which interactions these messages are of: `T3 to T9`, or the running one's steps."""
+    numbers = sorted({interaction_of(message) for message in messages} - {0, running})
+    if not numbers:
+        return f"earlier steps of T{running}"
+    return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"

@@ -1,0 +1,107 @@
+"""The head of an epoch: what the model is told before the window, and what outlives every reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from swecli.models.context import Survivor
+from swecli.models.finding import Finding, one_spaced
+from swecli.models.message import HEAD_OPENS
+from swecli.models.playbook import Bullet, quoted, render_bullets
+from swecli.models.session import Session
+
+MAX_ITEMS = 40  # of one kind; the newest
+MAX_LENGTH = 400  # characters of one item
+
+_TITLES = (
+    ("request", "The user's first request"),
+    ("constraint", "What the user asked to keep to"),
+    ("todo", "Steps still open"),
+    ("changed", "Files changed"),
+    ("read", "Files read"),
+    ("finding", "Findings of reviews"),
+)
+_LISTS = ("changed", "read")  # names on one line
+
+
+@dataclass(frozen=True, slots=True)
+class HeadParts:
+    """What a system message says besides what the session itself remembers: static text, the project's instructions
+    ("" for none), the strategies, and what reviews found and is open in the files at hand."""
+
+    system_prompt: str
+    instructions: str = ""
+    strategies: tuple[Bullet, ...] = ()
+    open_findings: str = ""
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """The strategies' contents by id."""
+        return {bullet.id: bullet.content for bullet in self.strategies}
+
+
+def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[int]) -> str:
+    """The system message of an epoch that sends the interactions in `sent` word for word: static text, the project's
+    instructions, and the head where there is anything in it."""
+    kept = missing(session.context.survivors.values(), sent, summary)
+    rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
+    head = render_bullets(parts.strategies) + render_summary(summary) + render_survivors(kept)
+    head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
+    return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
+
+
+def render_summary(summary: str) -> str:
+    """A summary as a part of the head; "" for none."""
+    if not summary.strip():
+        return ""
+    return (
+        "\n\n## Summary of what came before\n"
+        "Written by the assistant itself when the conversation grew too long. It is a note, not the user's words.\n"
+        f"<summary>\n{summary.strip().replace('</summary', '‹/summary')}\n</summary>"
+    )
+
+
+def render_survivors(survivors: Iterable[Survivor]) -> str:
+    """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
+    by_kind: dict[str, list[Survivor]] = {}
+    for survivor in survivors:
+        by_kind.setdefault(survivor.kind, []).append(survivor)
+    parts = [_part(kind, title, by_kind[kind]) for kind, title in _TITLES if by_kind.get(kind)]
+    if not parts:
+        return ""
+    told = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
+    return f"\n\n## Kept from earlier\n{told}\n" + "\n".join(parts)
+
+
+def _part(kind: str, title: str, found: Sequence[Survivor]) -> str:
+    newest = found[-MAX_ITEMS:]
+    left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
+    texts = [_short(quoted(item.text)) for item in newest]
+    if kind in _LISTS:
+        return f"- {title}: {', '.join(texts)}{left}"
+    if kind in ("request", "constraint"):
+        texts = [f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)]
+    lines = "".join(f"\n  - {text}" for text in texts)
+    return f"- {title}{left}:{lines}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+
+
+def missing(survivors: Iterable[Survivor], sent: Collection[int], summary: str = "") -> list[Survivor]:
+    """Those that the request would lack: not in an interaction that is sent, not word for word in the summary."""
+    gone = (one for one in survivors if one.kind == "todo" or one.interaction not in sent)
+    return [one for one in gone if one.kind in ("todo", "finding") or one.text not in summary]
+
+
+def open_findings(findings: Iterable[Finding], paths: Iterable[str] = (), most: int = 20) -> str:
+    """The open findings of the files at hand as prompt text; "" when there is none. No paths means all files."""
+    wanted = set(paths)
+    chosen = [f for f in findings if f.is_open and (not wanted or f.path in wanted)]
+    if not chosen:
+        return ""
+    rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in chosen]
+    more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
+    return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more])

@@ -1,0 +1,136 @@
+"""Decides, as a turn begins, whether the window moves and a new epoch begins: the first of the two clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from swecli.context.tokens import TokenCounter
+from swecli.models.context import BEGIN, Epoch
+from swecli.models.message import ApiMessage
+from swecli.models.session import Session
+from swecli.models.window import DEFAULT_SIZE, DEFAULT_SLACK, WindowSpec
+
+# Interactions beyond what the window holds that wait for their reflection; then they leave unlearned, and it is said.
+MOST_WAITING = 8
+
+COLD = "the provider's cache is cold"
+HALF = "it takes half of what is allowed"
+LARGE_WORK = ("refactor", "implement", "design")
+LARGE_SIZE = 7
+SMALL_SIZE = 3
+FEW_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a turn's beginning depends on besides the session.
+
+    `cold`: the provider keeps nothing of the last request any more; `allowed`: tokens a request may have, None where
+    unknown; `waiting`: interactions from which nothing has been learned yet but will be; `reopen`: why a new epoch
+    must begin, "" when it need not; `smallest` and `largest` bound the size of an `auto` window.
+    """
+
+    cold: bool = False
+    allowed: int | None = None
+    waiting: Collection[int] = field(default_factory=frozenset)
+    reopen: str = ""
+    smallest: int = 3
+    largest: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A new epoch: its first interaction, what it is called in its row, and why. `left_unlearned` are interactions
+    that leave although nothing was learned from them."""
+
+    first: int
+    how: str
+    why: str
+    left_unlearned: tuple[int, ...] = ()
+
+
+def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_size: int = 10) -> int:
+    """Interactions to keep for `query`: 7 for large work, 3 for a few words, else `default`.
+
+    The key words are looked at before the length, so that "implement OAuth" is not taken for a small task. The
+    result lies within `min_size` and `max_size`; the upper one wins when they contradict each other.
+    """
+    lowered = query.lower()
+    if any(word in lowered for word in LARGE_WORK):
+        size = LARGE_SIZE
+    elif len(lowered.split()) < FEW_WORDS:
+        size = SMALL_SIZE
+    else:
+        size = default
+    return min(max(size, min_size), max_size)
+
+
+def sized(spec: WindowSpec, query: str, smallest: int = 3, largest: int = 10) -> WindowSpec:
+    """The window for a query: itself, but for `auto`, whose size follows the query's words."""
+    if spec.mode != "auto":
+        return spec
+    size = adaptive_window_size(query, min_size=smallest, max_size=largest)
+    return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
+
+
+def opening(
+    session: Session,
+    window: WindowSpec,
+    query: str,
+    moment: Moment,
+    past: Sequence[ApiMessage],
+    counter: TokenCounter,
+) -> Opening | None:
+    """The epoch to begin with the next turn, None to go on in the present one.
+
+    Args:
+        window: as the user set it.
+        query: as it is sent; sizes an `auto` window.
+        past: the present request without the query; its tokens count where the window may take half of `allowed`.
+    """
+    state, epoch, completed = session.context, session.context.epoch, session.completed
+    spec = sized(window, query, moment.smallest, moment.largest)
+    if epoch is None:
+        return Opening(replace(spec, slack=0).first_kept(completed), BEGIN, "the session begins")
+    if epoch.spec != str(window):
+        return _moved(epoch, spec.first_kept(completed, epoch.first), f"the window is {window} now", moment, asked=True)
+    if moment.reopen:
+        return Opening(epoch.first, "window", moment.reopen)
+    if _pin_is_missing(session, epoch):
+        return Opening(epoch.first, "window", "a pinned interaction comes back")
+    if completed < state.hold_turns or spec.mode == "full":
+        return None
+    held = completed - epoch.first + 1
+    target = completed - spec.size + 1
+    if held > spec.size + spec.slack:
+        return _moved(epoch, target, f"more than {spec.size + spec.slack} interactions", moment)
+    if held > spec.size and moment.cold:
+        return _moved(epoch, target, COLD, moment)
+    if held > spec.size and moment.allowed is not None:
+        tokens = sum(counter.count_message(message) for message in past[1:])
+        if tokens * 2 > moment.allowed:
+            return _moved(epoch, target, HALF, moment)
+    if spec.size > DEFAULT_SIZE and window.mode == "auto" and max(target, epoch.floor) < epoch.first:
+        return _moved(epoch, max(epoch.floor, target, 1), "this query asks for more of what came before", moment)
+    return None
+
+
+def _moved(epoch: Epoch, target: int, why: str, moment: Moment, *, asked: bool = False) -> Opening | None:
+    """An epoch from `target` on, held back before what still waits to be learned from; None when nothing moves.
+
+    `asked`: the user changed the setting: an epoch begins in any case, so that it is noted.
+    """
+    leaving = [number for number in sorted(moment.waiting) if epoch.first <= number < target]
+    if leaving and target - leaving[0] <= MOST_WAITING:
+        target, leaving = leaving[0], []
+    if target == epoch.first and not asked:
+        return None
+    return Opening(max(1, target), "window", why, tuple(leaving))
+
+
+def _pin_is_missing(session: Session, epoch: Epoch) -> bool:
+    """Whether a pinned interaction is not sent, or not as it was said."""
+    state = session.context
+    older = {pin for pin in state.pins if pin < epoch.first}
+    return not older <= set(epoch.pins) or any(state.edited(pin) for pin in state.pins)

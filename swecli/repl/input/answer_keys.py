@@ -1,0 +1,127 @@
+"""The keys that answer a question, and those that must not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from swecli.repl.input.question import HOLD, Question
+
+_FAR = 10
+_STEPS = {"up": -1, "down": 1}
+_JUMPS = {"pageup": -_FAR, "pagedown": _FAR, "home": -(10**9), "end": 10**9}
+
+
+class Asking(Protocol):
+    """A line with a question above it, or none."""
+
+    @property
+    def question(self) -> Question | None:
+        """The question that is shown."""
+        ...
+
+    @property
+    def buffer(self) -> Buffer:
+        """The line being typed."""
+        ...
+
+
+def make_answer_keys(prompt: Asking) -> KeyBindings:
+    """The bindings of whatever question `prompt` shows. They hold only while it is open, and leave the draft alone."""
+    keys = KeyBindings()
+    asking = Condition(lambda: prompt.question is not None)
+    is_open = Condition(lambda: _open(prompt)) & ~has_completions
+    _moving(keys, prompt, is_open)
+    _typing(keys, prompt, is_open)
+    for digit in "123456789":
+        _bind_alt(keys, prompt, digit, asking)
+
+    @keys.add("enter", filter=is_open & Condition(lambda: _picked(prompt) is not None) & ~completion_is_selected)
+    def take(event: KeyPressEvent) -> None:
+        question, picked = _shown(prompt), _picked(prompt)
+        if question.pending is not None:
+            prompt.buffer.reset()
+        question.answer(picked)
+
+    @keys.add("enter", filter=asking & Condition(lambda: not _shown(prompt).options))
+    def send_text(event: KeyPressEvent) -> None:
+        text = prompt.buffer.text.strip()
+        prompt.buffer.reset()
+        _shown(prompt).answer(text)
+
+    @keys.add("escape", filter=asking & ~has_completions & Condition(lambda: not _shown(prompt).guarded))
+    def decline(event: KeyPressEvent) -> None:
+        _shown(prompt).answer(None)
+
+    return keys
+
+
+def _moving(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
+    choosing = Condition(lambda: bool(_shown(prompt).options))
+    browsing = Condition(lambda: not _shown(prompt).guarded and not prompt.buffer.text)
+
+    def bind(key: str, by: int, when: Filter) -> None:
+        @keys.add(key, filter=is_open & choosing & when)
+        def move(event: KeyPressEvent) -> None:
+            _shown(prompt).move(by)
+
+    for key, by in _STEPS.items():
+        bind(key, by, choosing)
+    for key, by in _JUMPS.items():
+        bind(key, by, browsing)
+
+
+def _typing(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
+    """A lone digit or letter is an answer once nothing follows it; it stands in the line until then."""
+
+    @keys.add(Keys.Any, filter=is_open & Condition(lambda: not prompt.buffer.text))
+    def propose(event: KeyPressEvent) -> None:
+        question, place = _shown(prompt), _shown(prompt).option_of(event.data)
+        if place is not None and not question.guarded:
+            question.answer(place)
+            return
+        prompt.buffer.insert_text(event.data)
+        if place is not None:
+            question.pending = place
+            asyncio.get_running_loop().call_later(HOLD, confirm, question, event.data)
+
+    def confirm(question: Question, typed: str) -> None:
+        if question.pending is not None and prompt.buffer.text == typed and prompt.question is question:
+            prompt.buffer.reset()
+            question.answer(question.pending)
+
+    def withdraw(_: object) -> None:
+        question = prompt.question
+        if question is not None and question.guarded and question.options:
+            question.pending = question.at = None
+
+    prompt.buffer.on_text_changed += withdraw
+
+
+def _bind_alt(keys: KeyBindings, prompt: Asking, digit: str, asking: Filter) -> None:
+    @keys.add("escape", digit, filter=asking)
+    def answer(event: KeyPressEvent) -> None:
+        place = _shown(prompt).option_of(digit)
+        if place is not None and _open(prompt):
+            _shown(prompt).answer(place)
+
+
+def _shown(prompt: Asking) -> Question:
+    assert prompt.question is not None
+    return prompt.question
+
+
+def _open(prompt: Asking) -> bool:
+    return prompt.question is not None and prompt.question.is_open(asyncio.get_running_loop().time())
+
+
+def _picked(prompt: Asking) -> int | None:
+    question = prompt.question
+    if question is None:
+        return None
+    return question.at if question.pending is None else question.pending

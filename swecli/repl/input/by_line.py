@@ -1,0 +1,133 @@
+"""The prompt of a terminal that cannot move its cursor: a line is read, then done, then the next one is read."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import termios
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.output.plain_text import PlainTextOutput
+
+from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.question import Option
+from swecli.repl.render.sanitise import clean
+
+MARK = "> "
+WIDTH = 80
+
+
+class PromptByLine:
+    """Has the methods of `PromptLine`. `interrupt` is called for Ctrl-C while something runs."""
+
+    def __init__(
+        self,
+        *,
+        history: History,
+        queue: LineQueue,
+        submit: Callable[[str], None],
+        interrupt: Callable[[], None],
+        keyboard: Input | None = None,
+    ) -> None:
+        self._queue, self._submit, self._interrupt = queue, submit, interrupt
+        self._ended: asyncio.Future[None] | None = None
+        self._draft = ""
+        # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
+        with create_app_session(output=PlainTextOutput(sys.stdout)):
+            self._session: PromptSession[str] = PromptSession(history=history, input=keyboard)
+
+    async def run(self) -> None:
+        """Read lines until `end`, or the end of the input. Raises what `end` was given."""
+        self._ended = asyncio.get_running_loop().create_future()
+        reading = asyncio.ensure_future(self._read_on())
+        try:
+            await asyncio.wait([reading, self._ended], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+        if self._ended.done():
+            self._ended.result()
+        elif not reading.cancelled():
+            reading.result()
+
+    async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
+                loop.add_signal_handler(signal.SIGINT, self._interrupt)  # the line's own handler has taken its place
+            await self._queue.idle.wait()
+            draft, self._draft = self._draft, ""
+            try:
+                self._submit(await self._session.prompt_async(MARK, default=draft, set_exception_handler=False))
+            except (EOFError, KeyboardInterrupt):
+                return
+
+    def end(self, error: Exception | None = None) -> None:
+        """Stop reading; `run` then raises the error, if any."""
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_exception(error) if error else self._ended.set_result(None)
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return WIDTH
+
+    @property
+    def draft(self) -> str:
+        """What is being typed."""
+        return self._session.default_buffer.text
+
+    def set_draft(self, text: str) -> None:
+        """Begin the next line with this."""
+        self._draft = text
+
+    def write(self, text: str) -> None:
+        """Print."""
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def echo(self, line: str) -> None:
+        """Nothing: the line stands where it was typed."""
+
+    def live(self, lines: Sequence[str]) -> None:
+        """Nothing: it could not be taken away again."""
+
+    def redraw(self) -> None:
+        """Nothing."""
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """Let the user pick an option by its mark or letter; its place, or None for an empty line."""
+        marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
+        shown = [f"{mark} {clean(option.label)}" for mark, option in zip(marks, options, strict=True)]
+        self.write("\n".join([clean(title), *shown]) + "\n")
+        if guarded:
+            forget_typed()
+        while typed := await self._line(MARK):
+            for place, option in enumerate(options):
+                if typed in (marks[place], option.letter):
+                    return place
+        return None
+
+    async def ask_text(self, label: str) -> str | None:
+        """Let the user type one line for this; None for none."""
+        return await self._line(f"{clean(label)} ") or None
+
+    async def _line(self, label: str) -> str:
+        try:
+            return (await self._session.prompt_async(label, set_exception_handler=False)).strip()
+        except EOFError:
+            return ""
+        except KeyboardInterrupt:
+            raise asyncio.CancelledError from None
+
+
+def forget_typed() -> None:
+    """Drop what was typed before now and not read yet: it is no answer to what was not on the screen."""
+    with suppress(OSError, ValueError, termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -1,0 +1,96 @@
+"""What the prompt offers while typing: commands, their arguments, and files behind an `@`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+if TYPE_CHECKING:
+    from swecli.repl.commands.base import Command
+    from swecli.repl.commands.registry import CommandTable
+
+LIMIT = 50
+_MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+_COMMAND_WORD = re.compile(r"/(\S*)$")
+_ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
+
+Values = Sequence[tuple[str, str]]
+
+
+class LineCompleter(Completer):
+    """Completes a line. All its sources are awaited, so a slow one never holds up a key.
+
+    `table` gives the commands once they are known; `values` a command's arguments; `files` the paths.
+    """
+
+    def __init__(
+        self,
+        table: Callable[[], Awaitable[CommandTable]],
+        values: Callable[[Command], Awaitable[Values]],
+        files: Callable[[], Awaitable[Sequence[str]]],
+    ) -> None:
+        self._table, self._values, self._files = table, values, files
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Nothing: everything comes through the asynchronous door."""
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """The completions of the word before the cursor, best first."""
+        for completion in await self._completions(document.text_before_cursor):
+            yield completion
+
+    async def _completions(self, before: str) -> list[Completion]:
+        if match := _COMMAND_WORD.fullmatch(before):
+            return commands_for(match[1], await self._table())
+        if match := _ARGUMENT.fullmatch(before):
+            found = (await self._table()).find(match[1])
+            values = await self._values(found) if found and found.complete else ()
+            return [
+                Completion(value, -len(match[2]), display_meta=what)
+                for value, what in values
+                if value.lower().startswith(match[2].lower())
+            ]
+        if match := _MENTION.search(before):
+            typed = match[1]
+            return [Completion(path, -len(typed)) for path in matching(typed, await self._files())]
+        return []
+
+
+def commands_for(word: str, table: CommandTable) -> list[Completion]:
+    """Commands whose name begins with the word, then those with such an alias, shown by their name."""
+    start = word.lower()
+    named = [c for c in table.commands if c.name.startswith(start)]
+    other = [c for c in table.commands if c not in named and any(a.startswith(start) for a in c.aliases)]
+    return [Completion(c.name, -len(word), display=f"/{c.name}", display_meta=c.help) for c in named + other]
+
+
+def matching(typed: str, paths: Sequence[str]) -> list[str]:
+    """Paths that fit what was typed, best first: its beginning, a part of the file's name, a part, its letters."""
+    wanted = typed.lower()
+    ranked: list[tuple[int, int, str]] = []
+    for path in paths:
+        rank = _rank(wanted, path.lower())
+        if rank is not None:
+            ranked.append((rank, len(path), path))
+    return [path for _, _, path in sorted(ranked)[:LIMIT]]
+
+
+def _rank(wanted: str, path: str) -> int | None:
+    name = path.rstrip("/").rpartition("/")[2]
+    if path.startswith(wanted):
+        return 0
+    if name.startswith(wanted):
+        return 1
+    if wanted in name:
+        return 2
+    if wanted in path:
+        return 3
+    letters = iter(path)
+    return 4 if all(letter in letters for letter in wanted) else None

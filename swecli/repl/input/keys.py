@@ -1,0 +1,218 @@
+"""The keys of the prompt that are not an ordinary editor's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.paste import Pastes
+
+LEAVE_WITHIN = 2.0
+_EDITORS = ("editor", "nano", "pico", "vi", "emacs")
+
+
+class Controls(Protocol):
+    """What the keys can do besides editing."""
+
+    @property
+    def working(self) -> bool:
+        """Whether something runs that Esc interrupts."""
+        ...
+
+    @property
+    def queue(self) -> LineQueue:
+        """The lines that wait."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop what runs; the queue is held."""
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn."""
+
+    def leave(self) -> None:
+        """End the program."""
+
+    def expand_last(self) -> None:
+        """Print the last tool's whole output."""
+
+    def edit(self) -> None:
+        """Give the line to the user's editor."""
+
+    def cycle_mode(self) -> None:
+        """Go on to the next permission mode."""
+
+    def hint(self, text: str) -> None:
+        """Show a line in place of the footer; "" takes it away."""
+
+
+class TwiceToLeave:
+    """A key pressed twice within two seconds leaves. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last = float("-inf")
+
+    def typed(self) -> None:
+        """Something else was typed: the next press is a first one."""
+        self._last = float("-inf")
+
+    def press(self) -> bool:
+        """Count a press; true when it is the second one."""
+        now = self._clock()
+        leaves = now - self._last <= LEAVE_WITHIN
+        self._last = float("-inf") if leaves else now
+        return leaves
+
+
+def make_keys(controls: Controls, pastes: Pastes, environ: Mapping[str, str], twice: TwiceToLeave) -> KeyBindings:
+    """The bindings; they win over prompt-toolkit's own."""
+    keys = KeyBindings()
+    typing = has_focus(DEFAULT_BUFFER)
+    _line_keys(keys, pastes)
+    _queue_keys(keys, controls)
+    _stopping_keys(keys, controls, twice)
+
+    @keys.add("s-tab", filter=typing & ~has_completions)
+    def next_mode(event: KeyPressEvent) -> None:
+        controls.cycle_mode()
+
+    @keys.add("c-o", filter=typing)
+    def expand(event: KeyPressEvent) -> None:
+        controls.expand_last()
+
+    @keys.add("c-@")
+    def ignore(event: KeyPressEvent) -> None:
+        """NUL and Ctrl+Space: the editor would begin a selection, and drop each letter typed after it."""
+
+    @keys.add("c-z")
+    def suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    @keys.add("c-g", filter=typing)
+    def edit(event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        if editor(environ) is None:
+            controls.hint("No editor found: set $EDITOR")
+            return
+        buffer.text = pastes.expand(buffer.text)
+        controls.edit()
+
+    return keys
+
+
+def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -> None:
+    """Ctrl-C takes away the draft, then the queue, then stops what runs; Esc only stops; Ctrl-D leaves."""
+    typing = has_focus(DEFAULT_BUFFER)
+    empty = Condition(lambda: not get_app().current_buffer.text)
+
+    def leave_at_second(key: str, what: str) -> None:
+        if twice.press():
+            controls.leave()
+            return
+        controls.hint(f"Press {key} again to leave{what}")
+        asyncio.get_running_loop().call_later(LEAVE_WITHIN, controls.hint, "")
+
+    @keys.add("c-c", filter=typing)
+    @keys.add("<sigint>")
+    def stop(event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        if buffer.text:
+            buffer.reset()
+            if not controls.working:
+                leave_at_second("Ctrl+C", "")
+        elif controls.queue:
+            controls.queue.clear()
+        elif controls.working:
+            controls.interrupt()
+        else:
+            leave_at_second("Ctrl+C", "")
+
+    @keys.add("c-d", filter=typing & empty)
+    def leave(event: KeyPressEvent) -> None:
+        if controls.working or controls.queue:
+            leave_at_second("Ctrl+D", "; what runs is stopped" if controls.working else "; queued lines are dropped")
+        else:
+            controls.leave()
+
+    @keys.add("escape", filter=typing & has_completions)
+    def close_menu(event: KeyPressEvent) -> None:
+        event.app.current_buffer.cancel_completion()
+
+    @keys.add("escape", filter=typing & ~has_completions & Condition(lambda: controls.working))
+    def interrupt(event: KeyPressEvent) -> None:
+        controls.interrupt()
+
+
+def _queue_keys(keys: KeyBindings, controls: Controls) -> None:
+    """Sending what waits, editing it, and steering."""
+    typing = has_focus(DEFAULT_BUFFER)
+    empty = Condition(lambda: not get_app().current_buffer.text)
+    waiting = Condition(lambda: bool(controls.queue))
+
+    @keys.add("up", filter=typing & empty & waiting)
+    def take_back(event: KeyPressEvent) -> None:
+        line = controls.queue.take_back() or ""
+        event.app.current_buffer.document = Document(line)
+
+    @keys.add("enter", filter=typing & empty & Condition(lambda: controls.queue.held))
+    def release(event: KeyPressEvent) -> None:
+        controls.queue.release()
+
+    @keys.add("c-t", filter=typing & ~empty)
+    def steer(event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        text = buffer.text
+        buffer.append_to_history()
+        buffer.reset()
+        controls.steer(text)
+
+
+def _line_keys(keys: KeyBindings, pastes: Pastes) -> None:
+    """Sending, new lines, the menu, pasting."""
+    typing = has_focus(DEFAULT_BUFFER)
+
+    @keys.add("enter", filter=typing)
+    def send(event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        if buffer.document.text_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        elif buffer.text.strip():
+            buffer.validate_and_handle()
+
+    @keys.add("enter", filter=typing & completion_is_selected)
+    def take(event: KeyPressEvent) -> None:
+        """A chosen file goes into the line; a chosen command is sent at once."""
+        buffer = event.app.current_buffer
+        buffer.complete_state = None
+        if buffer.text.startswith("/"):
+            buffer.validate_and_handle()
+        elif not buffer.document.text_before_cursor.endswith("/"):
+            buffer.insert_text(" ")
+
+    @keys.add("escape", "enter", filter=typing)
+    @keys.add("c-j", filter=typing)
+    def new_line(event: KeyPressEvent) -> None:
+        event.app.current_buffer.insert_text("\n")
+
+    @keys.add(Keys.BracketedPaste, filter=typing)
+    def paste(event: KeyPressEvent) -> None:
+        event.app.current_buffer.insert_text(pastes.take(event.data))
+
+
+def editor(environ: Mapping[str, str]) -> str | None:
+    """The editor that Ctrl+G opens: $VISUAL, $EDITOR, or one that is usually there; None when there is none."""
+    named = environ.get("VISUAL") or environ.get("EDITOR")
+    return named or next((name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath))), None)

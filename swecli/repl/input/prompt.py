@@ -1,0 +1,285 @@
+"""The line that is always there: one prompt-toolkit application, inline, from start to exit.
+
+From top to bottom: what goes on now, a question, the queue, the line being typed, its menu, the footer. Everything
+else is printed above it into the terminal's own scrollback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+from prompt_toolkit.layout import (
+    AnyContainer,
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VerticalAlign,
+    Window,
+)
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.widgets import SearchToolbar
+
+from swecli.repl.footer import Fragments
+from swecli.repl.input.above import lines_above
+from swecli.repl.input.answer_keys import make_answer_keys
+from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.question import Option, Question
+from swecli.repl.input.scrollback import Scrollback
+from swecli.repl.input.styles import COLOURS, PLAIN
+from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput
+from swecli.repl.render.sanitise import clean
+
+MARK = "> "
+MENU_ROWS = 8
+SMALL = 3
+"""Rows of a screen that is too small for a footer."""
+
+
+class PromptLine:
+    """The line, and what stands around it. `footer` is called at each drawing with the width in columns.
+
+    `submit` gets each line that is sent; `keys` are the bindings beside the editor's and the answers' own.
+    """
+
+    def __init__(
+        self,
+        *,
+        history: History,
+        keys: KeyBindings,
+        completer: Completer,
+        footer: Callable[[int], Fragments],
+        queue: LineQueue,
+        submit: Callable[[str], None],
+        color: bool = True,
+        keyboard: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._footer, self._queue, self._submit = footer, queue, submit
+        self.question: Question | None = None
+        self._one_question = asyncio.Lock()
+        self._above_lines: list[StyleAndTextTuples] = []
+        self._above_at = -1  # the drawing that they are of
+        self._opening: asyncio.TimerHandle | None = None
+        self.buffer = Buffer(
+            completer=completer,
+            history=history,
+            complete_while_typing=True,
+            multiline=True,
+            tempfile_suffix=".md",
+            name=DEFAULT_BUFFER,
+            accept_handler=self._accept,
+        )
+        self.app: Application[None] = InlineApplication(
+            self._layout(),
+            key_bindings=merge_key_bindings([keys, make_answer_keys(self)]),
+            style=Style.from_dict(COLOURS if color else PLAIN),
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            erase_when_done=True,
+            input=keyboard or PasteInput(sys.stdin),
+            output=output or HeldOutput.from_pty(sys.stdout),
+        )
+        self._scrollback = Scrollback(self.app)
+        self.app.ttimeoutlen = 0.05
+        self.app.timeoutlen = 0.3
+        self.app.after_render += self._drawn
+        self.app.key_processor.before_key_press += self._key_pressed
+
+    # Running
+
+    async def run(self) -> None:
+        """Until `end`, or until the terminal is gone. Raises what `end` was given."""
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
+        try:
+            await self.app.run_async(set_exception_handler=False)
+        except EOFError:
+            pass
+        finally:
+            self._close_question()
+            self._scrollback.flush()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Stop reading; `run` then raises the error, if any."""
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit(exception=error or EOFError())
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal, now."""
+        return self.app.output.get_size().columns
+
+    @property
+    def draft(self) -> str:
+        """What stands in the line now."""
+        return self.buffer.text
+
+    def set_draft(self, text: str) -> None:
+        """Put this into the line, unless something else was typed meanwhile: then before it."""
+        self.buffer.document = Document(f"{text} {self.buffer.text}" if self.buffer.text else text)
+
+    # Drawing
+
+    def write(self, text: str) -> None:
+        """Print whole lines above the line; what is being typed stays as it is."""
+        self._scrollback.write(text)
+
+    def echo(self, line: str) -> None:
+        """Print a line that was sent, as it stood in the prompt."""
+        mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else MARK
+        self.write(mark + clean(line).replace("\n", "\n" + " " * len(MARK)) + "\n")
+
+    def live(self, lines: Sequence[str]) -> None:
+        """What goes on now, as lines with ANSI styles; [] when nothing does."""
+        self._scrollback.show([to_formatted_text(ANSI(line)) for line in lines])
+
+    def redraw(self) -> None:
+        """Draw again, soon."""
+        self.app.invalidate()
+
+    def once_drawn(self, do: Callable[[], object]) -> None:
+        """Call `do` once, after the line was drawn for the first time."""
+        drawn = False
+
+        def first(app: Application[None]) -> None:  # it stays: taken out while called, its neighbour would be left out
+            nonlocal drawn
+            if not drawn:
+                drawn = True
+                do()
+
+        self.app.after_render += first
+
+    async def edit(self) -> None:
+        """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
+        with self._scrollback.away():
+            await self.buffer.open_in_editor(validate_and_handle=False)
+
+    # Questions
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone.
+
+        `guarded`: see `Question`; Enter alone then takes nothing.
+        """
+        answer = await self._ask(Question(title, options, guarded=guarded, at=None if guarded else 0))
+        return answer if isinstance(answer, int) else None
+
+    async def ask_text(self, label: str) -> str | None:
+        """Let the user type one line for this; None when they would rather not."""
+        answer = await self._ask(Question(label))
+        return answer if isinstance(answer, str) else None
+
+    async def _ask(self, question: Question) -> int | str | None:
+        async with self._one_question:
+            self.question = question
+            self.redraw()
+            try:
+                return await question.result
+            finally:
+                self.question = None
+                self.redraw()
+
+    def _continued(self) -> None:
+        """After a stop others had the terminal: it is taken again, and a question has to be read again."""
+        self.app.input.raw_mode().__enter__()  # what it was before is put back when the application ends
+        if self.question is not None:
+            self.question.close_again()
+        self.app.renderer.erase()
+        self.redraw()
+
+    def _close_question(self) -> None:
+        if self.question is not None:
+            self.question.answer(None)
+
+    def _drawn(self, app: Application[None]) -> None:
+        question, loop = self.question, asyncio.get_running_loop()
+        if question is None:
+            return
+        question.drawn(loop.time())
+        if not question.is_open(loop.time()) and (self._opening is None or self._opening.when() <= loop.time()):
+            self._opening = loop.call_at(question.opens_at + 0.01, self.redraw)  # so that it can be seen
+
+    def _key_pressed(self, _: object) -> None:
+        if self.question is not None:
+            self.question.key_pressed(asyncio.get_running_loop().time())
+
+    # Layout
+
+    def _accept(self, buffer: Buffer) -> bool:
+        self._submit(buffer.text)
+        return False
+
+    def _layout(self) -> Layout:
+        search = SearchToolbar(ignore_case=True)
+        line = Window(
+            BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True),
+            height=lambda: Dimension(min=1, max=self._line_rows()),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", MARK)],
+        )
+        rows: list[AnyContainer] = [
+            _rows(self._above),
+            line,
+            search,
+            CompletionsMenu(max_height=MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
+            _rows(lambda: [[*self._footer(self.width)]] if self._size().rows > SMALL else []),
+        ]
+        return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
+
+    def _size(self) -> Size:
+        return self.app.output.get_size()
+
+    def _line_rows(self) -> int:
+        """Rows of the line being typed: what it needs, up to half of the screen."""
+        size = self._size()
+        needed = sum(1 + (get_cwidth(line) + len(MARK)) // size.columns for line in self.buffer.text.split("\n"))
+        return min(needed, max(1, size.rows // 2))
+
+    def _above(self) -> list[StyleAndTextTuples]:
+        """What stands above the line, put together once a drawing."""
+        if self._above_at != self.app.render_counter:
+            self._above_at = self.app.render_counter
+            size, now = self._size(), asyncio.get_running_loop().time()
+            menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
+            footer = 1 if size.rows > SMALL else 0
+            rows = size.rows - self._line_rows() - min(menu, MENU_ROWS) - footer
+            if self.question is not None:
+                self.question.drafting = bool(self.buffer.text)
+            self._above_lines = lines_above(
+                self._scrollback.live, self.question, self._queue, size.columns - 1, rows, now
+            )
+        return self._above_lines
+
+
+def _rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:
+    """Rows of text that take no room when there are none."""
+
+    def text() -> StyleAndTextTuples:
+        out: StyleAndTextTuples = []
+        for line in lines():
+            out += [*([("", "\n")] if out else []), *(line or [("", " ")])]
+        return out
+
+    window = Window(FormattedTextControl(text), height=lambda: Dimension.exact(len(lines())), dont_extend_height=True)
+    return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))

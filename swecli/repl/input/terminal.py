@@ -1,0 +1,109 @@
+"""The terminal's ends: output that leaves in one piece, input that takes pastes of any size, a change of size."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+_PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
+_CHUNK = 1 << 16
+SETTLING = 0.1
+"""Seconds without another change of size before the line is drawn again: terminals move their lines first."""
+
+
+class HeldOutput(Vt100_Output):
+    """What is written inside `together` leaves in one write, so that nothing flickers. Asks the terminal nothing."""
+
+    _held = False
+
+    @property
+    def responds_to_cpr(self) -> bool:
+        """No: where the cursor stands is not asked, so that no answer can get in among the keys."""
+        return False
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Hold what is written until the end."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self.flush()
+
+    def flush(self) -> None:
+        """Write out, unless held."""
+        if not self._held:
+            super().flush()
+
+
+class PasteInput(Vt100Input):
+    """Collects a paste in a list: the parser's own way is quadratic, half a minute for 10 MB."""
+
+    _pasted: list[str] | None = None
+
+    def read_keys(self) -> list[KeyPress]:
+        """The keys that have come, a whole paste as one."""
+        if self._pasted is None:
+            before, mark, data = self.stdin_reader.read().partition(_PASTE)
+            self.vt100_parser.feed(before)
+            if mark:
+                self._pasted = []
+                self._collect(data)
+        else:
+            self._collect(self.stdin_reader.read(_CHUNK))
+        keys, self._buffer = self._buffer, []
+        return keys
+
+    def _collect(self, data: str) -> None:
+        assert self._pasted is not None
+        end = len(_PASTED) - 1
+        tail = self._pasted[-1][-end:] if self._pasted else ""
+        if _PASTED not in tail + data:
+            if self._pasted and len(data) < end:
+                self._pasted[-1] += data  # a piece shorter than the mark would hide the beginning of one
+            else:
+                self._pasted.append(data)
+            return
+        text, _, rest = ("".join(self._pasted) + data).partition(_PASTED)
+        self._pasted = None
+        self._buffer.append(KeyPress(Keys.BracketedPaste, text))
+        self.vt100_parser.feed(rest)
+
+
+class InlineApplication(Application[None]):
+    """An application that leaves nothing of its own on the screen when the terminal is made narrower."""
+
+    _settle: asyncio.TimerHandle | None = None
+
+    def _on_resize(self) -> None:
+        """Draw once the size has stopped changing."""
+        if self._settle is not None:
+            self._settle.cancel()
+        self._settle = asyncio.get_running_loop().call_later(SETTLING, self._draw_resized)
+
+    def _draw_resized(self) -> None:
+        self._settle = None
+        if self.is_running and not self.is_done:
+            self.output.cursor_up(rows_added(self))
+            self.renderer.erase()
+            self.invalidate()
+
+
+def rows_added(app: Application[None]) -> int:
+    """How many rows what is drawn above the cursor has gained, now that terminals have broken its lines anew."""
+    screen, columns = app.renderer.last_rendered_screen, max(1, app.output.get_size().columns)
+    if screen is None:
+        return 0
+    cursor = screen.get_cursor_position(app.layout.current_window).y
+    widths = (
+        max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0) for row in range(cursor)
+    )
+    return sum(width // columns for width in widths)

@@ -1,0 +1,231 @@
+"""Does a simple command do more than read? Its options and operands against what is known of the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from swecli.tools.git_config import names_programs
+from swecli.tools.operands import Place, expanded, readable, revision, whole_folder, writable
+from swecli.tools.programs import Program, named, readers
+from swecli.tools.shell_words import Part, Word
+from swecli.tools.visible import one_line
+
+_BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
+_NUMBER = re.compile(r"-\d+")
+
+
+class Objection(Exception):
+    """The command is not seen to be harmless; the text says why."""
+
+
+def only_reads(part: Part, place: Place) -> None:
+    """Raises Objection where the command may do more than read inside the workspace."""
+    name = part.words[0].text
+    program = readers().get(name)
+    if program is None:
+        known = named().get(name)
+        raise Objection(f"{_short(name)} {known and known.refused.get('*') or 'is not known to only read'}")
+    if why := place.foreign(name):
+        raise Objection(why)
+    _Check(program, name, part.words[1:], place).run()
+
+
+def within_rule(part: Part, literal: int, place: Place) -> None:
+    """Raises Objection where a rule's wildcard covers more than can be seen to be harmless.
+
+    The first `literal` words stand in the rule itself: they are what the user named, and are not judged.
+    """
+    name = part.words[0].text.rsplit("/", 1)[-1]
+    program = (named() if literal else readers()).get(name)
+    if program is None and name in named():
+        raise Objection(f"no rule names {_short(name)}")
+    if program is not None:
+        _Check(program, name, part.words[1:], place, literal - 1).run()
+
+
+@dataclass(slots=True)
+class _Check:
+    """One reading of a program's words, first to last; the first `literal` of them are not judged.
+
+    `seen` maps each option that stood there to its values. `beyond`: a rule names an option nothing is known of.
+    """
+
+    program: Program
+    name: str
+    words: Sequence[Word]
+    place: Place
+    literal: int = 0
+    operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is judged
+    seen: dict[str, list[str]] = field(default_factory=dict)
+    at: int = 0
+    beyond: bool = False
+
+    def run(self) -> None:
+        program = self.program
+        if why := program.refused.get("*"):
+            raise Objection(f"{_short(self.name)} {why}")
+        ended = False
+        while self.at < len(self.words):
+            word = self.words[self.at]
+            self.at += 1
+            self._wildcards(word, strict=program.strict)
+            option = not ended and word.text != "-" and (word.text.startswith("-") or word.text in program.options)
+            if program.subs and not self.operands and (not option or word.text in program.subs) and self._sub(word):
+                return
+            if not option:
+                self.operands.append((word, self._judged))
+                if program.operands == "first":
+                    break
+            elif word.text == "--":
+                ended = True
+                self.seen["--"] = []
+            elif self._option(word.text):
+                return
+        self._finish()
+
+    @property
+    def _judged(self) -> bool:
+        """Whether the word that was just taken is judged."""
+        return self.at > self.literal
+
+    def _wildcards(self, word: Word, *, strict: bool) -> None:
+        if word.glob and self._judged and (why := expanded(self.place, word, strict=strict)):
+            raise Objection(why)
+
+    def _sub(self, word: Word) -> bool:
+        """Judge the rest by the subcommand's own entry; False where the word is none."""
+        # what changes things counts only where the rule names it
+        subs = (readers().get(self.name, self.program) if self._judged else self.program).subs
+        name = f"{self.name} {word.text}"
+        if (program := subs.get(word.text)) is None:
+            if self.program.operands == "none" and self._judged:
+                raise Objection(f"{_short(name)} is not known to only read")
+            return not self._judged
+        place = self.place
+        for folder in self.seen.get("-C", []):
+            place = replace(place, base=place.located(folder))
+        _Check(program, name, self.words[self.at :], place, self.literal - self.at).run()
+        return True
+
+    def _option(self, text: str) -> bool:
+        """Take an option and its value. True where all that follows belongs to another program."""
+        options = self.program.options
+        if _NUMBER.fullmatch(text) and "-#" in options:
+            return False
+        name, sign, value = text.partition("=")
+        if text.startswith("--") or self.program.dashed or text in options:
+            kind = options.get(text if self.program.dashed else name)
+            if kind is None or (sign and not kind and not self.program.dashed):
+                return self._unknown(name)
+            return self._value(name, kind, value if sign and not self.program.dashed else None)
+        for index, letter in enumerate(text[1:], 2):
+            kind = options.get(f"-{letter}")
+            if kind is None:
+                return self._unknown(f"-{letter}")
+            if kind:
+                return self._value(f"-{letter}", kind, text[index:] or None)
+            self.seen.setdefault(f"-{letter}", [])
+        return False
+
+    def _value(self, name: str, kind: str, value: str | None) -> bool:
+        values = self.seen.setdefault(name, [])
+        if kind in ("", "?"):
+            return False
+        if kind == "$":
+            return True
+        if value is None:
+            if self.at == len(self.words):
+                return False
+            word = self.words[self.at]
+            self.at += 1
+            value = word.text
+            self._wildcards(word, strict=True)
+            if value.startswith("-") and not _NUMBER.fullmatch(value):
+                raise Objection(f"{_short(value)} behind {name} may be an option")
+        values.append(value)
+        if not self._judged:
+            return False
+        if kind == "@" and (why := readable(self.place, value)):
+            raise Objection(why)
+        if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
+            raise Objection(f"{_short(value)} is not known to only read")
+        return False
+
+    def _unknown(self, name: str) -> bool:
+        if self._judged:
+            raise Objection(f"{_short(name)} {self.program.refused.get(name, 'is not known to only read')}")
+        self.beyond = True
+        return False
+
+    def _finish(self) -> None:
+        """The operands, and what goes with the options that were there."""
+        program, count = self.program, len(self.operands)
+        if why := program.refused.get(""):
+            raise Objection(f"{_short(self.name)} {why}")
+        if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
+            raise Objection(f"{_short(self.name)} may write to its last operand")
+        paths = []
+        for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
+            if judged and (why := self._operand(word, kind)):
+                raise Objection(why)
+            if kind == "paths":
+                paths.append(word.text)
+        if program.walks & {"always", "shown", *self.seen}:
+            self._folders(paths)
+        git = readers()["git"].subs.get(self.name.removeprefix("git ").split(" ")[0])
+        if git is not None and self.name.startswith("git "):
+            self._git(git)
+
+    def _kinds(self) -> list[str]:
+        """What each operand is."""
+        first, plus, others = self.program.operands.partition("+")
+        given = bool(self.program.instead & self.seen.keys())
+        if plus:
+            return [others if given or index else first for index in range(len(self.operands))]
+        if first == "listed":
+            first = "text" if given else "none"
+        if self.beyond and first in ("none", "match"):
+            first = "refs" if self.name.startswith("git ") else "paths"
+        return [first] * len(self.operands)
+
+    def _operand(self, word: Word, kind: str) -> str:
+        place, text = self.place, word.text
+        known = f"{_short(text)} is not known to only read"
+        if kind == "text":
+            return ""
+        if kind == "paths":
+            return readable(place, text)
+        if kind == "refs":
+            return revision(place, text)
+        if kind == "write":
+            return writable(place, text)
+        if word.glob:
+            return known
+        if kind == "match":
+            return "" if self.program.text and self.program.text.fullmatch(text) else known
+        if kind == "branch":
+            if "--" in self.seen or not _BRANCH.fullmatch(text):
+                return known
+            return f"{_short(text)} is a file: it would be overwritten" if place.located(text).exists() else ""
+        if kind == "first":
+            return readable(place, text)
+        return f"{_short(self.name)} with {_short(text)} is not known to only read"
+
+    def _folders(self, paths: list[str]) -> None:
+        include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
+        hidden = "shown" not in self.program.walks
+        for path in paths or ["."]:
+            folder = path not in ("-", "/dev/null") and self.place.located(path).is_dir()
+            if folder and (why := whole_folder(self.place, path, hidden=hidden, include=include)):
+                raise Objection(why)
+
+    def _git(self, entry: Program) -> None:
+        diffs = entry.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
+        if why := names_programs(self.place.base, self.place.environ, diffs=diffs, works=entry.works):
+            raise Objection(why)
+
+
+def _short(text: str) -> str:
+    return one_line(text, 40)

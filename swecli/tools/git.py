@@ -1,0 +1,158 @@
+"""The one way this program asks git: it only reads, and no program is started that somebody else has named.
+
+A repository's configuration, its attributes and the environment can each name programs that git starts: filters,
+diff drivers, hooks, monitors, signature checkers, helpers for the network. docs/adr/0024 has the list.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from swecli.config.trust import project_root
+from swecli.models.errors import BadInput
+from swecli.tools.processes import child_environment, find_program
+
+SECONDS = 60.0
+LARGEST = 50_000_000  # bytes of one answer
+READING = frozenset({"diff", "ls-files", "merge-base", "remote", "rev-parse", "show"})
+# log.showSignature starts gpg.program; core.attributesFile may be a device that never ends
+_PINNED = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.quotePath=false",
+    "diff.relative=false", "log.showSignature=false", "safe.bareRepository=explicit",
+)  # fmt: skip
+# what a configuration may say otherwise of a diff; a submodule is not entered, its own configuration would hold there
+_DIFF = (
+    "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
+    "--ignore-submodules=dirty", "--submodule=short", "-O/dev/null",
+)  # fmt: skip
+# a partial clone would fetch what it lacks, by any program its remote names
+_ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_OFFLINE = "Objects are missing here, and swecli lets git use no network. Run the git command yourself once."
+_NOT_YOURS = "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
+_HINTS = {"dubious ownership": _NOT_YOURS, "not allowed": _OFFLINE, "lazy fetching": _OFFLINE}
+
+
+class GitFailed(BadInput):
+    """git refused, for a reason that lies in what it was asked."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"git: {reason or 'it failed without a word'}.")
+
+
+def run_git(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, seconds: float = SECONDS, most: int = LARGEST
+) -> str:
+    """What git answers in that folder, bytes that are no UTF-8 replaced.
+
+    Args:
+        words: one of the commands in `READING`, then its own.
+        seconds: it is ended after that; `most`: and when it has written so many bytes.
+
+    Raises:
+        GitFailed: git refuses.
+        BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner.
+    """
+    if words[0] not in READING:
+        raise ValueError(f"git {words[0]} is none of {', '.join(sorted(READING))}")
+    top = project_root(folder)
+    if not os.path.lexists(top / ".git"):
+        raise GitFailed("not a git repository")
+    program = find_program("git", environ, top)
+    if program is None:
+        raise BadInput("git is not installed.", "Name files instead: /review src/")
+    env = _environment(environ, top)
+    options = [option for setting in _PINNED for option in ("-c", setting)]
+    listed = _ask([program, *options, "config", "--list", "--name-only", "-z"], folder, env, seconds, most)
+    options += [option for setting in _no_filters(listed) for option in ("-c", setting)]
+    extra = _DIFF if words[0] in ("diff", "show") else ()
+    argv = [program, "--no-pager", *options, words[0], *extra, *words[1:]]
+    return _ask(argv, folder, env, seconds, most).decode("utf-8", "replace")
+
+
+def look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
+    """What `git config` or `git ls-files` answers in just this environment, which is that of a command to be judged;
+    None where it fails. Neither starts a program once `core.fsmonitor` is pinned."""
+    program = find_program("git", env, folder)
+    try:
+        return None if program is None else _ask([program, *words], folder, env, 5.0, LARGEST)
+    except BadInput:
+        return None
+
+
+def need_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """The top of the repository. Raises BadInput where there is none."""
+    try:
+        return Path(run_git(root, "rev-parse", "--show-toplevel", environ=environ).rstrip("\n"))
+    except GitFailed as error:
+        if "not a git repository" not in error.message:
+            raise
+        raise BadInput("This is not a git repository.", "Name files or folders: /review src/ or /review .") from error
+
+
+def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]:
+    """None of the caller's GIT_* variables, but for the index of a commit under way: `git commit -a` gives its hooks
+    another one. The work tree is the folder that holds `.git`, whatever `core.worktree` says."""
+    given = child_environment(environ)
+    own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
+    index = top / given.get("GIT_INDEX_FILE", "")
+    if index.is_relative_to(top / ".git") and index.is_file():
+        own["GIT_INDEX_FILE"] = str(index)
+    return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
+
+
+def _no_filters(listed: bytes) -> list[str]:
+    """Settings that turn off every filter the configuration has, wherever it has it from. git has no switch for all
+    of them, and one that is `required` fails where it is only emptied. Raises BadInput."""
+    keys = [key for key in os.fsdecode(listed).split("\0") if key.startswith("filter.") and key.count(".") > 1]
+    names = dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys)
+    if odd := [name for name in names if "=" in name]:
+        raise BadInput(f"The git filter {odd[0]!r} cannot be turned off: its name has a '='.", "Rename it.")
+    ways = ("clean=", "smudge=", "process=", "required=false")
+    return [f"filter.{name}.{way}" for name in names for way in ways]
+
+
+def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float, most: int) -> bytes:
+    """The output of a git process. Raises BadInput."""
+    with tempfile.TemporaryFile() as complaint:
+        try:
+            process = subprocess.Popen(
+                argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
+        clock = threading.Timer(seconds, _end, (process,))
+        with process:
+            clock.start()
+            try:
+                output = process.stdout.read(most + 1) if process.stdout else b""
+                if len(output) > most:
+                    _end(process)
+                code = process.wait()
+            finally:
+                clock.cancel()
+                if process.returncode is None:  # interrupted
+                    _end(process)
+        complaint.seek(0)
+        reason = complaint.readline(2_000).decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".\n")
+    if len(output) > most:
+        raise BadInput(f"git's answer has more than {most:,} bytes.", "Name fewer files.")
+    if code == -signal.SIGKILL:
+        raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/")
+    if code and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
+        raise BadInput(f"git: {reason}.", hint)
+    if code:
+        raise GitFailed(reason)
+    return output
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,207 @@
+"""A shell command as its simple commands and their words, or why it cannot be seen through. Nothing is run.
+
+The grammar is the small part of the shell in which each word is known before anything runs: bare and quoted words,
+wildcards, `|`, `&&`, `||`, `;`, and redirections to /dev/null or between descriptors. Two readers must agree on the
+words: tree-sitter's grammar of bash, and shlex.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from swecli.tools.visible import hidden
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_LENGTH = 10_000  # characters
+_MAX_PARTS = 50
+_STRUCTURE = frozenset({"program", "list", "pipeline", "redirected_statement"})
+_JOINTS = frozenset({"|", "&&", "||", ";"})
+_REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
+_WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
+_OPAQUE = {
+    "&": "it runs something in the background",
+    "|&": "|& is not looked through",
+    "comment": "it holds a comment",
+    "command_substitution": "it runs a command inside a word",
+    "process_substitution": "it runs a command inside a word",
+    "simple_expansion": "it uses a variable",
+    "expansion": "it uses a variable",
+    "arithmetic_expansion": "it computes a word",
+    "variable_assignment": "it sets a variable",
+    "variable_assignments": "it sets a variable",
+    "declaration_command": "it sets a variable",
+    "ansi_c_string": "it holds a $'…' string",
+    "translated_string": 'it holds a $"…" string',
+    "brace_expression": "it holds a {…} that expands",
+    "heredoc_redirect": "it holds a here-document",
+    "herestring_redirect": "it holds a here-string",
+    "subshell": "it holds a group of commands",
+    "compound_statement": "it holds a group of commands",
+    "function_definition": "it defines a function",
+}
+_LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
+_ESCAPE = re.compile(r"\\(.)")
+# within double quotes a $ is itself where no name can follow
+_QUOTED = re.compile(r"(?:[^\\$`\"]|\\.|\$(?=$|[ |)/.,\\]))*")
+_QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])")
+_WILD = re.compile(r"(?<!\\)[*?\[]")
+_HOME = re.compile(r"(?:^|[=:])~")
+_EXPANDS = re.compile(r",|\.\.")
+
+
+class Opaque(Exception):
+    """The command cannot be seen through; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word: `text` as the program gets it, `raw` as written. `glob`: it holds a wildcard that the shell expands."""
+
+    text: str
+    raw: str
+    glob: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A simple command; the first word is its program. `joint` stands before it ("" for the first)."""
+
+    words: tuple[Word, ...]
+    joint: str = ""
+
+    @property
+    def raw(self) -> str:
+        """The words as written, a blank between them."""
+        return " ".join(word.raw for word in self.words)
+
+
+def parse(command: str) -> list[Part]:
+    """The simple commands in their order, at least one. Raises Opaque."""
+    if len(command) > MAX_LENGTH:
+        raise Opaque(f"it is longer than {MAX_LENGTH:,} characters")
+    if any(hidden(letter) for letter in command):
+        raise Opaque("it holds a line end or an invisible character")
+    tree = _parser().parse(command.encode())
+    if tree.root_node.has_error:
+        raise Opaque("it cannot be parsed as a shell command")
+    parts, tokens = _Reader().read(tree.root_node)
+    if not _agrees(command, tokens):
+        raise Opaque("its quoting is not clear")
+    return parts
+
+
+@cache
+def _parser() -> Parser:
+    # late: only the first command that is judged needs them
+    import tree_sitter_bash  # noqa: PLC0415
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+class _Reader:
+    """One pass over the tree, first to last. `tokens` are the words and operators in their order."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.tokens: list[str] = []
+        self.joint = ""
+
+    def read(self, root: Node) -> tuple[list[Part], list[str]]:
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            if node.type in _STRUCTURE:
+                pending += reversed(node.children)
+            elif node.type == "command":
+                self._command(node)
+            elif node.type == "file_redirect":
+                self._redirect(node)
+            elif node.type in _JOINTS:
+                self.joint = node.type
+                self.tokens.append(node.type)
+            else:
+                raise _opaque(node)
+        if not self.parts:
+            raise Opaque("it is empty")
+        return self.parts, self.tokens
+
+    def _command(self, node: Node) -> None:
+        words = []
+        for child in node.children:
+            if child.type == "file_redirect":
+                self._redirect(child)
+                continue
+            word = _word(child.children[0] if child.type == "command_name" and child.children else child)
+            words.append(word)
+            self.tokens.append(word.text)
+        if not words or words[0].raw != words[0].text or words[0].glob or "=" in words[0].text:
+            raise Opaque("its program is not a plain word")
+        if len(self.parts) == _MAX_PARTS:
+            raise Opaque(f"it has more than {_MAX_PARTS} commands")
+        self.parts.append(Part(tuple(words), self.joint))
+
+    def _redirect(self, node: Node) -> None:
+        *head, target = node.children
+        if not head or target.type not in _WORDS | {"-"} or head[-1].type not in _REDIRECTS:
+            raise Opaque("it redirects to or from a file")
+        text = _text(target)
+        between = head[-1].type in (">&", "<&") and re.fullmatch(r"\d", text)
+        if not between and text != "/dev/null":
+            raise Opaque("it redirects to or from a file")
+        self.tokens += [*map(_text, head), text]
+
+
+def _word(node: Node) -> Word:
+    if node.type not in _WORDS:
+        raise _opaque(node)
+    pieces = node.children if node.type == "concatenation" else [node]
+    raw = _text(node)
+    # what is quoted may be a comma here: rather too careful than wrong
+    bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
+    if _EXPANDS.search(bare.partition("{")[2]):
+        raise Opaque("it holds a {…} that expands")
+    glob = any(p.type == "word" and _WILD.search(_text(p)) for p in pieces)
+    return Word("".join(_piece(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
+
+
+def _piece(node: Node, *, first: bool) -> str:
+    text = _text(node)
+    if node.type == "raw_string":
+        return text[1:-1]
+    if node.type == "string":
+        if any(child.type not in ('"', "string_content", "$") for child in node.children):
+            raise _opaque(next(c for c in node.children if c.type not in ('"', "string_content", "$")))
+        if not _QUOTED.fullmatch(text[1:-1]):
+            raise Opaque("it uses a variable")
+        return _QUOTED_ESCAPE.sub(r"\1", text[1:-1])
+    if node.type not in ("word", "number"):
+        raise _opaque(node)
+    if not _LITERAL.fullmatch(text):
+        raise Opaque("its quoting is not clear")
+    if (_HOME.search(text) and (first or not text.startswith("~"))) or (text.startswith("#") and first):
+        raise Opaque("it names a home folder by ~" if "~" in text else "it holds a comment")
+    return _ESCAPE.sub(r"\1", text)
+
+
+def _agrees(command: str, tokens: list[str]) -> bool:
+    reader = shlex.shlex(command, posix=True, punctuation_chars=";&|<>()")
+    reader.whitespace_split, reader.commenters = True, ""
+    try:
+        return list(reader) == tokens
+    except ValueError:
+        return False
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def _opaque(node: Node) -> Opaque:
+    return Opaque(_OPAQUE.get(node.type, f"it holds {_text(node)[:20]!r}, which is not looked through"))

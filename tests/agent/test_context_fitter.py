@@ -1,0 +1,204 @@
+"""The ladder on any history and any limits: it ends, shrinks, splits nothing, and can be built again from its rows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.agent.condense import Summariser
+from swecli.agent.context_fitter import ContextFitter, FitRules, StepPlace
+from swecli.agent.turn_record import TurnRecord
+from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
+from swecli.context.model_limits import ModelLimits
+from swecli.context.system_message import HeadParts
+from swecli.context.tokens import TokenCounter
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.context import KEY, Epoch, Reduction
+from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.events import Event, Notice
+from swecli.models.message import ApiMessage
+from swecli.models.model_io import Usage
+from swecli.store.database import open_database
+from swecli.store.session_manager import SessionManager
+from tests.support.histories import Message, call, complaint, legal_histories, result
+
+COUNTER = TokenCounter("no table")
+SYSTEM = "You help."
+
+
+class Online(ScriptedModel):
+    """A scripted model whose counts are to be believed."""
+
+    offline = False
+
+
+def keyed(history: list[Message]) -> list[ApiMessage]:
+    """A history with keys, as interactions from 1 on."""
+    out: list[ApiMessage] = [{"role": "system", "content": SYSTEM, KEY: SYSTEM_KEY}]
+    number, place = 0, 0
+    for message in history:
+        if message["role"] == "system":
+            continue
+        number, place = (number + 1, 0) if message["role"] == "user" else (number, place + 1)
+        out.append(message | {KEY: f"{number}.{place}"})
+    return lawful(out)
+
+
+class Climb:
+    """One turn on a given history: the last interaction is the running one."""
+
+    manager: SessionManager | None = None
+
+    def __init__(self, history: list[Message], model: ScriptedModel, pins: tuple[int, ...] = (), **rules: Any) -> None:
+        Climb.manager = Climb.manager or SessionManager(open_database(":memory:"))
+        self.sessions, self.raw = Climb.manager, keyed(history)
+        self.session = self.sessions.start("/p", "m")
+        self.sessions.begin_interaction("x")
+        running = interaction_of(self.raw[-1])
+        self.session.context.pins = tuple(pin for pin in pins if pin < running)
+        self.sessions.context.add(self.session, Reduction("begin", 1, epoch=Epoch(1, SYSTEM)))
+        by = Summariser(model, "Sum up.", _at_once)
+        self.fitter = ContextFitter(model, [], COUNTER, self.session, self, by, FitRules(**rules))  # type: ignore[arg-type]
+        self.record = TurnRecord(self.sessions, COUNTER)
+        self.messages, self.at = list(self.raw), StepPlace(running, 1, "x")
+
+    def head(self, query: str, counter: TokenCounter) -> HeadParts:
+        return HeadParts(SYSTEM)
+
+    def fit(self) -> list[Event]:
+        fitted = asyncio.run(self.fitter.fit(self.messages, self.at))
+        events = self.record.take(fitted)
+        self.messages, self.last = fitted.keyed, fitted
+        if fitted.failure is not None:
+            raise fitted.failure
+        return events
+
+    def rebuilt(self) -> list[ApiMessage]:
+        """What a restart would send: from the messages and the rows alone."""
+        context = self.sessions.context.load(self.session)
+        epoch = context.epoch
+        assert epoch is not None
+        shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]
+        return lawful(edited(lawful([self.raw[0] | {"content": epoch.system}, *shown]), context.edits))
+
+
+async def _at_once(seconds: float) -> None:
+    return None
+
+
+def summaries() -> Any:
+    return st.sampled_from(["", "short", "x" * 4_000, ContextOverflow("too long")])
+
+
+@st.composite
+def climbs(draw: st.DrawFn) -> Climb:
+    history = draw(legal_histories(longest=6_000, turns=6))
+    window, summary = draw(st.integers(40, 6_000)), draw(summaries())
+    model = ScriptedModel(lambda request: summary, context_window=window, max_output=20)
+    pins = tuple(draw(st.sets(st.integers(1, 6), max_size=2)))
+    return Climb(history, model, pins, threshold=draw(st.integers(50, 100)), condense=draw(st.booleans()))
+
+
+def check(climb: Climb) -> None:
+    before = {key_of(message): message for message in climb.raw}
+    pins = climb.session.context.pins
+    try:
+        events = climb.fit()
+    except ContextFull:
+        return
+    after = climb.messages
+    reductions = [event for event in events if event.type == "context_reduced"]
+    assert all(event.after < event.before for event in reductions)  # type: ignore[union-attr]
+    assert complaint(plain(after)) == ""
+    stayed = [m for m in after if interaction_of(m) in pins and not key_of(m).endswith("+")]
+    assert stayed == [m for m in climb.raw if interaction_of(m) in pins]
+    asked = next(m for m in reversed(climb.raw) if m["role"] == "user")
+    assert before[key_of(asked)] in after, "the running turn's question stays"
+    if not any(event.how == "condense" for event in reductions):  # type: ignore[union-attr]
+        assert climb.raw[1] in after, "the first user message stays"
+    assert climb.rebuilt() == after
+    rows = len(climb.sessions.context.log(climb.session))
+    climb.fitter.rules = FitRules(climb.fitter.rules.threshold, condense=False)
+    assert climb.fit() == [], "twice changes nothing"
+    assert climb.messages == after
+    assert len(climb.sessions.context.log(climb.session)) == rows
+
+
+@pytest.mark.slow
+@given(climbs())
+@settings(max_examples=60)
+def test_any_history_under_any_limits_becomes_a_request_or_a_named_stop(climb: Climb) -> None:
+    check(climb)
+
+
+@pytest.mark.slow
+@given(climbs())
+@settings(max_examples=int(os.environ.get("SWECLI_TEST_EXAMPLES", "2500")))
+def test_thousands_of_histories_under_any_limits(climb: Climb) -> None:
+    check(climb)
+
+
+def long_turn(steps: int, size: int = 800) -> list[Message]:
+    out: list[Message] = [{"role": "user", "content": "go"}]
+    for n in range(steps):
+        out += [{"role": "assistant", "content": "y" * size, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "short")]
+    return out
+
+
+def notices(events: list[Event]) -> Iterator[str]:
+    return (event.text for event in events if isinstance(event, Notice))
+
+
+def test_a_failed_summary_is_not_tried_again_before_the_context_has_grown_and_off_after_three() -> None:
+    asked: list[int] = []
+
+    def answer(request: Any) -> str:
+        asked.append(len(request.messages))
+        return ""
+
+    climb = Climb(long_turn(20), ScriptedModel(answer, context_window=6_200, max_output=100), threshold=50)
+    first = list(notices(climb.fit()))
+    assert (len(asked), len(first)) == (1, 1)
+    assert list(notices(climb.fit())) == []
+    for more in range(1, 4):
+        climb.messages += keyed(long_turn(2 + more * 3))[2:]
+        climb.messages = lawful([m | {KEY: f"1.{n}"} for n, m in enumerate(climb.messages)])
+        climb.fit()
+    assert len(asked) == 3
+    assert climb.fitter.known.gave_up
+
+
+def test_reductions_that_bring_almost_nothing_three_times_end_the_turn() -> None:
+    known, ended = ModelLimits(), []
+    for after in (970, 960, 500, 999, 990, 980):
+        known = known.reduced(1_000, after)
+        ended.append(known.in_vain)
+    assert ended == [False] * 5 + [True]
+
+
+def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is_not_believed() -> None:
+    climb = Climb(long_turn(40), Online(["x"], context_window=100_000))
+    climb.fit()
+    sent = climb.last
+    assert climb.fitter.counted(Usage(input=sent.counted * 2), sent)
+    assert climb.fitter.known.scales == {"scripted/test": 2.0}
+    assert climb.fitter.counted(Usage(input=11), sent), "no window is that small: this is no count"
+    assert climb.fitter.known.scales == {"scripted/test": 2.0}
+    assert not climb.fitter.counted(Usage(input=2_048), sent)
+
+
+def test_a_summary_that_was_refused_leaves_no_row_when_truncation_follows() -> None:
+    history: list[Message] = [{"role": "user", "content": "a"}]
+    history += [{"role": "assistant", "content": None, "tool_calls": [call("c0")]}, result("c0", "x")]
+    history += [{"role": "assistant", "content": None, "tool_calls": [call("c1")]}, result("c1", "y" * 750)]
+    model = ScriptedModel(lambda request: "x" * 4_000, context_window=210, max_output=20)
+    climb = Climb(history, model, (), threshold=50, condense=True)
+    hows = [event.how for event in climb.fit() if event.type == "context_reduced"]
+    assert "condense" not in hows
+    assert climb.rebuilt() == climb.messages

@@ -1,0 +1,45 @@
+"""What a turn starts with is gathered anew each time, and gathering changes nothing."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swecli.models.playbook import Delta, Op
+from swecli.models.window import WindowSpec
+from tests.support.runtime import calls, make_runtime, run_turn
+
+QUERIES = ("implement the parser", "and the tests?", "Remember: use tabs.", "read it", "no, that is wrong")
+ACTS = st.one_of(
+    st.sampled_from(QUERIES),
+    st.sampled_from(["teach", "pin", "undo", "window", "reopen", "look"]),
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ACTS, min_size=1, max_size=12), st.sampled_from(["2+2", "3", "auto", "full"]))
+async def test_two_prepares_in_a_row_are_equal(acts: list[str], window: str) -> None:
+    replies = (calls(("list_files", {})) if number % 3 == 1 else "It is so. " * 30 for number in range(99))
+    runtime = make_runtime(lambda request: next(replies), window=WindowSpec.parse(window), playbook_tokens=120)
+    for number, act in enumerate(acts):
+        session = runtime.sessions.current_session
+        assert session is not None
+        if act in QUERIES:
+            await run_turn(runtime, act)
+        elif act == "teach":
+            ops = (Op("ADD", fields={"content": f"The parser number {number} lives in parse{number}.py."}),)
+            runtime.sessions.playbook.apply(Delta(f"taught {session.id} {number}", ops, "user"), session)
+        elif act == "pin" and session.interactions:
+            runtime.context_control.pin(1)
+        elif act == "undo" and len(runtime.sessions.context.log(session)) > 1:
+            runtime.context_control.undo()
+        elif act == "window":
+            runtime.set_window(WindowSpec(1 + number % 4, 1))
+        elif act == "reopen":
+            runtime.agent.begin_epoch("a test")
+        before = [message.to_api() for message in session.messages], len(runtime.sessions.context.log(session))
+        first = runtime.agent.prepare("now the parser")
+        assert runtime.agent.prepare("now the parser") == first
+        after = [message.to_api() for message in session.messages], len(runtime.sessions.context.log(session))
+        assert after == before
+    runtime.close()

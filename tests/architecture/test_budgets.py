@@ -1,0 +1,29 @@
+"""The house does not grow, and gets no more joints, without a decision: see budgets.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.measures import House, traced_turn
+
+RATCHET = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text(encoding="utf-8"))["ratchet"]
+HOUSE = House()
+
+
+@pytest.mark.parametrize("measure", HOUSE.figures())
+def test_no_measure_of_the_whole_is_above_its_ratchet(measure: str) -> None:
+    behind = HOUSE.unreached() if measure == "unreached_definitions" else ""
+    assert HOUSE.figures()[measure] <= RATCHET[measure], behind
+
+
+def test_no_package_is_above_its_ratchet_and_each_has_one() -> None:
+    sizes = {name: lines for name, lines in HOUSE.packages().items() if lines > 50}
+    assert not {name: lines for name, lines in sizes.items() if lines > RATCHET["packages"].get(name, 0)}
+
+
+def test_a_trivial_turn_runs_no_more_modules_than_its_ratchet(tmp_path: Path) -> None:
+    found = traced_turn(tmp_path)
+    assert {name: value for name, value in found.items() if value > RATCHET[name]} == {}

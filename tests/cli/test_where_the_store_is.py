@@ -1,0 +1,193 @@
+"""Commands that ask the store something: a missing, empty, foreign or read-only database is named, never made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from swecli.store.database import open_database
+from swecli.store.migrations import STEPS
+from swecli.store.session_manager import SessionManager
+from tests.store.test_session_manager import turn
+from tests.support.shell import Done, Run, swecli
+
+READING = [
+    ("sessions", "list"),
+    ("sessions", "search", "x"),
+    ("sessions", "show", "x"),
+    ("sessions", "export", "x"),
+    ("playbook", "list"),
+    ("findings", "list"),
+    ("context", "show"),
+    ("db", "check"),
+]
+
+
+def conversation(path: Path) -> str:
+    manager = SessionManager(open_database(path))
+    session = manager.start(str(Path.cwd()), "demo", title="prices")
+    turn(manager, "what of the prices?")
+    manager.database.close()
+    return session.id
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_named_database_that_is_not_there_is_not_made(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command, "--db", "none.db")
+    assert done.code == 42
+    assert f"There is no database {Path.cwd() / 'none.db'}." in done.complaint
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("command", READING)
+def test_the_usual_database_is_not_made_by_a_question(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert f"There is no database {Path(os.environ['SWECLI_HOME'], 'swecli.db')} yet" in done.err
+    assert not Path(os.environ["SWECLI_HOME"], "swecli.db").exists()
+
+
+@pytest.mark.parametrize("command", READING)
+def test_an_empty_database_is_named_and_left_as_it_is(run: Run, command: tuple[str, ...]) -> None:
+    Path("empty.db").touch()
+    done = run(*command, "--db", "empty.db")
+    assert done.code == 1
+    assert "is empty (0 bytes): whatever was in it is gone" in done.complaint
+    assert Path("empty.db").stat().st_size == 0
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize(
+    ("kind", "code", "line"),
+    [
+        ("folder", 42, "is a folder."),
+        ("text", 1, "is not a database."),
+        ("foreign", 1, "is another program's database."),
+        ("newer", 1, "was made by a newer swecli"),
+    ],
+)
+def test_what_cannot_be_used_is_named(run: Run, command: tuple[str, ...], kind: str, code: int, line: str) -> None:
+    path = Path("odd.db")
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("no database " * 100)
+    else:
+        if kind == "newer":
+            open_database(path).close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE theirs (x)")
+            if kind == "newer":
+                connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+            connection.commit()
+    done = run(*command, "--db", str(path))
+    assert (done.code, line in done.complaint) == (code, True), done.err
+
+
+@pytest.mark.parametrize("name", ["mine.db", "sqlite:///mine.db", "sqlite:///{here}/mine.db", "{here}/mine.db"])
+def test_a_relative_database_is_where_the_user_stands_not_where_the_work_is(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Path.cwd()
+    monkeypatch.chdir(here)  # comes back to it afterwards
+    Path("work").mkdir()
+    session = conversation(Path("mine.db"))
+    assert session in run("sessions", "list", "--db", name.format(here=here), "-C", "work").out
+    assert list(Path(here, "work").iterdir()) == []
+
+
+# Without the right to write: root gives up what lets it write everywhere.
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all")
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Iterator[Path]:
+    """A folder for a database that `reading` will find shut."""
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    yield folder
+    folder.chmod(0o755)
+
+
+def reading(folder: Path, *arguments: str) -> Done:
+    """Run swecli as somebody who may read the folder and its files, and not write them."""
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root and not shutil.which("setpriv"):
+        pytest.skip("root can write everywhere, and there is no setpriv to change that")
+    return swecli(*arguments, before=WITHOUT_RIGHTS if root else ())
+
+
+# A disk of two megabytes in a mount namespace of its own, with a copy of the database and not a byte left.
+ON_A_FULL_DISK = """
+set -e; copy="$1"; disk="$2"; shift 2
+mount -t tmpfs -o size=2m none "$disk"
+cp "$copy" "$disk/swecli.db"
+dd if=/dev/zero of="$disk/fill" bs=4k 2>/dev/null || true
+exec "$@"
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_named_and_what_is_on_it_can_still_be_read(tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a disk of one's own cannot be mounted here")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    conversation(tmp_path / "copy.db")
+    there = ("unshare", "-m", "sh", "-c", ON_A_FULL_DISK, "sh", str(tmp_path / "copy.db"), str(disk))
+    listed = swecli("sessions", "list", "--db", f"{disk}/swecli.db", before=there)
+    assert (listed.code, "prices" in listed.out) == (0, True), listed.err
+    asked = swecli("-p", "and now?", "-m", "demo", "--db", f"{disk}/swecli.db", before=there)
+    assert (asked.code, asked.out) == (1, "")
+    assert f"No space is left to write {disk}/swecli.db." in asked.complaint
+
+
+def before(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["closed", "killed", "older"])
+def test_a_database_that_can_only_be_read_is_listed_searched_shown_and_exported(shut: Path, state: str) -> None:
+    path = shut / "swecli.db"
+    if state == "killed":  # what was committed lies in the journal, and nobody has tidied up
+        code = (
+            "import os, sys; from pathlib import Path; from swecli.store.database import Database; "
+            "from tests.cli.test_where_the_store_is import conversation; "
+            "Database.close = lambda self: os._exit(0); conversation(Path(sys.argv[1]))"
+        )
+        environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        subprocess.run([sys.executable, "-c", code, str(path)], env=environ, check=True)
+        Path(f"{path}-shm").unlink()
+        assert Path(f"{path}-wal").stat().st_size > 0
+    else:
+        conversation(path)
+    if state == "older":
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("ALTER TABLE interaction DROP COLUMN partial")
+            connection.execute("ALTER TABLE interaction DROP COLUMN partial_after")
+            connection.execute(f"PRAGMA user_version = {len(STEPS) - 1}")
+    was = before(path)
+    for command, expected in [
+        (("sessions", "list"), "prices"),
+        (("sessions", "search", "prices"), "what of the prices?"),
+        (("sessions", "show", "prices"), "user: what of the prices?"),
+        (("sessions", "export", "prices"), '"what of the prices?"'),
+        (("playbook", "list"), ""),
+    ]:
+        done = reading(shut, *command, "--db", str(path))
+        assert (done.code, expected in done.out) == (0, True), done.err
+    refused = reading(shut, "sessions", "rename", "prices", "other", "--db", str(path))
+    assert refused.code == 1
+    assert "can only be read" in refused.complaint
+    assert before(path) == was

@@ -1,0 +1,49 @@
+"""`/permissions`: the rules in force and why the last call asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import UsageError
+from swecli.tools.permissions import Rule
+from tests.support.desk import Desk
+
+
+async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, desk: Desk) -> None:
+    rules = runtime.agent.permissions
+    assert "nothing has asked or run yet" in await desk.type("/permissions")
+    rules.allow_for_session("run(make *)")
+    rules.allow_for_project("run(pytest *)")
+    rules.deny.append(Rule.parse("run(rm *)"))
+    runtime.settings.origins["deny: run(rm *)"] = "environment"
+    rules.last = "`find . -delete` asked: -delete deletes files"
+    shown = await desk.type("/permissions")
+    for text in ("run(make *)", "this session", "run(pytest *)", "permissions.toml", "run(rm *)", "environment"):
+        assert text in shown
+    assert "last: `find . -delete` asked: -delete deletes files" in shown
+
+
+async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime, desk: Desk) -> None:
+    rules = runtime.agent.permissions
+    rules.allow_for_project("run(pytest *)")
+    rules.allow_for_session("run(make *)")
+    assert "run(pytest *) is asked again" in await desk.type("/permissions remove 1")
+    assert [rule.text for rule in rules.session] == ["run(make *)"]
+    assert rules.saved is not None
+    assert rules.saved.rules == ()
+    await desk.type("/permissions remove 1")
+    assert rules.session == []
+
+
+@pytest.mark.parametrize(
+    "args", ["remove", "remove 0", "remove 9", "remove x", "add x", "remove ²", "remove 99999999999"]
+)
+async def test_what_cannot_be_removed_is_named(desk: Desk, args: str) -> None:
+    with pytest.raises(UsageError, match="permissions cannot|no rule"):
+        await desk.type(f"/permissions {args}")
+
+
+async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, desk: Desk) -> None:
+    runtime.agent.permissions.broken.append(("deny", "rm *"))
+    assert "'rm *' is no permission rule and is NOT in force" in await desk.type("/permissions")

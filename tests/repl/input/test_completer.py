@@ -1,0 +1,82 @@
+"""What the prompt offers while typing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from swecli.repl.commands.base import Command, CommandContext, command
+from swecli.repl.commands.registry import CommandTable, discover
+from swecli.repl.input.completer import LIMIT, LineCompleter, matching
+
+PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
+
+
+@command("paint", aliases=("colour",), usage="[RED]", complete=lambda runtime: [])
+async def paint(ctx: CommandContext, args: str) -> None:
+    """Make it red"""
+
+
+TABLE = CommandTable([paint])
+
+
+async def offered(text: str, table: CommandTable = TABLE) -> list[str]:
+    async def get_table() -> CommandTable:
+        return table
+
+    async def values(found: Command) -> list[tuple[str, str]]:
+        return [("red", "warm"), ("rose", "warmer"), ("blue", "cold")]
+
+    async def files() -> list[str]:
+        return PATHS
+
+    completer = LineCompleter(get_table, values, files)
+    document = Document(text, len(text))
+    assert list(completer.get_completions(document, CompleteEvent())) == []
+    return [c.text async for c in completer.get_completions_async(document, CompleteEvent())]
+
+
+async def test_commands_are_offered_by_name_and_by_alias() -> None:
+    assert await offered("/") == ["paint"]
+    assert await offered("/pai") == ["paint"]
+    assert await offered("/col") == ["paint"]
+    assert await offered("/x") == []
+
+
+async def test_every_built_in_command_is_offered() -> None:
+    names = await offered("/", discover())
+    assert {"help", "exit", "window", "prompt", "playbook", "sessions"} <= set(names)
+
+
+async def test_arguments_are_offered_where_a_command_has_some() -> None:
+    assert await offered("/paint r") == ["red", "rose"]
+    assert await offered("/colour ") == ["red", "rose", "blue"]
+    assert await offered("/paint red and") == []
+    assert await offered("/other ") == []
+
+
+@pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])
+async def test_files_are_offered_behind_an_at(text: str) -> None:
+    assert await offered(text) == ["src/app.py", "tests/test_app.py"]
+
+
+@pytest.mark.parametrize("text", ["me@app", "plain", "", "a /pa", "@src/app.py then"])
+async def test_elsewhere_nothing_is_offered(text: str) -> None:
+    assert await offered(text) == []
+
+
+def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None:
+    assert matching("app", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert matching("src/", PATHS) == ["src/app.py", "src/main.py"]
+    assert matching("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert matching("readme", PATHS) == ["README.md"]
+
+
+@given(st.text("abc/.", max_size=8), st.lists(st.text("abc/.", min_size=1), max_size=80))
+def test_only_known_paths_are_offered_and_not_too_many(typed: str, paths: list[str]) -> None:
+    found = matching(typed, paths)
+    assert set(found) <= set(paths)
+    assert len(found) <= LIMIT

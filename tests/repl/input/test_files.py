@@ -1,0 +1,63 @@
+"""The files an `@` may name."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swecli.repl.input.files import FileIndex, list_files
+
+
+def git(*arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository() -> Path:
+    """One tracked, one new and one ignored file."""
+    git("init", "-q")
+    Path("src").mkdir()
+    Path("src/new.py").write_text("")
+    Path("zz.py").write_text("")
+    Path(".gitignore").write_text("*.log\n")
+    Path("noise.log").write_text("")
+    git("add", "zz.py", ".gitignore")
+    return Path.cwd()
+
+
+def test_tracked_files_come_first_then_new_ones_and_ignored_ones_never(repository: Path) -> None:
+    assert list_files(repository) == [".gitignore", "zz.py", "src/new.py", "src/"]
+
+
+def test_without_git_all_but_the_clutter_is_listed() -> None:
+    for name in ("a.py", "sub/b.py", "node_modules/c.js", ".git/d"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("")
+    assert list_files(Path.cwd()) == ["a.py", "sub/b.py", "sub/"]
+
+
+def test_a_repository_cannot_start_a_program_by_being_listed(repository: Path) -> None:
+    hook = repository / "hook"
+    hook.write_text("#!/bin/sh\ntouch started\n")
+    hook.chmod(0o755)
+    git("config", "core.fsmonitor", str(hook))
+    list_files(repository)
+    assert not (repository / "started").exists()
+
+
+def test_names_that_would_draw_on_the_screen_are_left_out() -> None:
+    Path("bad\x1b[31m.py").write_text("")
+    Path("good.py").write_text("")
+    assert list_files(Path.cwd()) == ["good.py"]
+
+
+async def test_an_index_looks_once_until_told_to_look_again(repository: Path) -> None:
+    index = FileIndex(repository)
+    before = await index.paths()
+    Path("later.py").write_text("")
+    assert await index.paths() == before
+    index.forget()
+    assert "later.py" in await index.paths()

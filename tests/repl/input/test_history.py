@@ -1,0 +1,86 @@
+"""The line history in its file."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.repl.input.history import NEWEST_BYTES, LineHistory
+
+
+def loaded(path: Path) -> list[str]:
+    """The entries a new program would find, newest first."""
+    return list(LineHistory(path).load_history_strings())
+
+
+def test_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "history"
+    history = LineHistory(path)
+    for line in ("first", "second\nwith\n\n+plus", "# third"):
+        history.append_string(line)
+    assert loaded(path) == ["# third", "second\nwith\n\n+plus", "first"]
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "history"
+    LineHistory(path).append_string("secret")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
+    history = LineHistory(tmp_path / "h")
+    for line in ("a", "a", "b", "a", "  "):
+        history.append_string(line)
+    assert loaded(tmp_path / "h") == ["a", "b", "a"]
+
+
+def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
+    LineHistory(tmp_path / "h", lambda line: line.upper()).append_string("shown")
+    assert loaded(tmp_path / "h") == ["SHOWN"]
+
+
+def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
+    one, two = LineHistory(tmp_path / "h"), LineHistory(tmp_path / "h")
+    one.append_string("a")
+    two.append_string("b")
+    one.append_string("c")
+    assert loaded(tmp_path / "h") == ["c", "b", "a"]
+
+
+def test_only_the_newest_part_of_a_long_history_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "h"
+    path.write_text("".join(f"\n# now\n+line {n}\n+{'x' * 1000}\n" for n in range(2000)))
+    found = loaded(path)
+    assert found[0] == f"line 1999\n{'x' * 1000}"
+    assert all(entry.startswith("line ") for entry in found)
+    assert sum(map(len, found)) <= NEWEST_BYTES
+
+
+def test_a_history_that_cannot_be_written_says_so_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    history = LineHistory(tmp_path / "file" / "history")
+    history.append_string("a")
+    history.append_string("b")
+    assert "history cannot be written" in history.take_problem()
+    assert history.take_problem() == ""
+
+
+def test_the_editor_goes_back_through_it(tmp_path: Path) -> None:
+    LineHistory(tmp_path / "h").append_string("kept")
+
+    async def read() -> list[str]:
+        return [line async for line in LineHistory(tmp_path / "h").load()]
+
+    assert asyncio.run(read()) == ["kept"]
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00"), min_size=1))
+def test_any_line_survives_the_file(tmp_path_factory, line: str) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path_factory.mktemp("history") / "h"
+    LineHistory(path).append_string(line)
+    assert loaded(path) == ([line] if line.strip() else [])

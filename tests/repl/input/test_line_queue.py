@@ -1,0 +1,50 @@
+"""Lines that wait: their order, what an interrupt does to them, and taking one back."""
+
+from __future__ import annotations
+
+import asyncio
+
+from swecli.repl.input.line_queue import LineQueue
+
+
+async def test_lines_come_in_their_order_and_are_waited_for() -> None:
+    queue = LineQueue(["one"])
+    assert await queue.next() == "one"
+    waiting = asyncio.ensure_future(queue.next())
+    await queue.idle.wait()
+    queue.put("two")
+    assert await waiting == "two"
+
+
+async def test_after_an_interrupt_what_was_queued_is_held_and_a_new_line_goes_first() -> None:
+    queue = LineQueue(["old"])
+    queue.hold()
+    queue.put("new")
+    assert queue.lines == ("new", "old")
+    assert await queue.next() == "new"
+    waiting = asyncio.ensure_future(queue.next())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    queue.release()
+    assert await waiting == "old"
+
+
+async def test_a_second_interrupt_holds_what_was_sent_since() -> None:
+    queue = LineQueue(["old"])
+    queue.hold()
+    queue.put("new")
+    queue.hold()
+    assert (queue.held, queue.lines) == (True, ("new", "old"))
+
+
+def test_the_newest_line_is_taken_back_and_the_last_one_ends_the_hold() -> None:
+    queue = LineQueue(["one", "two"])
+    queue.hold()
+    assert [queue.take_back(), queue.take_back(), queue.take_back()] == ["two", "one", None]
+    assert not queue.held
+
+
+def test_an_interrupt_of_an_empty_queue_holds_nothing() -> None:
+    queue = LineQueue()
+    queue.hold()
+    assert not queue.held

@@ -1,0 +1,328 @@
+"""A question above the line: no key that was not meant for it answers it, every key that was does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+from prompt_toolkit.completion import DummyCompleter
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from swecli.repl.input.keys import TwiceToLeave, make_keys
+from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.paste import Pastes
+from swecli.repl.input.prompt import PromptLine
+from swecli.repl.input.question import QUIET, Option, Question
+from tests.support.virtual_time import run_virtually
+
+OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]
+UP, DOWN, ENTER, ESC, CTRL_C, BACKSPACE = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03", "\x7f"
+
+
+class Drawn(DummyOutput):
+    """A terminal that, like real ones, does not tell where its cursor is."""
+
+    def get_rows_below_cursor_position(self) -> int:
+        raise NotImplementedError
+
+
+class Desk:
+    """A program that does nothing but note what its keys ask for."""
+
+    def __init__(self) -> None:
+        self.queue, self.done = LineQueue(), []  # type: tuple[LineQueue, list[str]]
+        self.working = True
+
+    def interrupt(self) -> None:
+        self.done.append("interrupt")
+
+    def steer(self, text: str) -> None:
+        self.done.append(f"steer {text}")
+
+    def leave(self) -> None:
+        self.done.append("leave")
+
+    def expand_last(self) -> None: ...
+
+    def edit(self) -> None: ...
+
+    def cycle_mode(self) -> None: ...
+
+    def hint(self, text: str) -> None: ...
+
+
+class Typist:
+    """A prompt, and somebody at its keyboard."""
+
+    def __init__(self, pipe: PipeInput) -> None:
+        self.pipe, self.desk, self.sent = pipe, Desk(), []  # type: tuple[PipeInput, Desk, list[str]]
+        self.prompt = PromptLine(
+            history=InMemoryHistory(),
+            keys=make_keys(self.desk, Pastes(), {}, TwiceToLeave(lambda: 0.0)),
+            completer=DummyCompleter(),
+            footer=lambda width: [],
+            queue=self.desk.queue,
+            submit=self.sent.append,
+            keyboard=pipe,
+            output=Drawn(),
+        )
+
+    async def type(self, *keys: str, gap: float = 0.1) -> None:
+        """One key after the other, `gap` seconds apart."""
+        for key in keys:
+            self.pipe.send_text(key)
+            await asyncio.sleep(gap)
+
+    async def answer(self, *keys: str, gap: float = 0.1) -> int | None:
+        """What these keys answer to a question that has been looked at; None where nothing came of them."""
+        asked = asyncio.ensure_future(self.prompt.choose("Run this?", OPTIONS, guarded=True))
+        await asyncio.sleep(QUIET + 0.1)
+        await self.type(*keys, gap=gap)
+        await asyncio.sleep(1.0)
+        answered = asked.done()
+        asked.cancel()
+        await asyncio.wait([asked])
+        return asked.result() if answered else None
+
+
+def typed(play: Callable[[Typist], Awaitable[None]]) -> Typist:
+    async def run() -> Typist:
+        with create_pipe_input() as pipe:
+            typist = Typist(pipe)
+            running = asyncio.ensure_future(typist.prompt.run())
+            await asyncio.sleep(0.1)
+            await play(typist)
+            typist.prompt.end()
+            await running
+            return typist
+
+    return run_virtually(run())
+
+
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        (("1",), 0),
+        (("y",), 0),
+        (("2",), 1),
+        (("3",), 2),
+        (("n",), 2),
+        (("4",), 3),
+        (("y", ENTER), 0),
+        ((DOWN, ENTER), 0),
+        ((DOWN, DOWN, ENTER), 1),
+        ((UP, ENTER), 3),
+        (("\x1b1",), 0),
+        (("\x1b3",), 2),
+    ],
+)
+def test_every_deliberate_answer_is_one(keys: tuple[str, ...], place: int) -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(*keys) == place
+        assert typist.prompt.draft == "", "an answer leaves nothing in the line"
+
+    assert typed(play).sent == []
+
+
+@pytest.mark.parametrize("keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)])
+def test_enter_alone_other_keys_and_words_answer_nothing(keys: tuple[str, ...]) -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(*keys) is None
+
+    typed(play)
+
+
+@pytest.mark.parametrize(
+    "line", ["why is that so slow", "maybe later", "also explain the code", "1", "y", "no", "1\r2\r3"]
+)
+def test_a_line_typed_when_the_question_comes_is_sent_and_answers_nothing(line: str) -> None:
+    async def play(typist: Typist) -> None:
+        await typist.type(*line[:3])
+        asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+        await typist.type(*line[3:], ENTER)
+        assert not asked.done()
+        asked.cancel()
+
+    assert "\r".join(typed(play).sent) == line
+
+
+def test_what_follows_a_digit_makes_it_text() -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(*"1. fix the tests", gap=0.25) is None
+        assert typist.prompt.draft == "1. fix the tests"
+
+    typed(play)
+
+
+def test_a_digit_that_is_taken_back_answers_nothing() -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer("1", BACKSPACE) is None
+
+    typed(play)
+
+
+def test_while_a_draft_stands_digits_are_text_and_arrows_or_alt_answer() -> None:
+    async def play(typist: Typist) -> None:
+        await typist.type(*"half a line")
+        assert await typist.answer("1") is None
+        assert typist.prompt.draft == "half a line1"
+        assert await typist.answer(DOWN, ENTER) == 0
+        assert await typist.answer("\x1b3") == 2
+        assert typist.prompt.draft == "half a line1", "the draft outlives the answers"
+
+    assert typed(play).sent == []
+
+
+def test_typing_on_after_an_arrow_takes_the_choice_back() -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(DOWN, *"and then", ENTER) is None
+
+    assert typed(play).sent == ["and then"]
+
+
+def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(ESC, gap=0.5) is None
+        assert await typist.answer(CTRL_C) is None
+
+    assert typed(play).desk.done == ["interrupt", "interrupt"]
+
+
+def test_a_terminal_that_goes_away_answers_no_option() -> None:
+    async def run() -> int | None:
+        with create_pipe_input() as pipe:
+            typist = Typist(pipe)
+            running = asyncio.ensure_future(typist.prompt.run())
+            asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+            await asyncio.sleep(1.0)
+            pipe.close()
+            await running
+            return await asked
+
+    assert run_virtually(run()) is None
+
+
+def test_an_answer_that_is_not_on_the_screen_is_shown_first() -> None:
+    async def run() -> None:
+        question = Question("Run this?", OPTIONS, guarded=True)
+        question.lines(40, 2, 0.0)
+        question.answer(3)
+        assert not question.result.done()
+        assert any("instead" in line for _, line in question.lines(40, 2, 0.0))
+
+    run_virtually(run())
+
+
+def test_a_free_question_takes_the_line_itself() -> None:
+    async def play(typist: Typist) -> None:
+        asked = asyncio.ensure_future(typist.prompt.ask_text("What to do instead?"))
+        await typist.type(*"use git rm", ENTER)
+        assert await asked == "use git rm"
+
+    assert typed(play).sent == []
+
+
+def test_a_list_of_ones_own_asking_is_answered_at_once() -> None:
+    async def play(typist: Typist) -> None:
+        asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option(str(n), str(n)) for n in range(1, 10)]))
+        await asyncio.sleep(0.1)
+        await typist.type("7")
+        assert await asked == 6
+        asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option(str(n)) for n in range(50)]))
+        await asyncio.sleep(0.1)
+        await typist.type(DOWN, "\x1b[6~", ENTER)
+        assert await asked == 11
+        asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option("one")]))
+        await asyncio.sleep(0.1)
+        await typist.type(ESC, gap=0.5)
+        assert await asked is None
+
+    typed(play)
+
+
+WORDS = [
+    "why",
+    "is",
+    "that",
+    "so",
+    "slow",
+    "maybe",
+    "later",
+    "also",
+    "explain",
+    "the",
+    "code",
+    "yes",
+    "no",
+    "1",
+    "2",
+    "3",
+    "4",
+    "y",
+    "n",
+    "ok",
+    "1.",
+    "first",
+    "42",
+]
+
+
+def human(chance: random.Random) -> Iterator[tuple[str, float]]:
+    """Keys as people press them: words, Enter, digits, pastes and arrows, in bursts, never a long pause."""
+    for _ in range(chance.randint(1, 6)):
+        kind = chance.choice(["words", "words", "digit", "paste", "arrows", "enter", "correct", "alt"])
+        pace = chance.uniform(0.03, 0.3)
+        if kind == "words":
+            for letter in " ".join(chance.choices(WORDS, k=chance.randint(1, 5))):
+                yield letter, min(QUIET - 0.05, chance.expovariate(1 / pace))
+        elif kind == "digit":
+            yield chance.choice("1234"), pace
+        elif kind == "paste":
+            yield f"\x1b[200~{chance.choice(WORDS)}\x1b[201~", pace
+        elif kind == "arrows":
+            for _ in range(chance.randint(1, 5)):
+                yield chance.choice([UP, DOWN, "\x1b[C", "\x1b[D"]), 0.04
+        elif kind == "correct":
+            yield BACKSPACE, pace
+        elif kind == "alt":
+            yield "\x1b" + chance.choice("1234"), pace
+        if kind == "enter" or chance.random() < 0.3:
+            yield ENTER, pace
+
+
+def stream_answers(count: int, seed: int) -> list[int]:
+    """The streams that answered a question that came up in their middle."""
+    answered: list[int] = []
+
+    async def play(typist: Typist) -> None:
+        for number in range(count):
+            chance = random.Random(seed + number)
+            keys = list(human(chance))
+            comes_at = chance.randrange(len(keys))
+            asked = None
+            for place, (key, pause) in enumerate(keys):
+                if place == comes_at:
+                    asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+                await typist.type(key, gap=pause)
+            assert asked is not None
+            if asked.done():
+                answered.append(seed + number)
+            asked.cancel()
+            await asyncio.wait([asked])
+            typist.prompt.buffer.reset()
+
+    typed(play)
+    return answered
+
+
+def test_random_streams_of_keys_answer_nothing() -> None:
+    assert stream_answers(60, seed=0) == []
+
+
+@pytest.mark.slow
+def test_a_thousand_random_streams_of_keys_answer_nothing() -> None:
+    assert stream_answers(1000, seed=1000) == []

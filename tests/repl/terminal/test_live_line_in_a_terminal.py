@@ -1,0 +1,242 @@
+"""The line that is always alive, in a real pseudo-terminal: typing under an answer, queue, questions, odd windows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pexpect.exceptions import ExceptionPexpect
+
+from tests.support.shell import script
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+FOOTER = r"· (ask|5\+3)"
+LONG = {"text": "word " * 200 + "the end.", "piece": 5, "delay": 0.02}
+RUN = {"text": "I run it.", "calls": [{"name": "run_command", "arguments": {"command": "sh make.sh"}}]}
+
+
+@pytest.fixture(autouse=True)
+def work() -> None:
+    Path("make.sh").write_text("touch made\necho made it\n")
+
+
+def start(*replies: Any, columns: int = 100, rows: int = 30, **environ: str) -> Terminal:
+    environ = {"SWECLI_REFLECT_WITH_MODEL": "false", **environ}  # the replies are for the turns
+    terminal = Terminal("-m", script("s.json", *replies), columns=columns, rows=rows, environ=environ)
+    terminal.wait(FOOTER)
+    return terminal
+
+
+def asked(terminal: Terminal) -> None:
+    """A question is on the screen, and has been looked at."""
+    terminal.wait("Run this")
+    terminal.wait("Answer with a digit")
+
+
+def pump(terminal: Terminal, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        terminal.pump(0.02)
+
+
+def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
+    with start(LONG) as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        terminal.keys("half a line")
+        screen = terminal.wait("^> half a line$")
+        assert "the end." not in screen
+        assert screen.splitlines()[-1].startswith("scripted/s.json · ask")
+        screen = terminal.wait("the end.[^~]*^> half a line$")
+        assert screen.count("half a line") == 1
+
+
+@pytest.mark.parametrize("line", ["why is that so slow", "maybe later", "also explain the code", "1", "y"])
+def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> None:
+    with start({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
+        terminal.keys("go\r")
+        terminal.wait("I run")
+        for letter in f"{line}\r":
+            terminal.keys(letter)
+            pump(terminal, 0.08)
+        asked(terminal)
+        assert f"1 {line}" in terminal.wait("queued")
+        assert not Path("made").exists()
+        terminal.keys("3")
+        terminal.wait("refused")
+        terminal.wait(f"^> {line}$")
+        terminal.wait("Second.")
+        assert not Path("made").exists()
+
+
+def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
+    with start(RUN, "Done.", RUN, "Done again.") as terminal:
+        terminal.keys("go\r")
+        asked(terminal)
+        terminal.keys("1")
+        terminal.wait("allowed: ")
+        terminal.wait("Done.")
+        assert Path("made").exists()
+        Path("made").unlink()
+        terminal.keys("again\r")
+        asked(terminal)
+        terminal.keys("a draft")
+        terminal.wait("answer with Alt\\+digit")
+        terminal.keys("1\r")
+        terminal.wait("queued")
+        assert not Path("made").exists()
+        terminal.keys("\x1b1")
+        terminal.wait("Done again.")
+        assert Path("made").exists()
+
+
+def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
+    with start(LONG, "Answered.") as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        terminal.keys("the first\r")
+        terminal.wait("queued · ↑ edits · Ctrl\\+C removes\n  1 the first")
+        terminal.keys("the second\r")
+        terminal.wait("  2 the second")
+        terminal.keys("\x1b[A")
+        terminal.wait("^> the second$")
+        terminal.keys("\x03")
+        terminal.gone("the second")
+        terminal.keys("\x1b")
+        terminal.wait("interrupted")
+        pump(terminal, 1.0)
+        assert "queue held after the interrupt" in terminal.text
+        terminal.keys("\r")
+        terminal.wait("Answered.")
+
+
+def test_lines_sent_in_a_burst_stay_lines_and_the_terminal_is_raw_throughout() -> None:
+    with start("One.", "Two.", "Three.") as terminal:
+        terminal.keys("first\rsecond\rthird\r")
+        for _ in range(100):
+            assert terminal.is_raw
+            terminal.pump(0.02)
+        screen = terminal.wait("Three.")
+        for typed, answer in (("first", "One."), ("second", "Two."), ("third", "Three.")):
+            assert screen.index(f"> {typed}") < screen.index(answer)
+
+
+def test_a_change_of_width_in_the_middle_leaves_one_line_and_one_footer() -> None:
+    with start(LONG, columns=100) as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        terminal.keys("still typing")
+        terminal.wait("still typing")
+        for columns in (60, 90, 41, 70, 60):
+            terminal.resize(columns, 24)
+            pump(terminal, 0.03)
+        terminal.wait("the end.")
+        screen = terminal.wait(r"^> still typing$\n.*ask · ")
+        assert max(map(len, screen.splitlines())) <= 60
+
+
+def test_a_window_of_twenty_columns_and_five_rows_can_answer() -> None:
+    with Terminal(
+        "-m", script("s.json", RUN, "Done."), columns=20, rows=5, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
+    ) as terminal:
+        terminal.wait("ask")
+        terminal.keys("go\r")
+        terminal.wait("Run this")
+        pump(terminal, 1.0)
+        for _ in range(6):
+            terminal.keys("\x1b[B")
+            pump(terminal, 0.2)
+            if "> 3 no" in terminal.text:
+                break
+        terminal.wait("> 3 no")
+        terminal.keys("\r")
+        terminal.wait("no cost")
+        assert not Path("made").exists()
+
+
+def test_a_paste_of_ten_megabytes_under_an_answer_is_one_line() -> None:
+    with start(LONG, "Long.") as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        data = b"\x1b[200~" + b"0123456789abcde\r" * 655_360 + b"\x1b[201~"
+        while data:
+            sent = os.write(terminal.process.fileno(), data[:4096])
+            data = data[sent:]
+            terminal.pump(0)
+        terminal.wait(r"^> \[Pasted text #1\]$")
+        terminal.keys("\x03")
+        terminal.wait("the end.")
+
+
+def test_odd_letters_are_typed_and_stored_without_harm() -> None:
+    with start("Fine.") as terminal:
+        os.write(terminal.process.fileno(), b"a\x00b\xff\xed\xa0\x80c\r")
+        terminal.wait("no cost")
+        pump(terminal, 1.0)
+        terminal.keys("\x04")
+        assert terminal.ends() == 0
+    database = sqlite3.connect(Path(os.environ["SWECLI_HOME"], "swecli.db"))
+    (content,) = database.execute("select content from message where role = 'user'").fetchone()
+    assert (content[:2], content[-1]) == ("ab", "c")
+    content.encode()
+
+
+def test_nothing_is_approved_when_the_terminal_goes_away() -> None:
+    with start(RUN, "Never.") as terminal:
+        terminal.keys("go\r")
+        asked(terminal)
+        pid = terminal.process.pid
+        with suppress(ExceptionPexpect):  # slower than its patience
+            terminal.process.close(force=False)
+        for _ in range(400):
+            if (state := Path(f"/proc/{pid}/stat")).exists() and " Z " not in state.read_text():
+                time.sleep(0.05)
+        assert not state.exists() or " Z " in state.read_text(), "it has ended"
+    assert not Path("made").exists()
+
+
+def test_a_question_survives_being_stopped_and_continued() -> None:
+    with start(RUN, "Done.") as terminal:
+        terminal.keys("go\r")
+        asked(terminal)
+        terminal.keys("\x1a")
+        pump(terminal, 1.0)
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        pump(terminal, 0.3)
+        assert terminal.is_raw
+        terminal.keys("1")  # too early: it has to be read again
+        terminal.wait("^> 1$")
+        terminal.keys("\x7f")
+        terminal.wait("It can be answered when you stop")
+        asked(terminal)
+        terminal.keys("1")
+        terminal.wait("Done.")
+        assert Path("made").exists()
+
+
+def test_commands_that_need_no_agent_answer_while_it_works() -> None:
+    with start(LONG) as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        terminal.keys("/cost\r")
+        screen = terminal.wait("all tokens")
+        assert "the end." not in screen
+
+
+def test_a_line_steers_the_running_turn() -> None:
+    wait = {"text": "Waiting.", "calls": [{"name": "list_files", "arguments": {}}], "piece": 2, "delay": 0.2}
+    with start(wait, "Steered.") as terminal:
+        terminal.keys("go\r")
+        terminal.wait("Wait")
+        terminal.keys("rather this\x14")
+        terminal.wait("^> rather this$")
+        terminal.wait("Steered.")
+        assert "queued" not in terminal.text
+        terminal.wait(r"5\+3: 1")

@@ -1,0 +1,151 @@
+"""No module that lies in the folder worked in is run by starting swecli there: each way to start it, real traps."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import make_project
+from tests.support.shell import ROOT, Done, checked, script
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+OURS = ("swecli", "litellm", "rich", "prompt_toolkit", "pydantic", "sqlmodel", "tiktoken", "platformdirs", "pathspec")
+OTHERS = ("sitecustomize", "usercustomize", "startup")
+NAMED = ("json", "secrets", "tomllib", "sqlite3", "re")
+ALL = (*OURS, *OTHERS, *sys.stdlib_module_names)
+
+
+def trap(names: tuple[str, ...]) -> Path:
+    """A project in which each of these modules leaves a mark when it is run; the mark. This is the folder worked in."""
+    make_project(Path.cwd())
+    mark = Path("../mark").resolve()
+    text = f"open({str(mark)!r}, 'a').write(__name__ + '\\n')\nraise SystemExit('the trap was run')\n"
+    for name in names:
+        Path(f"{name}.py").write_text(text)
+        if name == "swecli":
+            Path(name).mkdir()
+            for file in ("__init__.py", "__main__.py"):
+                Path(name, file).write_text(text)
+    (Path.cwd() / "README.md").write_text("changed\n")
+    return mark
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> str:
+    """The installed command: scripts/swecli beside a Python that has the product."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "python").chmod(0o755)
+    shutil.copy(ROOT / "scripts" / "swecli", folder / "swecli")
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder / "swecli")  # as pipx and uv do it
+    return str(linked)
+
+
+def run(*argv: str, environ: Mapping[str, str] | None = None) -> Done:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(environ or {})
+    done = subprocess.run(argv, capture_output=True, env=env, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    return checked(Done(done.returncode, done.stdout.decode(), done.stderr.decode()))
+
+
+STARTS = {
+    "--help": 0,
+    "sessions list": 0,
+    "config path": 0,
+    "doctor": 0,
+    "models": 0,
+    "-p hello -m demo": 0,
+    "review -m demo": 0,
+    "update": 2,
+}
+ODD = {
+    "nothing": {},
+    "PYTHONPATH=.": {"PYTHONPATH": "."},
+    "an empty entry": {"PYTHONPATH": ":"},
+    "PYTHONHOME": {"PYTHONHOME": "."},
+    "PYTHONSTARTUP": {"PYTHONSTARTUP": "startup.py", "PYTHONINSPECT": "1"},
+}
+
+
+@pytest.mark.parametrize("arguments", STARTS)
+def test_the_command_runs_nothing_of_the_folder(command: str, arguments: str) -> None:
+    mark = trap(ALL)
+    done = run(command, *arguments.split())
+    assert done.code == STARTS[arguments], done.err
+    assert not mark.exists(), mark.read_text()
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_nor_does_it_where_the_environment_names_the_folder(command: str, odd: str) -> None:
+    mark = trap(ALL)
+    for arguments in ("--version", "-p hello -m demo"):
+        assert run(command, *arguments.split(), environ=ODD[odd]).code == 0
+    assert not mark.exists(), mark.read_text()
+
+
+def test_nor_does_what_starts_it_from_its_own_folder() -> None:
+    if not (ROOT / ".venv" / ".made-from-run").exists():
+        pytest.skip("scripts/setup was not run here")
+    mark = trap(ALL)
+    for environ in ODD.values():
+        for start in (ROOT / "scripts" / "start", ROOT / ".venv" / "bin" / "swecli"):
+            assert run(str(start), "sessions", "list", environ=environ).code == 0
+    assert not mark.exists(), mark.read_text()
+
+
+@pytest.mark.parametrize("environ", [{}, {"PYTHONPATH": "."}, {"PYTHONPATH": ":"}, {"PYTHONSAFEPATH": "1"}])
+@pytest.mark.parametrize("arguments", ["sessions list", "-p hello -m demo", "review -m demo"])
+def test_python_m_leaves_the_folder_out_too(arguments: str, environ: dict[str, str]) -> None:
+    mark = trap(NAMED)
+    done = run(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
+    assert done.code == 0, done.err
+    assert not mark.exists(), mark.read_text()
+
+
+def test_a_screen_is_drawn_in_such_a_folder(command: str) -> None:
+    mark = trap(ALL)
+    with Terminal("-m", "demo", command=(command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}) as terminal:
+        terminal.wait(r"demo · ask")
+        terminal.keys("hello\r")
+        terminal.wait("turn|Hello|demo")
+        terminal.keys("\x04")
+        terminal.ends()
+    assert not mark.exists(), mark.read_text()
+
+
+def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str) -> None:
+    mark = trap(ALL)
+    calls = [
+        {"name": "search_files", "arguments": {"pattern": "chan.ed"}},
+        {"name": "run_command", "arguments": {"command": 'echo "path=$PYTHONPATH"'}},
+    ]
+    model = script("../s.json", {"calls": calls}, "Done.")
+    done = run(
+        *(command, "-p", "go", "-m", model, "--mode", "auto", "--output-format", "stream-json"),
+        environ={"PYTHONPATH": ".:/lib/mine", "PATH": "/usr/bin:/bin"},
+    )
+    assert "path=.:/lib/mine" in done.out
+    assert "README.md" in done.out
+    assert not mark.exists(), mark.read_text()
+
+
+@pytest.mark.parametrize("tool", ["radon", "vulture"])
+def test_a_linter_that_a_review_asks_runs_none(command: str, tool: str, tmp_path: Path) -> None:
+    """They are Python programs themselves, and would find what PYTHONPATH names."""
+    mark = trap(ALL)
+    Path("shop/prices.py").write_text("TAX = 0.2\n")
+    linter = tmp_path / "bin" / tool
+    linter.write_text(f"#!{sys.executable}\nimport json\nopen({str(tmp_path / 'asked')!r}, 'w')\n")
+    linter.chmod(0o755)
+    path = f"{linter.parent}:{os.environ['PATH']}"
+    assert run(command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}).code == 0
+    assert (tmp_path / "asked").exists()
+    assert not mark.exists(), mark.read_text()

@@ -1,0 +1,79 @@
+"""A secret that was typed stands in its message, and in nothing that lists, finds or names sessions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from swecli.models.message import ChatMessage, Role
+from swecli.redact import redact_value
+from swecli.store.database import Database
+from swecli.store.session_import import import_session
+from swecli.store.session_manager import SessionManager
+from tests.support.secrets import secrets
+
+SAMPLE = sorted(secrets())[::12]
+
+
+@pytest.fixture(params=SAMPLE)
+def typed(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return secrets()[request.param]
+
+
+def put(manager: SessionManager, text: str) -> str:
+    session = manager.start("/p", "scripted/test")
+    manager.begin_interaction(text)
+    manager.append(ChatMessage(Role.ASSISTANT, f"walrus {text} walrus"))
+    return session.id
+
+
+def test_the_message_stays_whole_and_is_sent_whole(manager: SessionManager, typed: tuple[str, str]) -> None:
+    text, _ = typed
+    session = manager.resume(put(manager, text), "")
+    assert [message.content for message in session.messages] == [text, f"walrus {text} walrus"]
+    assert session.to_api_messages()[0]["content"] == text
+
+
+def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed: tuple[str, str]) -> None:
+    text, secret = typed
+    session = put(manager, text)
+    assert secret not in str(manager.list_sessions())
+    for words in ("walrus", *text.split()[:2], secret[:8], secret[-8:]):
+        assert secret not in str(manager.search(words))
+    manager.rename(f"about {text}")
+    assert secret not in str(
+        [manager.current_session.title if manager.current_session else "", manager.list_sessions()]
+    )
+    assert secret not in manager.fork(session).title
+    assert secret not in str(manager.search("about"))
+
+
+@pytest.mark.parametrize("name", secrets())
+def test_a_snippet_holds_no_half_of_it(manager: SessionManager, name: str) -> None:
+    text, secret = secrets()[name]
+    put(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
+    for words in ("walrus", "zebra", secret[:6], secret[-6:], secret[8:14]):
+        found = str([hit.snippet for hit in manager.search(words)] if words.strip() else "")
+        assert [secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found] == []
+
+
+def test_rows_of_earlier_versions_are_redacted_when_they_are_read(
+    manager: SessionManager, typed: tuple[str, str]
+) -> None:
+    text, secret = typed
+    session = put(manager, "hello")
+    with sqlite3.connect(str(manager.database.path)) as db:
+        db.execute("UPDATE session SET title = ?, first_query = ?", (text, text))
+    assert secret not in str(manager.list_sessions())
+    assert secret not in manager.resume(session, "").title
+    assert secret not in str(manager.search(text.split()[0]))
+
+
+def test_an_export_without_secrets_can_be_imported(manager: SessionManager, memory: Database) -> None:
+    sessions = [put(manager, text) for text, _ in secrets().values()]
+    for session, (_, secret) in zip(sessions, secrets().values(), strict=True):
+        redacted = redact_value(manager.export(session))
+        assert secret not in json.dumps(redacted, ensure_ascii=False)
+        assert import_session(memory, json.loads(json.dumps(redacted))).session_id == session

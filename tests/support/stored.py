@@ -1,0 +1,18 @@
+"""What the database holds, read back as a program that is started anew would read it."""
+
+from __future__ import annotations
+
+from swecli.models.message import ToolCall
+from swecli.store.session_manager import SessionManager
+
+
+def stored_calls(manager: SessionManager, interaction: int) -> list[ToolCall]:
+    """The calls of one interaction of the session in use, in their order."""
+    session = manager.current_session
+    assert session is not None
+    other = SessionManager(manager.database)
+    other.resume(session.id, "")
+    other.load_back_to(interaction)
+    assert other.current_session is not None
+    found = other.current_session.messages
+    return [call for message in found if message.interaction == interaction for call in message.tool_calls]

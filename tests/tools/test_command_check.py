@@ -1,0 +1,186 @@
+"""Commands that may do harm are asked about, plainly read-only ones are not: measured on lists written by hand.
+
+The lists are in `judged/`: one command a line behind its family, with escapes as Python writes them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swecli.tools.command_rules import objection, suggested
+
+LISTS = Path(__file__).with_name("judged")
+GOALS = {"simple": 1.0, "git": 0.95, "quoted": 0.8, "compound": 0.85, "globs": 0.6}
+
+
+def listed(name: str) -> list[tuple[str, str]]:
+    """(family, command) of each line."""
+    lines = (LISTS / name).read_text(encoding="ascii").splitlines()
+    return [
+        (family, text.encode().decode("unicode_escape")) for family, text in (line.split("\t", 1) for line in lines)
+    ]
+
+
+RULES = (LISTS / "rules.txt").read_text(encoding="utf-8").splitlines()
+
+
+SECRETS = ("secrets/id_rsa", "key.pem", ".env.local", ".ssh/config", ".aws/credentials", "prod.tfvars", "a", "b", "x")
+
+
+def made(top: Path, *more: str) -> Path:
+    """A small repository, with a `.env` nobody committed."""
+    root = top / "project"
+    for name in ("README.md", "src/app.py", "src/util.py", "names.txt", "data.json", "my file.txt", ".env", *more):
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "README.md", "src")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "first")
+    return root
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As most are."""
+    return made(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With secrets in it and links out of it."""
+    top = tmp_path_factory.mktemp("judged")
+    (top / "outside").mkdir()
+    (top / "outside" / "passwd").write_text("secret\n")
+    root = made(top, *SECRETS)
+    (root / "out").symlink_to(top / "outside")
+    (root / "link_out").symlink_to(top / "outside" / "passwd")
+    (root / "link_env").symlink_to(".env")
+    return root
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+
+
+def test_nothing_dangerous_runs_unasked(workspace: Path) -> None:
+    commands = listed("dangerous.tsv")
+    assert len(commands) >= 700
+    assert [command for _, command in commands if not objection(command, workspace, os.environ)] == []
+
+
+def test_nothing_dangerous_runs_by_rules_that_mean_something_else(workspace: Path) -> None:
+    assert len(RULES) == 26
+    unasked = [c for _, c in listed("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)]
+    assert unasked == []
+
+
+def test_what_plainly_reads_runs_unasked(plain: Path) -> None:
+    commands = listed("read_only.tsv")
+    assert len(commands) >= 150
+    total = Counter(family for family, _ in commands)
+    asked = {c: why for _, c in commands if (why := objection(c, plain, os.environ))}
+    share = {family: 1 - sum(f == family and c in asked for f, c in commands) / total[family] for family in total}
+    assert {family: value for family, value in share.items() if value < GOALS[family]} == {}, asked
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("find . -delete", "-delete deletes files"),
+        ("rg --pre=sh x", "--pre runs a program on each file"),
+        ("sort -uo out a", "-o writes a file"),
+        ("git -c core.pager=x log", "-c sets configuration, which may name programs"),
+        ("git push", "git push is not known to only read"),
+        ("frobnicate", "frobnicate is not known to only read"),
+        ("cat ../x", "../x is outside the workspace"),
+        ("cat link_out", "link_out is a link out of the workspace"),
+        ("cat link_env", ".env may hold secrets"),
+        ("cat *", "key.pem may hold secrets"),
+        ("grep -rn x .", "which may be secret"),
+        ("ls > a", "it redirects to or from a file"),
+        ("echo $(id)", "it runs a command inside a word"),
+        ("ls\nrm x", "it holds a line end or an invisible character"),
+        ("ls " + "a" * 10_000, "it is longer than 10,000 characters"),
+        (";".join(["ls"] * 51), "it has more than 50 commands"),
+    ],
+)
+def test_the_reason_is_named(workspace: Path, command: str, why: str) -> None:
+    assert why in objection(command, workspace, os.environ)
+
+
+def test_an_unquoted_wildcard_that_a_file_could_turn_into_an_option_is_asked(plain: Path, tmp_path: Path) -> None:
+    assert "option" in objection("sort *.txt", plain, os.environ)
+    (tmp_path / "--files0-from=list").write_text("")
+    assert "would be taken for an option" in objection("wc *", tmp_path, os.environ)
+
+
+def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain: Path) -> None:
+    folder = plain / "src" / "bin"
+    folder.mkdir()
+    (folder / "ls").write_text("#!/bin/sh\ntouch made\n")
+    (folder / "ls").chmod(0o755)
+    path = os.environ["PATH"]
+    assert objection("ls", plain, {"PATH": f"{folder}:{path}"}) == "ls is a program of the workspace"
+    assert "relative" in objection("ls", plain, {"PATH": f"bin:{path}"})
+    assert objection("ls", plain, {"PATH": f"{path}:{folder}"}) == ""
+
+
+def test_a_folder_without_end_is_asked_about(tmp_path: Path) -> None:
+    for folder in range(21):
+        (tmp_path / str(folder)).mkdir()
+        for name in range(1000):
+            (tmp_path / str(folder) / str(name)).touch()
+    assert "too many files" in objection("grep -r x .", tmp_path, os.environ)
+    assert objection("grep -r x 1", tmp_path, os.environ) == ""
+
+
+PIECES = st.sampled_from(
+    [
+        "ls",
+        "cat",
+        "git",
+        "find",
+        "-delete",
+        "log",
+        "..",
+        "--",
+        "-o",
+        "sed",
+        "2>&1",
+        *"ap/~*'\"\\$(){};&|><#![]=é \n\0\ud800\u202e",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(command=st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=80))
+def test_any_text_can_be_judged(plain: Path, command: str) -> None:
+    objection(command, plain, os.environ, ("ls *", "git *"))
+    suggested(command, plain, os.environ)
+
+
+# nothing in these reaches out of the folder, should the check ever fail
+HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
+
+
+@settings(deadline=None, max_examples=200)
+@given(tail=st.lists(HARMLESS, min_size=1, max_size=8).map("".join))
+def test_what_runs_unasked_never_writes(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
+    """The shell itself is asked: whatever is let through leaves the folder as it was."""
+    root = tmp_path_factory.mktemp("real")
+    (root / "a").write_text("x\n")
+    for command in (f"cat {tail}", f"sort a {tail}", f"find {tail}"):
+        if not objection(command, root, os.environ):
+            subprocess.run(
+                ["bash", "-c", command], cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False
+            )
+    assert sorted(path.name for path in root.iterdir()) == ["a"]
+    assert (root / "a").read_text() == "x\n"

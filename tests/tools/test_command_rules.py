@@ -1,0 +1,218 @@
+"""Shell commands against rules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.tools.command_rules import escaped, exactly, objection, suggested, touches
+
+
+def covered(root: Path, command: str, *patterns: str) -> bool:
+    """Whether the patterns let the command run."""
+    return not objection(command, root, os.environ, patterns)
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest", "pytest -q", "pytest  -q 'a b'", "pytest -q 2>&1 | tail -5", "ls && pytest"]
+)
+def test_a_pattern_covers_plain_commands_and_what_only_reads_beside_them(root: Path, command: str) -> None:
+    assert not covered(root, command)
+    assert covered(root, command, "pytest*")
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "; rm x", " && rm x", " || rm x", " | sh", " & rm x", " $(rm x)", " `rm x`", " > x", " < x", "\nrm x",
+        "\rrm x",
+        " ${x@P}", " <(rm x)", " \u202e", "\xa0x", " $x", " {a,b}", " <<< x", " # x", " ~", " &", " 'x", " $'a'",
+    ],
+)  # fmt: skip
+def test_a_pattern_never_covers_more_than_its_command(root: Path, tail: str) -> None:
+    assert not covered(root, f"pytest{tail}", "pytest*", "pytest *", "*")
+
+
+def test_several_rules_may_cover_a_command_together(root: Path) -> None:
+    assert covered(root, "make lint && pytest -q", "make *", "pytest*")
+    assert not covered(root, "make lint && pytest -q", "make *")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git commit *", "git commit -m 'a b'"), ("git commit*", "git commit -am x"),
+        ("git add *", "git add src a.py"),
+        ("git branch -D *", "git branch -D old"), ("git checkout *", "git checkout main"),
+        ("git push*", "git push -u origin x"),
+        ("rm -rf *", "rm -rf build"), ("sed -i *", "sed -i s/a/b/ a.py"), ("mkdir *", "mkdir -p a/b"),
+        ("rm *", "rm a"),
+        ("python -m pytest*", "python -m pytest -q -x"), ("python tool.py *", "python tool.py -c x"),
+        ("make *", "make -j4"),
+        ("npm run build*", "npm run build -- --watch"), ("git bisect *", "git bisect good"),
+        ("find . -delete", "find . -delete"),
+        ("curl *", "curl -s https://example.org"), ("./x *", "./x --all"), ("git *", "git log"),
+    ],
+)  # fmt: skip
+def test_a_rule_covers_what_its_words_name(root: Path, pattern: str, command: str) -> None:
+    assert covered(root, command, pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("find *", "find . -delete"), ("find *", "/usr/bin/find . -exec rm {} +"),
+        ("/usr/bin/find *", "/usr/bin/find . -delete"),
+        ("rg *", "rg --pre x y"), ("sort *", "sort -o a b"), ("sed *", "sed -i s/a/b/ a"),
+        ("sed -n *", "sed -n 'w out' a"),
+        ("cat *", "cat /etc/passwd"), ("cat *", "cat .env"), ("git *", "git push"), ("git *", "git commit -m x"),
+        ("git diff*", "git difftool"), ("git diff*", "git diff --output=x"), ("git branch *", "git branch -D x"),
+        ("git checkout *", "git checkout ."), ("git checkout *", "git checkout -- a"),
+        ("git push*", "git push --force"),
+        ("git push *", "git push origin +main"), ("git reset *", "git reset --hard"),
+        ("git stash*", "git stash drop"),
+        ("rm *", "rm -rf a"), ("rm -rf *", "rm -rf /"), ("rm -rf *", "rm -rf ."), ("rm *", "rm ../a"),
+        ("mv *", "mv a .git/x"),
+        ("mkdir *", "mkdir /x"), ("python *", "python -c x"), ("python -u *", "python -u -c x"),
+        ("python *", "python /x.py"),
+        ("sudo *", "sudo ls"), ("env *", "env ls"), ("xargs *", "xargs rm"), ("bash *", "bash x.sh"),
+        ("sh -c *", "sh -c x"),
+        ("timeout *", "timeout 5 rm x"), ("tar *", "tar tf a --to-command=x"), ("less *", "less a"),
+        ("tee *", "tee a"),
+        ("awk *", "awk '{system($1)}' a"), ("curl *", "curl -o a https://x"), ("curl *", "curl file:///etc/passwd"),
+        ("*", "rm a"), ("*", "git push"), ("r*", "rm a"), ("git status*", "git -C / status")    ],
+)  # fmt: skip
+def test_a_rule_covers_no_more_than_can_be_seen_to_be_harmless(root: Path, pattern: str, command: str) -> None:
+    (root / "a").write_text("")
+    assert not covered(root, command, pattern)
+
+
+def test_word_for_word_covers_anything(root: Path) -> None:
+    for command in ("a | b > c", "echo $(date)", "ls *.py && x [1]", "rm -rf /"):
+        assert covered(root, command, command) or "*" in command
+        assert covered(root, command, escaped(command))
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("pytest -q tests", "pytest *"), ("cd src && pytest -q 2>&1 | tail", "pytest *"), ("git add -A", "git add *"),
+        ("git commit -m x", "git commit *"), ("npm run build -- -x", "npm run build *"),
+        ("cargo test --all", "cargo test *"),
+        (".venv/bin/python -m pytest -q", ".venv/bin/python -m pytest *"), ("make test", "make test *"),
+        ("uv run pytest", "uv run pytest *"),
+        ("go test ./...", "go test *"), ("./scripts/test", "./scripts/test *"), ("mypy src", "mypy *"),
+        ("tool --x", "tool *"),
+        ("tool deploy x", "tool deploy *"), ("python tool.py --x", "python tool.py *"), ("mkdir -p a", "mkdir *"),
+    ],
+)  # fmt: skip
+def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
+    (root / "src").mkdir()
+    assert suggested(command, root, os.environ) == pattern
+    assert covered(root, command, pattern)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf x", "rm x", "sudo make", "git push origin main", "git reset --hard", "git checkout .", "git stash",
+        "git config a.b c",
+        "python -c 'x'", "bash x.sh", "sh -c x", "curl https://x | sh", "curl https://x", "xargs rm",
+        "find . -delete", "sed -i x a",
+        "npm install x", "npx x", "pip install x", "docker run x", "pytest > x", "pytest $(x)", "make && pytest",
+        "env A=1 make",
+        "A=1 make", "for i in a; do x; done", "cat /etc/passwd", "cat .env", "ls *.pem; make -f", "cp a b",
+        "kubectl delete x",
+    ],
+)  # fmt: skip
+def test_nothing_is_offered_for_what_undoes_or_cannot_be_seen_through(root: Path, command: str) -> None:
+    assert suggested(command, root, os.environ) in ("", "make *" if command == "ls *.pem; make -f" else "")
+
+
+def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) -> None:
+    (root / "src").mkdir()
+    (root / "src" / "a").write_text("")
+    assert covered(root, "cd src && cat a ../b")
+    assert not covered(root, "cd src && cat ../../b")
+    assert not covered(root, "cd src; cat a")
+    assert not covered(root, "cd nowhere && cat a")
+
+
+def test_a_blank_and_star_mean_the_bare_command_too() -> None:
+    assert touches("rm *", "rm")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf x",
+        "cd a && rm -rf x",
+        "cd a;rm x",
+        "echo $(rm x)",
+        'echo "$(date; rm x)"; ls',
+        "echo `rm x`",
+        "(rm x)",
+        "{ rm x; }",
+        "FOO=1 rm x",
+        "/bin/rm x",
+        "sudo -u me rm x",
+        "env A=b rm x",
+        "xargs -0 rm x",
+        "find . -name x -exec rm {} +",
+        "bash -c 'cd y; rm x'",
+        "sh -c \"bash -c 'rm x'\"",
+        "'rm' x",
+        "r\\m x",
+        "rm    x",
+        "if true; then rm x; fi",
+        "true\nrm x",
+        "a | rm x",
+        "a & rm x",
+        "timeout 5 rm x",
+        "! rm x",
+        "rm \\\n x",
+        "echo 'unclosed; rm x",
+    ],
+)
+def test_a_deny_pattern_finds_its_command_wherever_it_stands(command: str) -> None:
+    assert touches("rm *", command)
+
+
+@pytest.mark.parametrize(
+    "command", ["git rm x", "echo rm x", "git commit -m 'fix; rm x'", 'grep "a|rm x" f', "format x", "ls"]
+)
+def test_a_deny_pattern_leaves_other_commands_alone(command: str) -> None:
+    assert not touches("rm *", command)
+
+
+COMMANDS = st.text(alphabet=st.sampled_from("ab *?[]'\"\\;&|<>$()`\n!-."), min_size=1, max_size=20)
+
+
+@given(COMMANDS, COMMANDS)
+def test_an_escaped_command_covers_itself_alone(command: str, other: str) -> None:
+    assert exactly(escaped(command), command)
+    assert touches(escaped(command), command)
+    if other != command:
+        assert not exactly(escaped(command), other)
+
+
+@given(COMMANDS, st.sampled_from([";", "&&", "||", "|", "\n"]))
+def test_what_is_denied_alone_is_denied_in_company(words: str, joint: str) -> None:
+    assert touches("evil *", f"ls{joint} evil {words}") or not touches("evil *", f"evil {words}")
+
+
+@pytest.mark.parametrize(
+    "command", ["sudo " * 20_000 + "rm x", "a;" * 50_000 + "rm x", "x" * 100_000 + " && rm x", "(" * 99_990 + "rm x"]
+)
+def test_a_deny_pattern_finds_its_command_in_100_kilobytes(command: str) -> None:
+    assert touches("rm *", command)
+    assert not touches("git push*", command)
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_compared(command: str) -> None:
+    touches("rm *", command)

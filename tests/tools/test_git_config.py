@@ -1,0 +1,99 @@
+"""What a repository's configuration could make git start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swecli.tools.command_rules import objection
+from swecli.tools.git_config import names_programs, pinned
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    (root / "a").write_text("x\n")
+    for words in (
+        ("init", "-q", "-b", "main"),
+        ("add", "a"),
+        ("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "first"),
+    ):
+        git(root, *words)
+    return root
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "core.fsmonitor", "core.hooksPath", "core.pager", "core.editor", "core.sshCommand", "core.worktree",
+        "pager.log",
+        "diff.external", "diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.process", "merge.x.driver",
+        "alias.st", "include.path", "includeIf.gitdir:/.path", "credential.helper", "gpg.program", "sequence.editor",
+        "remote.origin.uploadpack", "interactive.diffFilter", "diff.tool", "no.such",
+    ],
+)  # fmt: skip
+def test_a_repository_that_names_a_program_is_asked_about(repository: Path, key: str) -> None:
+    assert objection("git status", repository, os.environ) == ""
+    git(repository, "config", key, "./evil")
+    for command in ("git status", "git log", "git -C . diff", "git branch | cat"):
+        assert "configuration" in objection(command, repository, os.environ)
+        assert "configuration" in objection(command, repository, os.environ, ["git *", "git status*"])
+
+
+def test_what_is_usual_in_a_repository_is_not(repository: Path) -> None:
+    for key, value in {
+        "remote.origin.url": "https://example.org/x", "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
+        "branch.main.remote": "origin", "branch.main.merge": "refs/heads/main", "user.name": "a",
+        "core.autocrlf": "input",
+        "pull.rebase": "true", "submodule.x.url": "https://example.org/y", "diff.algorithm": "histogram",
+    }.items():  # fmt: skip
+        git(repository, "config", key, value)
+    assert objection("git status && git diff", repository, os.environ) == ""
+
+
+def test_the_users_own_driver_is_asked_about_where_differences_are_shown(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "gitconfig").write_text('[diff]\n\texternal = difft\n[filter "lfs"]\n\tclean = git-lfs clean\n')
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
+    assert "diff.external" in objection("git diff", repository, environ)
+    assert objection("git diff --no-ext-diff --no-textconv", repository, environ) == ""
+    assert objection("git status", repository, environ) == ""
+
+
+def test_another_repository_inside_is_asked_about_where_git_would_enter_it(repository: Path) -> None:
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},inner")
+    assert "submodules" in objection("git status", repository, os.environ)
+    assert objection("git log", repository, os.environ) == ""
+
+
+def test_a_repository_of_its_own_below_is_looked_at_when_git_runs_there(repository: Path) -> None:
+    (repository / "below").mkdir()
+    git(repository / "below", "init", "-q")
+    git(repository / "below", "config", "core.fsmonitor", "./evil")
+    assert "core.fsmonitor" in objection("git -C below status", repository, os.environ)
+    assert "core.fsmonitor" in objection("cd below && git status", repository, os.environ)
+    assert objection("git status", repository, os.environ) == ""
+
+
+def test_configuration_that_cannot_be_read_is_asked_about(repository: Path) -> None:
+    (repository / ".git" / "config").write_text("[core\n")
+    assert names_programs(repository, os.environ, diffs=False, works=False) == "git's configuration cannot be read"
+
+
+def test_the_pins_win_over_the_repository_and_keep_what_the_user_set(repository: Path) -> None:
+    evil = repository / "evil"
+    evil.write_text("#!/bin/sh\ntouch made\n")
+    evil.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", "./evil")
+    own = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "me"}
+    environ = pinned({**os.environ, **own})
+    for words in (["status"], ["diff"]):
+        subprocess.run(["git", *words], cwd=repository, env=environ, check=True, capture_output=True)
+    assert not (repository / "made").exists()
+    name = subprocess.run(["git", "config", "user.name"], cwd=repository, env=environ, check=True, capture_output=True)
+    assert name.stdout == b"me\n"

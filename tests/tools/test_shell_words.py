@@ -1,0 +1,65 @@
+"""Commands as their words."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.tools.shell_words import Opaque, parse
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("ls -la", ["ls", "-la"]),
+        ("grep -rn 'a b' --include=\"*.py\" x\"y\"'z'", ["grep", "-rn", "a b", "--include=*.py", "xyz"]),
+        ("find . \\( -name \\*.py \\)", ["find", ".", "(", "-name", "*.py", ")"]),
+        ("git show HEAD~3 HEAD^ HEAD@{1} stash@{0}", ["git", "show", "HEAD~3", "HEAD^", "HEAD@{1}", "stash@{0}"]),
+        ('grep "a$" x', ["grep", "a$", "x"]),
+        ('echo "a\\"b\\.c" ""', ["echo", 'a"b\\.c', ""]),
+        ("ls 2>/dev/null >&2 </dev/null", ["ls"]),
+        ("head -n 5 -20", ["head", "-n", "5", "-20"]),
+        ("echo a#b !x", ["echo", "a#b", "!x"]),
+    ],
+)
+def test_words_are_what_the_program_gets(command: str, words: list[str]) -> None:
+    (part,) = parse(command)
+    assert [word.text for word in part.words] == words
+
+
+def test_joints_part_simple_commands() -> None:
+    assert [(part.joint, part.raw) for part in parse("a 'x' | b && c || d ; e")] == [
+        ("", "a 'x'"), ("|", "b"), ("&&", "c"), ("||", "d"), (";", "e"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "glob"), [("*.py", True), ("a?", True), ("[ab]", True), ("'*'", False), ("\\*", False)]
+)
+def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> None:
+    assert parse(f"ls {word}")[0].words[1].glob is glob
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("ls &", "background"), ("ls |& cat", "|&"), ("a=1 ls", "sets a variable"), ("a=1", "sets a variable"),
+        ("ls $x", "uses a variable"), ('ls "$x"', "uses a variable"), ("ls $(x)", "command inside"),
+        ("ls `x`", "command inside"),
+        ("cat <(x)", "command inside"), ("ls {a,b}", "expands"), ("ls {1..3}", "expands"), ("ls {a,'b'}", "expands"),
+        ("ls ~", "home"), ("ls a=~/x", "home"), ("ls $'a'", "$'"), ("(ls)", "group"), ("{ ls; }", "group"),
+        ("ls > x", "file"),
+        ("ls >> /dev/null/x", "file"), ("cat < x", "file"), ("cat <<< x", "here-string"), ("ls # x", "comment"),
+        ("'ls'", "plain word"), ("l\\s", "not clear"), ("! ls", "not looked"), ("if a; then b; fi", "not looked"),
+        ("ls 'x", "parsed"), ("ls &&", "parsed"),
+        ("f() { ls; }", "function"), ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_seen_through_says_why(command: str, why: str) -> None:
+    with pytest.raises(Opaque, match=why.replace("|", "[|]").replace("$", "[$]")):
+        parse(command)
+
+
+@pytest.mark.parametrize("command", ["a;" * 50_000, "$((" * 30_000, "'" * 99_999, "{" * 100_000])
+def test_what_is_too_long_is_not_even_parsed(command: str) -> None:
+    with pytest.raises(Opaque, match="longer"):
+        parse(command)
