@@ -115,7 +115,7 @@ def test_a_screen_is_drawn_in_such_a_folder(command: str) -> None:
     with Terminal("-m", "demo", command=(command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}) as terminal:
         terminal.wait(r"demo · ask")
         terminal.keys("hello\r")
-        terminal.wait("turn|Hello|demo")
+        terminal.wait(r"This is the tour[\s\S]*window 5\+3: 1 ")
         terminal.keys("\x04")
         terminal.ends()
     assert not mark.exists(), mark.read_text()
