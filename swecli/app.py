@@ -18,8 +18,7 @@ from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError
-from swecli.models.model_io import Choice
-from swecli.models.tool import Ask, Mode
+from swecli.models.message import Ask, Choice, Mode
 from swecli.models.window import WindowSpec
 from swecli.playbook.learning.service import LearningService, ReflectorModel
 from swecli.playbook.learning.workspace import StaleStrategies, Workspaces

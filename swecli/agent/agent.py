@@ -26,7 +26,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.tool import Ask
+from swecli.models.message import Ask
 from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError

@@ -10,8 +10,16 @@ from swecli.agent.loop_guard import LoopGuard
 from swecli.agent.repeats import repeated
 from swecli.context.tokens import TokenCounter
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
-from swecli.models.message import INTERRUPTED_RESULT, ApiMessage, ToolCall
-from swecli.models.tool import Ask, AskRequest, Decision, Display, ToolResult
+from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    ApiMessage,
+    Ask,
+    AskRequest,
+    Decision,
+    Display,
+    ToolCall,
+    ToolResult,
+)
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute

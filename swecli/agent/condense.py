@@ -12,9 +12,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.retry import stream_with_retry
 from swecli.models.errors import ContextFull, SwecliError
-from swecli.models.message import ApiMessage
-from swecli.models.model_io import ModelReply, ModelRequest, RequestRecord, Usage
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
 
 ATTEMPTS = 2  # the turn waits meanwhile
 

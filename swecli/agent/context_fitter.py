@@ -29,10 +29,8 @@ from swecli.llm.base import ChatModel
 from swecli.models.context import ContextState, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage
-from swecli.models.model_io import ModelRequest, RequestRecord, Usage
+from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
-from swecli.models.tool import ToolSpec
 
 LOOP = "loop"
 OFF = Notice("condensing is off for the rest of this session: it failed three times", "warning")

@@ -29,8 +29,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.message import ChatMessage
-from swecli.models.model_io import ModelReply, RequestRecord, Usage
+from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
 TOO_LONG = "the provider says the request is too long"
 OVERFLOWS = 3  # how often a request is made smaller because the provider refused it

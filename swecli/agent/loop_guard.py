@@ -6,8 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from swecli.models.message import ToolCall
-from swecli.models.tool import Ask, AskRequest, Display
+from swecli.models.message import Ask, AskRequest, Display, ToolCall
 
 LONGEST_CYCLE = 3
 TOLD, ASKED = 2, 3  # how often a cycle has come when something is done about it

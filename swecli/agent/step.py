@@ -10,7 +10,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.events import Event, ReasoningDelta, StepRetried, TextDelta
-from swecli.models.model_io import ModelChunk, ModelReply, ModelRequest
+from swecli.models.message import ModelChunk, ModelReply, ModelRequest
 
 Sleep = Callable[[float], Awaitable[object]]
 

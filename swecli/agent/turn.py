@@ -8,8 +8,7 @@ from pathlib import Path
 from swecli.agent.step import ModelStep
 from swecli.context.prepare import PreparedRequest
 from swecli.models.context import keyed
-from swecli.models.message import ApiMessage, ChatMessage, ToolCall
-from swecli.models.model_io import Usage
+from swecli.models.message import ApiMessage, ChatMessage, ToolCall, Usage
 from swecli.playbook.selection.select import Selection
 
 

@@ -12,8 +12,7 @@ from swecli.context.survivors import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, KEY, Reduction
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
-from swecli.models.message import INTERRUPTED_RESULT, STEER, ApiMessage, ChatMessage, Role
-from swecli.models.model_io import ModelReply, RequestRecord
+from swecli.models.message import INTERRUPTED_RESULT, STEER, ApiMessage, ChatMessage, ModelReply, RequestRecord, Role
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 

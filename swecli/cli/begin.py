@@ -20,7 +20,7 @@ from swecli.config.trust import is_trusted, project_root
 from swecli.llm.default_model import choose_model
 from swecli.llm.environment import prepare_environment
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
-from swecli.models.model_io import Choice
+from swecli.models.message import Choice
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from swecli.llm.default_model import choose_model
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
 from swecli.models.ids import turn_number
-from swecli.models.model_io import Choice
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Choice, Decision
 from swecli.models.window import WindowSpec
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from swecli.config.settings import Settings, described
 from swecli.models.errors import ConfigError
-from swecli.models.tool import MODES
+from swecli.models.message import MODES
 from swecli.models.window import WindowSpec
 
 PROJECT_FILE = Path(".swecli") / "config.toml"

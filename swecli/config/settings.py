@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from swecli.models.tool import Mode
+from swecli.models.message import Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 

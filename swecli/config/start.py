@@ -8,7 +8,7 @@ from pathlib import Path
 
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings
-from swecli.models.model_io import Choice
+from swecli.models.message import Choice
 
 
 @dataclass(frozen=True, slots=True)

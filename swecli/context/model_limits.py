@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from swecli.context.budget import DEFAULT_MAX_TOKENS, request_limit
 from swecli.models.errors import ContextFull, ContextOverflow
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 SMALLER = 0.75  # of what was refused, each time
 FAILURES = 3  # condensing steps that fail in a row before no other is tried

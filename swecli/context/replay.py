@@ -9,7 +9,7 @@ from swecli.context.replay_history import History, Turn
 from swecli.context.replay_policies import POLICIES, Limits, Policy
 from swecli.context.replay_prices import Prices
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 TTL = 300.0
 MINIMUM_PREFIX = 1_024

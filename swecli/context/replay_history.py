@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from swecli.context.notes import with_notes
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
-from swecli.models.message import ApiMessage, ChatMessage, Role
+from swecli.models.message import ApiMessage, ChatMessage, Role, ToolSpec
 from swecli.models.playbook import Bullet, SessionPlaybook, quoted
 from swecli.models.session import Session
-from swecli.models.tool import ToolSpec
 
 # What a cleared result leaves behind: a line with the id to read it back by.
 STUB_TOKENS = 30

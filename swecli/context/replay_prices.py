@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from swecli.llm.prices import cost_of, limit
 from swecli.llm.tables import model_row, model_table, provider_of
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 Unit = Literal["USD", "relative units"]
 

@@ -11,8 +11,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import ApiMessage
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ApiMessage, ToolSpec
 
 DEFAULT_ENCODING = "o200k_base"
 CHARACTERS_PER_TOKEN = 4

@@ -25,8 +25,7 @@ from swecli.models.events import (
     to_json,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ToolCall
-from swecli.models.model_io import Usage
+from swecli.models.message import ToolCall, Usage
 
 Format = Literal["text", "json", "stream-json"]
 FORMATS: tuple[Format, ...] = ("text", "json", "stream-json")

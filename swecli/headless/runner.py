@@ -13,7 +13,7 @@ from swecli.headless.formats import Writer
 from swecli.headless.prompts import Prompt
 from swecli.models.errors import LimitReached, SwecliError
 from swecli.models.learning_events import ReflectionFailed
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision
 
 HEADLESS_REASON = (
     "nobody can be asked in this run; allow it beforehand with a rule (for example "

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import Service
-from swecli.models.model_io import ModelChunk, ModelRequest
+from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):

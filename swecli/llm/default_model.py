@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, Service, base_of
-from swecli.models.model_io import Choice
+from swecli.models.message import Choice
 
 CONNECT_SECONDS = 0.05
 ANSWER_SECONDS = 0.5

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swecli.models.message import ToolCall
-from swecli.models.model_io import CallDelta, ModelChunk, ModelReply, StopReason, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelReply, StopReason, ToolCall, Usage
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from swecli.models.errors import Unavailable
-from swecli.models.model_io import ModelChunk
+from swecli.models.message import ModelChunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from swecli.llm.tables import model_row, model_table
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from swecli.llm.base import ChatModel
 from swecli.llm.patience import Patience, closing, watched
 from swecli.models.errors import ProviderError, RateLimited, Unavailable
-from swecli.models.model_io import ModelChunk, ModelRequest
+from swecli.models.message import ModelChunk, ModelRequest
 
 LONGEST_WAIT = 60.0
 _FIRST_WAIT = 1.0

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from swecli.models.message import ApiMessage, ChatMessage
-from swecli.models.model_io import RequestRecord
+from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
 # How it began; what ends an epoch: see `context/window.py` and `context/fit.py`.
 BEGIN, UNDO = "begin", "undo"

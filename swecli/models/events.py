@@ -9,8 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ToolCall
-from swecli.models.model_io import Usage
+from swecli.models.message import ToolCall, ToolResult, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
@@ -18,7 +17,6 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.models.tool import ToolResult
 
 FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "cancelled"]
 

@@ -1,14 +1,15 @@
-"""A review finding, the words it may use, and the key by which two of them are the same."""
+"""A review as it is kept, its findings, the words they may use, and the key by which two of them are the same."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
 FindingState = Literal["open", "fixed", "dismissed", "regressed"]
+ReviewEnd = Literal["done", "max_loops", "max_budget", "interrupted", "failed"]
 
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
@@ -107,6 +108,28 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """All fields but `block` as plain JSON values; path, line and smell type are also what `key` is made of."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "block"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRecord:
+    """One review. `id` is `R-` and a number, `spec` the words its target was named with, `label` the target in words.
+
+    `status` is "running" until it has ended. `total` counts what was reported, repetitions too; `unique` without
+    them; `seen` are the files the model has read so far.
+    """
+
+    project: str
+    spec: tuple[str, ...]
+    label: str
+    session_id: str = ""
+    id: str = ""
+    status: str = "running"
+    loops: int = 0
+    total: int = 0
+    unique: int = 0
+    seen: tuple[str, ...] = ()
+    prompt: str = ""
+    lost: tuple[str, ...] = field(default=())
 
 
 def counted(count: int, noun: str) -> str:

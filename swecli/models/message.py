@@ -1,12 +1,13 @@
-"""What is said in a session: messages, and the tool calls an assistant message carries."""
+"""Messages and tool calls, what crosses the tools' boundary, and what goes to a model and comes back."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 # One message as every provider boundary takes it: the OpenAI chat shape, a plain dict.
 ApiMessage = dict[str, Any]
@@ -19,6 +20,13 @@ UNCHANGED = "[Unchanged: "
 
 STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
+
+DisplayKind = Literal["text", "diff", "code", "table"]
+Permission = Literal["allow", "edit", "run"]
+Mode = Literal["ask", "edits", "plan", "auto"]
+MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
+Purpose = Literal["turn", "reflect", "condense", "review"]
+StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
 class Role(StrEnum):
@@ -99,3 +107,174 @@ class ChatMessage:
         calls = [call.to_api() for call in self.tool_calls]
         head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls}
         return [head, *(call.result_message() for call in self.tool_calls)]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What the model is told of a tool. `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+    def to_api(self) -> dict[str, Any]:
+        """The OpenAI function shape, which litellm takes for every provider."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """The face of a result that is for the eye: plain data, drawn by whoever shows it. Never markup."""
+
+    title: str = ""
+    body: str = ""
+    kind: DisplayKind = "text"
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The outcome of one call. `for_model` is the whole text; what is too long is capped later, on arrival."""
+
+    ok: bool
+    for_model: str
+    for_user: Display = field(default_factory=Display)
+    exit_code: int | None = None
+    cancelled: bool = False
+    denied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """The question that goes up: may this call run?
+
+    `summary` is one line ("Edit src/app.py", "Run pytest -q"); `preview` shows all of what would happen;
+    `session_label` says what a longer yes would cover; `session_rule` is that rule. `project_file` is the file in which
+    a yes for the project is saved ("": none is offered). `why` says, where it is not empty, what made this a question
+    although the mode would have let it run.
+    """
+
+    call: ToolCall
+    permission: Permission
+    summary: str
+    preview: Display
+    session_label: str = ""
+    session_rule: str = ""
+    why: str = ""
+    project_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer. `scope` "session" also allows what `AskRequest.session_rule` names, until the program ends; "project"
+    also saves that rule in `AskRequest.project_file`."""
+
+    allow: bool
+    scope: Literal["once", "session", "project"] = "once"
+    reason: str = ""
+    by: Literal["user", "rule", "mode", "session", "headless"] = "user"
+
+
+Ask = Callable[[AskRequest], Awaitable[Decision]]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request in five disjoint buckets. `output` leaves out `reasoning`."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+    @property
+    def prompt(self) -> int:
+        """All the tokens that were sent, cached or not."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
+    def total(self) -> int:
+        """Everything sent and received."""
+        return self.prompt + self.output + self.reasoning
+
+    def to_json(self) -> dict[str, int]:
+        """The buckets by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request. `messages` are in the OpenAI chat shape, the system message first.
+
+    `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect" and
+    "condense" for the product's own requests.
+    """
+
+    model: str
+    messages: list[ApiMessage]
+    tools: list[ToolSpec] = field(default_factory=list)
+    max_tokens: int | None = None
+    purpose: Purpose = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A piece of a tool call. Pieces with one `index` are one call; `arguments` is appended JSON text."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChunk:
+    """One piece of a streamed reply; any of the fields may be set."""
+
+    text: str = ""
+    reasoning: str = ""
+    call: CallDelta | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    stop: StopReason | None = None
+
+
+@dataclass(slots=True)
+class ModelReply:
+    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments. `cost` in US dollars,
+    None where the price is unknown."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[ToolCall] = field(default_factory=list)
+    malformed: dict[str, str] = field(default_factory=dict)
+    usage: Usage | None = None
+    cost: float | None = None
+    stop: StopReason = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """What one request to a model was and cost, as it is stored."""
+
+    model: str
+    purpose: Purpose
+    interaction: int
+    step: int
+    usage: Usage
+    cost: float | None
+    duration_ms: int
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which model was chosen and why, in words for the first line on the screen."""
+
+    name: str
+    why: str

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from swecli.models.finding import Finding
-from swecli.models.model_io import Usage
-from swecli.models.review import ReviewEnd
+from swecli.models.finding import Finding, ReviewEnd
+from swecli.models.message import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from swecli.models.tool import MODES, Mode
+from swecli.models.message import MODES, Mode
 from swecli.repl.figures import percent
 from swecli.repl.footer import Facts, Fragments, footer
 

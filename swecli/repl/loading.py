@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
     from swecli.config.start import Start
-    from swecli.models.tool import Ask
+    from swecli.models.message import Ask
     from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
 

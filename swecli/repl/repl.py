@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.config.start import Start
     from swecli.models.events import Event
-    from swecli.models.tool import AskRequest, Decision
+    from swecli.models.message import AskRequest, Decision
     from swecli.repl.chat.async_query_processor import Chat
     from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable

@@ -12,8 +12,8 @@ from swecli.config.trust import project_root
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
-from swecli.models.review import ReviewRecord
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.finding import ReviewRecord
+from swecli.models.message import AskRequest, Decision
 from swecli.review.checks import load_checks
 from swecli.review.leads import find_leads
 from swecli.review.prompt import system_prompt

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from swecli.models.finding import KINDS, SEVERITIES
-from swecli.models.tool import Display, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.review.extract import TOOL
 from swecli.tools.base import Plan, Tool, ToolContext
 from swecli.tools.registry import ToolRegistry

@@ -7,9 +7,7 @@ from swecli.context.fit import RequestLimits, fit, measure
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import ContextMeasured, ContextReduced, Event
-from swecli.models.message import ApiMessage
-from swecli.models.model_io import ModelRequest
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 SMALLER = 0.75  # of what was refused, each time
 

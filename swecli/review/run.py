@@ -16,10 +16,8 @@ from swecli.agent.unfinished import stored_as_it_comes
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
-from swecli.models.finding import Finding
-from swecli.models.message import INTERRUPTED_RESULT, ApiMessage, ChatMessage, Role
-from swecli.models.model_io import RequestRecord, Usage
-from swecli.models.review import ReviewEnd
+from swecli.models.finding import Finding, ReviewEnd
+from swecli.models.message import INTERRUPTED_RESULT, ApiMessage, ChatMessage, RequestRecord, Role, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import Purpose, RequestRecord, Usage
+from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
 from swecli.store.database import Database

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.playbook import AppliedDelta, Bullet, Delta
 
 

@@ -11,9 +11,8 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, fingerprint
+from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, ReviewRecord, fingerprint
 from swecli.models.ids import short_id
-from swecli.models.review import ReviewRecord
 from swecli.store.columns import clean_text
 from swecli.store.database import Database
 from swecli.store.review_tables import FindingRow, ReviewFindingRow, ReviewRow

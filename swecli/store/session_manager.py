@@ -10,8 +10,7 @@ from typing import Any
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact

@@ -12,7 +12,7 @@ from sqlalchemy import Select, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.session import SessionInfo
 from swecli.redact import redact, redact_part
 from swecli.store import sqlite

@@ -16,8 +16,7 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.ids import short_id
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.store import mapping
 from swecli.store.columns import finite

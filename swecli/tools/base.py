@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from swecli.models.tool import Display, Permission, ToolResult, ToolSpec
+from swecli.models.message import Display, Permission, ToolResult, ToolSpec
 from swecli.tools.limits import HeadTail
 from swecli.tools.schema import plain_schema
 

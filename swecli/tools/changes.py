@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from swecli.models.tool import Display, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError
 from swecli.tools.diffs import Diff, unified
 from swecli.tools.files import digest, read_bytes, write_atomic

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ValidationError
 
 from swecli.models.errors import ConfigError
-from swecli.models.message import ToolCall
-from swecli.models.tool import Ask, AskRequest, Decision, Display, ToolResult
+from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.tools.base import Plan, Tool, ToolContext, ToolError
 from swecli.tools.permissions import Permissions, Verdict, lasting_rule
 from swecli.tools.registry import ToolRegistry

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.tool import Mode, Permission
+from swecli.models.message import Mode, Permission
 from swecli.tools import command_rules, globs
 from swecli.tools.base import Plan, Tool, ToolContext
 from swecli.tools.paths import sensitive

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 from swecli.discovery import by_name, declared_in
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ToolSpec
 from swecli.tools import builtin
 from swecli.tools.base import Tool
 

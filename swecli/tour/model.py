@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
-from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 from swecli.tour.answers import ABOUT, NO_LESSONS, NO_REVIEW, answer, condense
 from swecli.tour.requests import Call, read_turn
 from swecli.tour.steps import plan

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage, ModelRequest
 
 # What the product puts behind the user's own words: the contents of @files, shared shell lines, and the turn's notes.
 _ATTACHED = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)

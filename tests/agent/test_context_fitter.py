@@ -22,8 +22,7 @@ from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
-from swecli.models.message import ApiMessage
-from swecli.models.model_io import Usage
+from swecli.models.message import ApiMessage, Usage
 from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
 from tests.support.histories import Message, call, complaint, legal_histories, result

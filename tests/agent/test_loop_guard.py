@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.agent.loop_guard import LoopGuard, fingerprint, times
-from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision, ToolCall
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.context.replay_prices import Prices, prices_of
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 
 def test_a_known_model_has_its_own_prices() -> None:

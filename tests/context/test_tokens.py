@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from swecli.context import estimate_token_count
 from swecli.context.tokens import MISSING_IMAGE_TOKENS, PER_CALL, PER_MESSAGE, TokenCounter, image_tokens
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ToolSpec
 from tests.support.histories import call
 
 ROOT = Path(__file__).parents[2]

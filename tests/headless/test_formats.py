@@ -26,9 +26,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ToolCall
-from swecli.models.model_io import Usage
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolCall, ToolResult, Usage
 
 KEYS = (
     "type subtype is_error duration_ms num_turns result session_id total_cost_usd usage permission_denials".split()  # noqa: SIM905

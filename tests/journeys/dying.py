@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.llm.providers.scripted import Reply, ScriptedModel
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.store.playbook_store import PlaybookStore
 from tests.support.runtime import NO, User, calls, catch_up, make_runtime, run_turn

@@ -15,7 +15,7 @@ from swecli.llm.environment import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
 from swecli.models.errors import Unavailable
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint

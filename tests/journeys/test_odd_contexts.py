@@ -8,8 +8,7 @@ import pytest
 
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.events import Notice, TurnFailed
-from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
-from swecli.models.model_io import ModelRequest, Usage
+from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, ModelRequest, Role, ToolCall, Usage
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn

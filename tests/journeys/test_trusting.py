@@ -16,7 +16,7 @@ from swecli.app import Runtime
 from swecli.config.trust import trust
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet
 from tests.support.project import make_project
 from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn

@@ -11,8 +11,7 @@ import pytest
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, ContextOverflow, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
-from swecli.models.message import Role
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest, Role
 from swecli.models.window import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
 from tests.support.stored import stored_calls

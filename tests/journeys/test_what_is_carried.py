@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from swecli.app import Runtime
-from swecli.models.finding import Finding, fingerprint
+from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
-from swecli.models.review import ReviewRecord
 from swecli.models.window import WindowSpec
 from swecli.playbook.selection.ablation import AblationPlan, ablate
 from swecli.store.review_store import ReviewStore

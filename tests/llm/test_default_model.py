@@ -15,7 +15,7 @@ import pytest
 from swecli.config.settings import Settings
 from swecli.llm.default_model import Found, choose_model, find_local, first_model
 from swecli.llm.endpoints import SERVICES
-from swecli.models.model_io import Choice
+from swecli.models.message import Choice
 from tests.support.strict_provider import StrictProvider
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.llm.merge import ReplyBuilder, parse_arguments
-from swecli.models.model_io import CallDelta, ModelChunk, ModelReply, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelReply, Usage
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -9,7 +9,7 @@ import pytest
 
 from swecli.llm.patience import Patience, watched
 from swecli.models.errors import RateLimited, Unavailable
-from swecli.models.model_io import ModelChunk
+from swecli.models.message import ModelChunk
 from tests.support.model_requests import collect
 
 

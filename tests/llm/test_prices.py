@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from swecli.llm.prices import cost_of, cost_of_model, limit
 from swecli.llm.providers.litellm import load_litellm
 from swecli.llm.tables import model_row, model_table
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 TABLE = model_table()
 MODELS = ("openai/gpt-4.1", "openai/gpt-6.1-sol", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-pro")

@@ -18,7 +18,7 @@ from swecli.models.errors import (
     SwecliError,
     Unavailable,
 )
-from swecli.models.model_io import ModelReply
+from swecli.models.message import ModelReply
 from tests.support.model_requests import model_at, request
 from tests.support.strict_provider import Refusal, StrictProvider, Wire
 from tests.support.strict_provider import Reply as Answer

@@ -23,7 +23,7 @@ from typing import Any
 
 from swecli.llm.environment import prepare_environment
 from swecli.models.events import to_json
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 
 RECORDINGS = Path(__file__).parent / "recordings"
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|d-[0-9a-f]{24}")

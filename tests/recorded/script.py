@@ -14,9 +14,8 @@ from swecli.app import Runtime
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
-from swecli.models.model_io import ModelRequest, Usage
+from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.models.tool import AskRequest, Decision
 from swecli.models.window import WindowSpec
 from tests.recorded.recorder import Recorder
 from tests.support.runtime import User, calls, make_runtime, run_turn

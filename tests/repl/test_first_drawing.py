@@ -19,7 +19,7 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.llm.default_model import choose_model
-from swecli.models.model_io import Choice
+from swecli.models.message import Choice
 from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput

@@ -10,7 +10,7 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import DamagedDatabase
-from swecli.models.tool import Ask, AskRequest, Decision
+from swecli.models.message import Ask, AskRequest, Decision
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.loading import Build, Loading
 from tests.support.runtime import make_start

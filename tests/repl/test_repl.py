@@ -16,9 +16,7 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import DamagedDatabase
-from swecli.models.message import Role
-from swecli.models.model_io import ModelRequest
-from swecli.models.tool import Ask
+from swecli.models.message import Ask, ModelRequest, Role
 from swecli.repl.repl import REPL
 from tests.support.runtime import calls, make_start
 from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play

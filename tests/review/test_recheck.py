@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import CHANGED, Finding
-from swecli.models.review import ReviewRecord
+from swecli.models.finding import CHANGED, Finding, ReviewRecord
 from swecli.review.grounding import ground
 from swecli.review.recheck import recheck, rechecked, states_of, told
 from swecli.review.sources import Sources

@@ -12,7 +12,7 @@ import pytest
 from swecli.llm.providers.scripted import Reply
 from swecli.models.errors import ContextOverflow, ProviderError
 from swecli.models.events import Event, Notice, TextDelta, ToolFinished
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished, ReviewStarted
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, go_on, reported, store_of

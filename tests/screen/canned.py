@@ -19,9 +19,7 @@ from swecli.models.events import (
     WindowApplied,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ToolCall
-from swecli.models.model_io import Usage
-from swecli.models.tool import AskRequest, Display, ToolResult
+from swecli.models.message import AskRequest, Display, ToolCall, ToolResult, Usage
 
 DIFF = """--- a/swecli/app.py
 +++ b/swecli/app.py

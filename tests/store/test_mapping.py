@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.window import WindowSpec
 from swecli.store import mapping
 from swecli.store.columns import clean_json, clean_text

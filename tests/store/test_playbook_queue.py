@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import RequestRecord, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.database import open_database

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.store.records import Spent
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, fingerprint
-from swecli.models.review import ReviewRecord
+from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.store.database import Database
 from swecli.store.review_store import ReviewStore
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store import upkeep
 from swecli.store.session_manager import SessionManager

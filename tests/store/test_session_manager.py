@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
 from swecli.store.database import Database

@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from swecli.models.errors import DamagedDatabase
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.store.database import Database
 from swecli.store.session_manager import SessionManager

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.playbook import Delta, Op
 from swecli.store.database import open_database
 from swecli.store.session_import import import_session

@@ -11,8 +11,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.patience import Patience
 from swecli.llm.providers.litellm import LiteLLMModel
-from swecli.models.model_io import ModelChunk, ModelReply, ModelRequest
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ModelChunk, ModelReply, ModelRequest, ToolSpec
 from tests.support.strict_provider import StrictProvider
 
 READ = ToolSpec("read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

@@ -16,8 +16,7 @@ from swecli.config.start import Start
 from swecli.llm.base import ChatModel
 from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.models.events import Event
-from swecli.models.model_io import Choice
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Choice, Decision
 
 
 @dataclass

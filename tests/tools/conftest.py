@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Decision, ToolResult
+from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

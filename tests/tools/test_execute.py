@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from swecli.config.project_rules import ProjectRules
-from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Decision, ToolResult
+from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Plan, Tool, ToolContext, ToolError
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.tool import MODES, Mode
+from swecli.models.message import MODES, Mode
 from swecli.tools.base import Plan, ToolContext
 from swecli.tools.permissions import Permissions, Rule, Verdict, lasting_rule
 from swecli.tools.registry import ToolRegistry

@@ -17,8 +17,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ModelNotFound
 from swecli.models.events import Notice, ReviewFinished
-from swecli.models.model_io import ModelRequest
-from swecli.models.tool import Decision, ToolSpec
+from swecli.models.message import Decision, ModelRequest, ToolSpec
 from swecli.playbook.answers import read_answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask

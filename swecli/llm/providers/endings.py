@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swecli.models.model_io import StopReason
+from swecli.models.message import StopReason
 
 _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_calls",

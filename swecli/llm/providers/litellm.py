@@ -22,7 +22,7 @@ from swecli.llm.providers.outgoing import outgoing
 from swecli.llm.providers.usage import normalise
 from swecli.llm.tables import model_row, model_table
 from swecli.models.errors import ProviderError, Unavailable
-from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, StopReason
+from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 _TRANSPORT_TIMEOUT = 900.0  # a backstop only: our own timers end a wait long before

@@ -12,7 +12,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.llm.base import provider
 from swecli.models.errors import BadInput, ModelNotFound, ProviderError, Unavailable
-from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 
 
 @dataclass(frozen=True, slots=True)

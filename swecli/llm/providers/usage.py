@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 _MAX = 2**53
 

@@ -18,8 +18,7 @@ from typing import Any
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.patience import Patience
 from swecli.llm.providers.litellm import LiteLLMModel, close_connections, load_litellm
-from swecli.models.model_io import ModelRequest
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ModelRequest, ToolSpec
 
 PAUSE = 0.002
 TYPING = 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from swecli.llm.prices import cost_of_model
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.playbook import SessionPlaybook
 from swecli.playbook.digest import TurnDigest
 from swecli.playbook.learning.reflector_model import ATTEMPTS, MAX_TOKENS, digest_text

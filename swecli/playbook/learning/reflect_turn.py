@@ -9,7 +9,7 @@ from typing import Literal
 
 from swecli.llm.base import ChatModel
 from swecli.models.errors import SwecliError
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.models.playbook import Delta, SessionPlaybook
 from swecli.playbook.describe import lines_of
 from swecli.playbook.digest import TurnDigest

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from swecli.llm.base import ChatModel
-from swecli.models.model_io import ModelChunk, ModelRequest, Usage
+from swecli.models.message import ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import Bullet, Evidence, SessionPlaybook
 from swecli.playbook.answers import Answer, ModelAdd, ModelTag, read_answer
 from swecli.playbook.digest import CallDigest, TurnDigest

@@ -11,7 +11,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.prices import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.model_io import RequestRecord, Usage
+from swecli.models.message import RequestRecord, Usage
 from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.playbook.describe import lines_of

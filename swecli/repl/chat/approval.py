@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.sanitise import one_line

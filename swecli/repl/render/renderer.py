@@ -29,8 +29,8 @@ from swecli.models.events import (
     WindowApplied,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
-from swecli.models.tool import AskRequest, Decision
 from swecli.repl.render import lines, reviewed, tools
 from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
 from swecli.repl.render.screen import Screen

@@ -9,8 +9,7 @@ from typing import Literal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Decision, ToolResult
+from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.repl.render import diff as diffs
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration

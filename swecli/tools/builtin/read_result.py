@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from swecli.models.tool import Display, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
 from swecli.tools.limits import fold, page
 from swecli.tools.schema import Params

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.tool import Display, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
 from swecli.tools.paths import locate, missing, read_guard, relative
 from swecli.tools.schema import Params

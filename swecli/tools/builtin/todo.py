@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from swecli.models.tool import Display, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Plan, ToolContext, tool
 from swecli.tools.schema import Params
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import Plan, ToolContext, ToolError, tool
 from swecli.tools.changes import make_change, plan_change, read_base
 from swecli.tools.paths import locate

@@ -14,7 +14,7 @@ import pytest
 from swecli.llm.endpoints import resolve
 from swecli.llm.providers.litellm import LiteLLMModel
 from swecli.models.errors import RateLimited, Unavailable
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from tests.support.model_requests import HELLO, READ, ask, request
 
 pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets

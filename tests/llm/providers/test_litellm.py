@@ -10,8 +10,7 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.providers.litellm import LiteLLMModel
-from swecli.models.message import ToolCall
-from swecli.models.model_io import ModelRequest, Usage
+from swecli.models.message import ModelRequest, ToolCall, Usage
 from tests.support.model_requests import HELLO, READ, ask, collect, model_at, request
 from tests.support.strict_provider import Call, Reply, StrictProvider, Tokens, Wire
 

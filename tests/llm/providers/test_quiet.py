@@ -25,8 +25,8 @@ sys.addaudithook(guard)
 from swecli.config.settings import Settings
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
-from swecli.models.model_io import ModelRequest
-from swecli.models.tool import ToolSpec
+from swecli.models.message import ModelRequest
+from swecli.models.message import ToolSpec
 
 TOOLS = [ToolSpec("f", "Does.", {"type": "object", "properties": {}})]
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "hi"}]

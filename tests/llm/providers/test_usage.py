@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.llm.providers.usage import normalise
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 
 numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_size=2))
 

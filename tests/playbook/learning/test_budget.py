@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.models.model_io import Usage
+from swecli.models.message import Usage
 from swecli.playbook.learning.budget import LEAST, ReflectionBudget, refusal
 from swecli.store.records import SessionTotals, Spent
 

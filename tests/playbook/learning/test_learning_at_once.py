@@ -10,7 +10,7 @@ import pytest
 
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.model_io import ModelChunk, ModelRequest
+from swecli.models.message import ModelChunk, ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.playbook.by_hand import setting
 from tests.playbook.learning.test_service import ADD, TAUGHT, contents, runtime_with, text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from swecli.models.errors import ProviderError
-from swecli.models.model_io import ModelChunk, ModelRequest, Usage
+from swecli.models.message import ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import SessionPlaybook
 from swecli.playbook.digest import CallDigest, PreviousTurn, TurnDigest
 from swecli.playbook.learning.reflect_turn import Learned, learn

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from swecli.models.errors import ProviderError, Unavailable
-from swecli.models.model_io import CallDelta, ModelChunk, ModelRequest, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import SessionPlaybook
 from swecli.playbook.digest import CallDigest, TurnDigest
 from swecli.playbook.learning.reflector_model import ANSWER, ModelReflector, digest_text

@@ -14,7 +14,7 @@ from swecli.app import Runtime
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import ModelNotFound, Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.model_io import ModelRequest, Usage
+from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.actions import ACTIONS

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from swecli.models.tool import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision
 from swecli.repl.chat.approval import Approver
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer

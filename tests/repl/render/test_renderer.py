@@ -19,8 +19,7 @@ from swecli.models.events import (
     TurnFinished,
 )
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.model_io import Usage
-from swecli.models.tool import Decision, Display, ToolResult
+from swecli.models.message import Decision, Display, ToolResult, Usage
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned

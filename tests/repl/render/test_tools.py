@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import RenderableType
 
-from swecli.models.message import ToolCall
-from swecli.models.tool import AskRequest, Decision, Display, ToolResult
+from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.theme import Look

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 

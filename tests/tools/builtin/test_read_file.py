@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.files import digest
 from swecli.tools.limits import RESULT_LIMIT

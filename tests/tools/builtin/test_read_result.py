@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.limits import RESULT_LIMIT
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.visible import readable
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import ToolCall
-from swecli.models.tool import Decision, ToolResult
+from swecli.models.message import Decision, ToolCall, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

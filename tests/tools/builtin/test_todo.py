@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from swecli.models.tool import ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 
 RunTool = Callable[..., Awaitable[ToolResult]]

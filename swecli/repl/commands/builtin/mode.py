@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.errors import BadInput
-from swecli.models.tool import MODES, Mode
+from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
 
 MEANINGS: dict[Mode, str] = {

@@ -10,7 +10,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.model_io import ModelRequest
+from swecli.models.message import ModelRequest
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn
 
