@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from swecli.cli.admin import common, ground_of, say, table, tell
+from swecli.cli.subcommands import common, ground_of, say, table, tell
 from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
 from swecli.config.load import load_settings, read_toml, unknown_setting
 from swecli.config.paths import find_paths

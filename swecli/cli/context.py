@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli import context_now
-from swecli.cli.admin import common, ground_of, positive, say, say_json, stored, table
-from swecli.cli.begin import working_directory
-from swecli.cli.replayed import HEAD, TURN_HEAD, conditions, row, savings, turn_rows
+from swecli.cli import context_live
+from swecli.cli.replay import HEAD, TURN_HEAD, conditions, row, savings, turn_rows
+from swecli.cli.startup import working_directory
+from swecli.cli.subcommands import common, ground_of, positive, say, say_json, stored, table
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.prompts import load_prompt
 from swecli.context.replay import TTL, Cache, Replayed, replay
@@ -35,8 +35,8 @@ ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="|".join([*context_now.ACTIONS, "replay"]))
-    context_now.add_actions(actions)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="|".join([*context_live.ACTIONS, "replay"]))
+    context_live.add_actions(actions)
     again = actions.add_parser("replay", help="what each policy would have sent and cost; nothing is sent to anybody")
     add = again.add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default this directory's last)")
@@ -70,8 +70,8 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput for a session that is not there or is empty."""
-    if args.action in context_now.ACTIONS:
-        return context_now.run(args)
+    if args.action in context_live.ACTIONS:
+        return context_live.run(args)
     # late: --help and a wrong argument need no database
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 

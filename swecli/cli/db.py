@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from swecli.cli.admin import common, ground_of, location_of, stored, tell
+from swecli.cli.subcommands import common, ground_of, location_of, stored, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from swecli import __version__
-from swecli.cli.admin import common, ground_of, location_of, say, tell
-from swecli.cli.begin import make_folders
+from swecli.cli.startup import make_folders
+from swecli.cli.subcommands import common, ground_of, location_of, say, tell
 from swecli.llm.default_model import choose_model
 from swecli.llm.environment import tokenizer_folder
 from swecli.llm.registry import make_model

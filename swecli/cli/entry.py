@@ -27,7 +27,7 @@ def run_safely(argv: list[str]) -> int:
         return 1
     except Exception as error:  # noqa: BLE001 - the last door: a user never sees a traceback
         # late: only where all else failed
-        from swecli.cli.begin import unforeseen  # noqa: PLC0415
+        from swecli.cli.startup import unforeseen  # noqa: PLC0415
 
         return fail(unforeseen(error), argv)
 
@@ -36,7 +36,7 @@ def run(argv: list[str]) -> int:
     """Run what the arguments ask for. Raises SwecliError."""
     if argv and argv[0] in SUBCOMMANDS:
         # late: a chat needs none of them
-        from swecli.cli.admin import run_subcommand  # noqa: PLC0415
+        from swecli.cli.subcommands import run_subcommand  # noqa: PLC0415
 
         return run_subcommand(argv[0], argv[1:])
     args = parse_run(argv)
@@ -44,8 +44,8 @@ def run(argv: list[str]) -> int:
         sys.stdout.write(f"swecli {__version__}\n")
         return 0
     # late: --help and a wrong flag need no settings
-    from swecli.cli.begin import make_start  # noqa: PLC0415
     from swecli.cli.faces import need_terminal, run_headless, run_screen  # noqa: PLC0415
+    from swecli.cli.startup import make_start  # noqa: PLC0415
 
     if not args.headless:
         need_terminal()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.admin import common, say, stored, table, tell
+from swecli.cli.subcommands import common, say, stored, table, tell
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError

@@ -7,9 +7,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.admin import common, ground_of, positive, say, say_json, stored
-from swecli.cli.begin import working_directory
 from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
+from swecli.cli.startup import working_directory
+from swecli.cli.subcommands import common, ground_of, positive, say, say_json, stored
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from swecli.cli.admin import common, ground_of, say, table, tell
+from swecli.cli.subcommands import common, ground_of, say, table, tell
 from swecli.llm.default_model import choose_model
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.registry import in_tree, installed, load

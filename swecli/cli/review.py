@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.admin import common, positive, say
+from swecli.cli.subcommands import common, positive, say
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
     # late: --help and a wrong argument need neither model nor store
     from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.cli.begin import make_start, need_workspace  # noqa: PLC0415
+    from swecli.cli.startup import make_start, need_workspace  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
     from swecli.review.pull_request import find_any  # noqa: PLC0415
     from swecli.store.review_store import ReviewStore  # noqa: PLC0415

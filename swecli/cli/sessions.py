@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.admin import common, positive, say, say_json, stored, table, tell
-from swecli.cli.begin import working_directory
+from swecli.cli.startup import working_directory
+from swecli.cli.subcommands import common, positive, say, say_json, stored, table, tell
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
 from swecli.models.message import ToolCall

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.begin import need_workspace
+from swecli.cli.startup import need_workspace
 from swecli.models.errors import UsageError
 from tests.support.project import make_project
 from tests.support.shell import Run, script, swecli

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.begin import find_ground, go_to, make_folders, make_start, unforeseen, working_directory
 from swecli.cli.flags import parse_run
+from swecli.cli.startup import find_ground, go_to, make_folders, make_start, unforeseen, working_directory
 from swecli.config.paths import find_paths
 from swecli.config.start import Start
 from swecli.config.trust import trust

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.admin import common, positive, run_subcommand, say, stored, table
 from swecli.cli.flags import SUBCOMMANDS
+from swecli.cli.subcommands import common, positive, run_subcommand, say, stored, table
 from swecli.models.errors import BadInput, UsageError
 
 

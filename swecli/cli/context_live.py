@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.admin import common, ground_of, location_to_read, naming, say, table, tell
-from swecli.cli.begin import Ground, make_folders
+from swecli.cli.startup import Ground, make_folders
+from swecli.cli.subcommands import common, ground_of, location_to_read, naming, say, table, tell
 from swecli.config.start import Start
 from swecli.llm.default_model import choose_model
 from swecli.models.errors import BadInput
