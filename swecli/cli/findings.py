@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see run
-    from swecli.review.recheck import named_from, states_of  # noqa: PLC0415
+    from swecli.review.judge.recheck import named_from, states_of  # noqa: PLC0415
 
     return store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
 
@@ -103,7 +103,7 @@ def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
     # late: see run
-    from swecli.review.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
 
     changed = recheck(store, Path.cwd(), args.finding)
     _propose(store)
@@ -126,8 +126,8 @@ def _propose(store: ReviewStore) -> None:
 def _export(store: ReviewStore, args: argparse.Namespace) -> int:
     # late: see run
     from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.review.exports import as_json, as_markdown  # noqa: PLC0415
-    from swecli.review.sarif import as_sarif  # noqa: PLC0415
+    from swecli.review.publish.exports import as_json, as_markdown  # noqa: PLC0415
+    from swecli.review.publish.sarif import as_sarif  # noqa: PLC0415
 
     if args.json and args.format == "sarif":
         raise UsageError("--json and --format sarif exclude each other.", "Use one of them.")

@@ -19,7 +19,7 @@ from swecli.models.finding import SEVERITIES, Finding
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.review_events import ReviewFinished
-    from swecli.review.targets import Target
+    from swecli.review.target.targets import Target
     from swecli.store.review_store import ReviewStore
 
 FORMATS = ("text", "json", "markdown", "sarif", "stream-json")
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start, need_workspace  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.review.pull_request import find_any  # noqa: PLC0415
+    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
     from swecli.store.review_store import ReviewStore  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     need_workspace(project_root(root), allow_home=args.allow_home)
     if args.post and args.yes:
         # late: see above
-        from swecli.review.posting import need_token  # noqa: PLC0415
+        from swecli.review.publish.posting import need_token  # noqa: PLC0415
 
         need_token(os.environ)  # before anything is paid for
     target = None if args.go_on else find_any(root, spec, os.environ)
@@ -101,7 +101,7 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
 def post(root: Path, target: Target, findings: Sequence[Finding], *, really: bool) -> None:
     """Put findings on the pull request, or say what would be put there. Raises GitHubFailed, BadInput."""
     # late: see run
-    from swecli.review.posting import make_ready  # noqa: PLC0415
+    from swecli.review.publish.posting import make_ready  # noqa: PLC0415
 
     ready = make_ready(root, target, findings, os.environ)
     lines = ready.send() if really else [*ready.lines, "nothing was posted: add --yes"]
@@ -119,9 +119,9 @@ async def _review(
 ) -> tuple[ReviewFinished, int]:
     # late: see run
     from swecli.headless.reviews import ReviewWriter, run_review  # noqa: PLC0415
-    from swecli.review.job import collaborators, new_job, old_job  # noqa: PLC0415
-    from swecli.review.pull_request import find_any  # noqa: PLC0415
-    from swecli.review.run import Review  # noqa: PLC0415
+    from swecli.review.read.job import collaborators, new_job, old_job  # noqa: PLC0415
+    from swecli.review.read.run import Review  # noqa: PLC0415
+    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
 
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in (*runtime.start.notices, *runtime.notices):
@@ -144,8 +144,8 @@ def _written(end: ReviewFinished, store: ReviewStore, style: str) -> str:
     from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.headless.reviews import line_of  # noqa: PLC0415
     from swecli.models.events import to_json  # noqa: PLC0415
-    from swecli.review.exports import as_markdown  # noqa: PLC0415
-    from swecli.review.sarif import as_sarif  # noqa: PLC0415
+    from swecli.review.publish.exports import as_markdown  # noqa: PLC0415
+    from swecli.review.publish.sarif import as_sarif  # noqa: PLC0415
 
     if style == "json":
         return dumps(to_json(end), indent=2)

@@ -18,7 +18,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.review.run import Review
+from swecli.review.read.run import Review
 
 
 class ReviewWriter:

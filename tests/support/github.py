@@ -12,7 +12,7 @@ from typing import Any
 
 from jsonschema import Draft7Validator
 
-from swecli.review.diffs import FileDiff, read_hunks
+from swecli.review.target.diffs import FileDiff, read_hunks
 
 SCHEMAS = json.loads((Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8"))
 WHERE = "/repos/{owner}/{repo}/pulls/{pull_number}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from swecli.app import Runtime
 from swecli.models.events import Event
-from swecli.review.job import collaborators, new_job, old_job
-from swecli.review.run import Review
-from swecli.review.targets import find_target
+from swecli.review.read.job import collaborators, new_job, old_job
+from swecli.review.read.run import Review
+from swecli.review.target.targets import find_target
 from swecli.store.review_store import ReviewStore
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.repl.input.files import list_files
-from swecli.review.github import connect
-from swecli.review.targets import find_target
+from swecli.review.target.github import connect
+from swecli.review.target.targets import find_target
 from swecli.tools.git import _ENVIRONMENT, GitFailed, need_repository, run_git
 from tests.support.project import make_project
 
@@ -239,7 +239,7 @@ def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
     (root / "README.md").write_text("changed\n")
     seen = root.parent / "seen"
     code = (
-        "import os; from pathlib import Path; from swecli.review.targets import find_target; "
+        "import os; from pathlib import Path; from swecli.review.target.targets import find_target; "
         f"Path({str(seen)!r}).write_text(str(find_target(Path.cwd(), ('--staged',), os.environ).files))"
     )
     hook = root / ".git" / "hooks" / "pre-commit"

@@ -42,7 +42,7 @@ async def findings(ctx: CommandContext, args: str) -> None:
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
     from swecli.repl.render.reviewed import row  # noqa: PLC0415
-    from swecli.review.recheck import states_of  # noqa: PLC0415
+    from swecli.review.judge.recheck import states_of  # noqa: PLC0415
 
     found = store.findings(states_of(rest.split()))
     if not found:
@@ -92,7 +92,7 @@ def _reopen(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
-    from swecli.review.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
 
     changed = recheck(store, ctx.runtime.agent.ctx.root, rest.split())
     for before, after in changed:
@@ -104,7 +104,7 @@ def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
-    from swecli.review.exports import write_findings  # noqa: PLC0415
+    from swecli.review.publish.exports import write_findings  # noqa: PLC0415
 
     words = rest.split(maxsplit=1)
     style = words.pop(0) if words and words[0] in ("markdown", "json", "sarif") else "markdown"

@@ -16,8 +16,8 @@ from swecli.repl.commands.builtin.findings import propose
 
 if TYPE_CHECKING:
     from swecli.models.review_events import ReviewFinished
-    from swecli.review.run import Review
-    from swecli.review.targets import Target
+    from swecli.review.read.run import Review
+    from swecli.review.target.targets import Target
     from swecli.store.review_store import ReviewStore
 
 MOST_LOOPS = 1_000
@@ -86,9 +86,9 @@ def _wish(words: list[str]) -> Wish:
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.review.job import collaborators, new_job, old_job  # noqa: PLC0415
-    from swecli.review.pull_request import find_any  # noqa: PLC0415
-    from swecli.review.run import Review  # noqa: PLC0415
+    from swecli.review.read.job import collaborators, new_job, old_job  # noqa: PLC0415
+    from swecli.review.read.run import Review  # noqa: PLC0415
+    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
     environ: Mapping[str, str] = runtime.start.environ
@@ -133,7 +133,7 @@ async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
 async def _post(ctx: CommandContext, target: Target, end: ReviewFinished) -> None:
     """Say what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
     # late: see above
-    from swecli.review.posting import make_ready, need_token  # noqa: PLC0415
+    from swecli.review.publish.posting import make_ready, need_token  # noqa: PLC0415
 
     environ: Mapping[str, str] = ctx.runtime.start.environ
     ready = await asyncio.to_thread(make_ready, ctx.runtime.agent.ctx.root, target, end.findings, environ)
@@ -153,7 +153,7 @@ async def _post(ctx: CommandContext, target: Target, end: ReviewFinished) -> Non
 async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     """Let the agent repair a finding in an ordinary turn, then look at it again."""
     # late: see above
-    from swecli.review.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
     from swecli.review.repair import repair_request  # noqa: PLC0415
 
     agent = ctx.runtime.agent

@@ -1,0 +1,86 @@
+"""Findings against the files they speak of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swecli.context.system_message import open_findings
+from swecli.models.finding import Finding
+from swecli.review.judge.grounding import ground
+from swecli.review.judge.places import read_block
+from swecli.review.judge.sources import Sources
+
+TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
+
+
+def write(text: str = TEXT) -> None:
+    Path("a.py").write_text(text)
+
+
+def one(line: int = 5, path: str = "a.py", **fields: object) -> Finding:
+    return Finding(path, line, "MAGIC_NUMBERS", "37 has no name", **fields)  # type: ignore[arg-type]
+
+
+def grounded(finding: Finding) -> Finding:
+    return ground([finding], Sources(Path.cwd()))[0]
+
+
+@pytest.mark.parametrize(
+    ("finding", "why"),
+    [
+        (one(), ""),
+        (one(evidence="return  37"), ""),
+        (one(evidence="`return 37`", line=4, end_line=5), ""),
+        (one(line=99), "past the end"),
+        (one(line=10**9), "past the end"),
+        (one(end_line=99), "past the end"),
+        (one(path="b.py"), "no such file"),
+        (one(path="../a.py"), "out of the project"),
+        (one(path="/etc/passwd"), "outside"),
+        (one(line=1, evidence="def g():"), "stands at line 8"),
+        (one(evidence="return 42"), "not in the file"),
+        (one(path="bin"), "no text file"),
+        (one(path="big"), "too large"),
+        (one(path="folder"), "directory"),
+    ],
+)
+def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str) -> None:
+    write()
+    Path("bin").write_bytes(b"\0\1")
+    Path("big").write_bytes(b"x" * 5_000_001)
+    Path("folder").mkdir()
+    found = grounded(finding)
+    assert found.verified is not bool(why)
+    assert why in found.why
+    assert found.fingerprint
+
+
+def test_the_same_code_in_two_places_is_two_findings() -> None:
+    write()
+    assert grounded(one(5)).fingerprint != grounded(one(9)).fingerprint
+
+
+def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
+    write()
+    before = grounded(one())
+    write("# a new line\n" * 7 + TEXT)
+    assert grounded(one(12)).fingerprint == before.fingerprint
+
+
+def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
+    write()
+    block = read_block(grounded(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
+    assert (block.length, block.measure) == (len("deff():return37"), 2)
+
+
+def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
+    found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
+    rows = [found[0], replace(found[1], state="fixed"), replace(found[2], path="b.py", state="regressed")]
+    assert "F-1" in open_findings(rows, ["a.py"])
+    assert "F-3" not in open_findings(rows, ["a.py"])
+    assert "F-2" not in open_findings(rows)
+    assert "1 more" in open_findings(rows, most=1)
+    assert open_findings([], ["a.py"]) == ""

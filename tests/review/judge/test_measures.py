@@ -1,0 +1,48 @@
+"""Functions measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.review.judge.measures import function_at, function_named, functions_in
+
+CODE = """@cache
+def f(a, /, b, *, c):
+    def g(x):
+        return [y for y in x if y and a]
+    return g(b) if c else None
+
+
+class A:
+    async def g(self):
+        pass
+""".splitlines()
+
+
+def test_functions_have_their_lines_parameters_and_paths() -> None:
+    found = functions_in("a.py", CODE)
+    assert [(f.name, f.first, f.line, f.last, f.parameters) for f in found] == [
+        ("f", 1, 2, 5, 3), ("g", 3, 3, 4, 1), ("g", 9, 9, 10, 1),
+    ]  # fmt: skip
+    assert [f.complexity for f in found] == [5, 4, 1]
+
+
+def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
+    found = functions_in("a.py", CODE)
+    inner = function_at(found, 4)
+    assert inner is not None
+    assert inner.line == 3
+    assert function_at(found, 7) is None
+    named = function_named(found, "async def g(self, more):", 8)
+    assert named is not None
+    assert named.line == 9
+    assert function_named(found, "return g(b)", 8) is None
+
+
+@pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
+def test_what_cannot_be_parsed_has_none(text: str) -> None:
+    assert functions_in("a.py", [text]) == ()
+
+
+def test_other_languages_have_none() -> None:
+    assert functions_in("a.js", CODE) == ()

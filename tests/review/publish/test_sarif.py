@@ -1,0 +1,71 @@
+"""SARIF by its official schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator
+
+from swecli.models.finding import KINDS, SEVERITIES, STATES, Finding
+from swecli.review.publish.sarif import as_sarif
+
+
+@cache
+def validator() -> Draft4Validator:
+    schema = json.loads((Path(__file__).parents[1] / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
+    return Draft4Validator(schema)
+
+
+def valid(findings: list[Finding]) -> dict[str, Any]:
+    log = json.loads(json.dumps(as_sarif(findings)))
+    assert [error.message for error in validator().iter_errors(log)] == []
+    return dict(log["runs"][0])
+
+
+ONE = Finding("src/a b.py", 3, "DEAD_CODE", "m", "high", "do", 5, 2, suggestion="x", fingerprint="abc", id="F-1")
+
+
+def test_no_findings_are_a_valid_log() -> None:
+    assert valid([])["results"] == []
+
+
+def test_a_finding_says_where_what_and_how_to_mend_it() -> None:
+    [result] = valid([ONE])["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "src/a%20b.py"
+    assert place["region"] == {"startLine": 3, "endLine": 5}
+    assert result["level"] == "error"
+    assert result["partialFingerprints"] == {"swecliFingerprint/v1": "abc"}
+    assert result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"] == "x"
+
+
+def test_the_dismissed_are_suppressed_and_the_fixed_are_gone() -> None:
+    run = valid([replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")])
+    assert [r["suppressions"][0]["justification"] for r in run["results"]] == ["meant so"]
+
+
+FINDINGS = st.builds(
+    Finding,
+    path=st.text(min_size=1, max_size=20).filter(lambda t: t.isprintable()),
+    line=st.integers(1, 10**9),
+    code_smell_type=st.text(max_size=10),
+    message=st.text(max_size=20),
+    severity=st.sampled_from([*SEVERITIES, "odd"]),
+    end_line=st.none() | st.integers(1, 10**9),
+    kind=st.sampled_from(KINDS),
+    state=st.sampled_from(STATES),
+    suggestion=st.sampled_from(["", "x\n"]),
+)
+
+
+@pytest.mark.slow
+@given(st.lists(FINDINGS, max_size=4))
+def test_any_findings_are_a_valid_log(findings: list[Finding]) -> None:
+    valid(findings)

@@ -1,0 +1,161 @@
+"""Findings out of sixty ways in which models answer, and nothing lost without a word."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.finding import SMELLS
+from swecli.models.message import ToolCall
+from swecli.review.read.extract import LARGEST_LINE, MOST_FINDINGS, extract
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    base = {"path": "src/a.py", "line": 4, "severity": "high", "codeSmellType": "LONG_METHOD", "message": "too long"}
+    return base | fields
+
+
+ONE, TWO = json.dumps(row()), json.dumps(row(path="b.py", line=9))
+FENCED = f"```json\n{ONE}\n```"
+
+# what was answered → findings read, and whether a loss must be said
+ODD: dict[str, tuple[str, int, bool]] = {
+    "a plain object": (ONE, 1, False),
+    "a list": (f"[{ONE}, {TWO}]", 2, False),
+    "under issues": (f'{{"issues": [{ONE}, {TWO}]}}', 2, False),
+    "under findings": (f'{{"findings": [{ONE}]}}', 1, False),
+    "deep inside": (f'{{"review": {{"result": {{"code_smells": [{ONE}]}}}}}}', 1, False),
+    "in a fence": (FENCED, 1, False),
+    "in a fence without a language": (f"```\n{ONE}\n```", 1, False),
+    "in prose": (f"I looked and found {ONE} and that is all.", 1, False),
+    "two fences": (f"{FENCED}\nand also\n```json\n{TWO}\n```", 2, False),
+    "a fence and prose": (f"{FENCED}\nthen {TWO}", 2, False),
+    "a finding on each line": (f"{ONE}\n{TWO}\n", 2, False),
+    "a trailing comma in an object": (ONE[:-1] + ",}", 1, False),
+    "a trailing comma in a list": (f"[{ONE},]", 1, False),
+    "single quotes": (str(row()), 1, False),
+    "words of Python": (str({**row(), "verified": True, "end": None}), 1, False),
+    "names without quotes": ('{path: "a.py", line: 3, message: "x", severity: high}', 1, False),
+    "comments": (f"[ // first\n{ONE}, # second\n/* third */ {TWO}]", 2, False),
+    "a real line end in a text": (ONE.replace("too long", "too\nlong"), 1, False),
+    "a quote that is not escaped": ('{"path": "a.py", "line": 2, "message": "calls "eval" here"}', 1, False),
+    "missing comma between entries": (f"[{ONE} {TWO}]", 2, False),
+    "a byte order mark": (f"\ufeff{ONE}", 1, False),
+    "windows line ends": (FENCED.replace("\n", "\r\n"), 1, False),
+    "cut in the second entry": (f"[{ONE}, {TWO}"[:-20], 2, True),
+    "cut between entries": (f'{{"issues": [{ONE},', 1, True),
+    "cut in a message": ('{"issues": [{"path": "a.py", "line": 3, "code_smell_type": "DEAD_CODE", "mess', 1, True),
+    "cut right after the opening": ('{"issues": [', 0, True),
+    "cut in a path": ('{"issues": [{"path": "a', 0, True),
+    "cut inside a fence that is closed": (f'```json\n[{ONE}, {{"path": "b\n```\nmore words', 1, True),
+    "cut block, then a whole one": (f'```json\n[{ONE}, {{"path\n```\n```json\n{TWO}\n```', 2, True),
+    "an empty list": ("[]", 0, False),
+    "an empty list under issues": ('{"issues": []}', 0, False),
+    "nothing at all": ("", 0, False),
+    "only prose": ("I found nothing worth telling.", 0, False),
+    "code in prose": ("Use `d = {'a': 1}` or `x[0]` there.", 0, False),
+    "null": ("null", 0, False),
+    "a list of words": ('["a", "b"]', 0, False),
+    "no path": ('{"issues": [{"file": "", "path": null, "line": 3, "message": "x"}]}', 0, False),
+    "a path that is empty text": (json.dumps(row(path=" ``")), 0, True),
+    "no message and no type": ('{"path": "a.py", "line": 3}', 0, True),
+    "no line": (json.dumps({"path": "a.py", "message": "x"}), 1, True),
+    "a line of words": (json.dumps(row(line="near the top")), 1, True),
+    "a line in a text": (json.dumps(row(line="17")), 1, False),
+    "a line with a letter": (json.dumps(row(line="L17")), 1, False),
+    "lines in a text": (json.dumps(row(line="17-19")), 1, False),
+    "a line that is a float": (json.dumps(row(line=17.0)), 1, False),
+    "line nought": (json.dumps(row(line=0)), 1, True),
+    "a negative line": (json.dumps(row(line=-3)), 1, True),
+    "a line that is true": (json.dumps(row(line=True)), 1, True),
+    "a line that is a list": (json.dumps(row(line=[3, 9])), 1, False),
+    "line 10^9": (json.dumps(row(line=10**9)), 1, False),
+    "line 10^30": (json.dumps(row(line=10**30)), 1, False),
+    "a path out of the project": (json.dumps(row(path="../../etc/passwd")), 1, False),
+    "an absolute path": (json.dumps(row(path="/etc/passwd")), 1, False),
+    "a path of Windows": (json.dumps(row(path=".\\src\\a.py")), 1, False),
+    "a message that is a list": (json.dumps(row(message=["one", "two"])), 1, False),
+    "a message that is a number": (json.dumps(row(message=7)), 1, False),
+    "a severity nobody knows": (json.dumps(row(severity="spicy")), 1, False),
+    "a severity that is an object": (json.dumps(row(severity={"level": 3})), 1, False),
+    "a smell nobody knows": (json.dumps(row(codeSmellType="SpaghettiThing")), 1, False),
+    "five hundred": (json.dumps([row(line=n) for n in range(1, 501)]), 500, False),
+    "too many": (json.dumps([row(line=n) for n in range(1, MOST_FINDINGS + 11)]), MOST_FINDINGS, True),
+    "a list written as a text": (json.dumps({"findings": json.dumps([row(), row(line=9)])}), 2, False),
+    "nested without end": ("[" * 5_000 + ONE, 0, True),
+    "control letters": (json.dumps(row(message="a\x1b[31mb\x07")), 1, False),
+    "half a surrogate": (json.dumps(row(message="\ud800x")), 1, False),
+    "an XML answer": ("<finding><path>a.py</path><line>3</line></finding>", 0, False),
+    "broken beyond reading": ('"path": "a.py", "line": 3, "codeSmellType" oh no', 0, True),
+}
+
+
+def test_there_are_sixty_of_them() -> None:
+    assert len(ODD) >= 60
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_response_is_salvaged_and_the_loss_is_said(name: str) -> None:
+    text, count, loss = ODD[name]
+    found = extract(text, loop=3)
+    assert len(found.findings) == count
+    assert bool(found.lost) is loss, found.lost
+    assert all(1 <= finding.line <= LARGEST_LINE and finding.loop == 3 for finding in found.findings)
+    assert all(finding.path and finding.message and finding.code_smell_type for finding in found.findings)
+
+
+def test_all_fields_are_read_in_either_spelling() -> None:
+    text = json.dumps(
+        row(
+            range={"startLine": 45, "endLine": 47},
+            improvement="```suggestion\nLIMIT = 403\n```",
+            line=45,
+            code="x == 403",
+        )
+    )
+    [finding] = extract(text).findings
+    assert (finding.line, finding.end_line) == (45, 47)
+    assert (finding.suggestion, finding.improvement, finding.evidence) == ("LIMIT = 403", "", "x == 403")
+    assert (finding.severity, finding.kind) == ("high", "smell")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "rule"),
+    [
+        ({"codeSmellType": "magic numbers"}, "smell", "MAGIC_NUMBERS"),
+        ({"codeSmellType": "long-function"}, "smell", "LONG_METHOD"),
+        ({"codeSmellType": None, "type": "DEAD_CODE"}, "smell", "DEAD_CODE"),
+        ({"codeSmellType": "off by one", "kind": "correctness"}, "correctness", "OFF_BY_ONE"),
+        ({"codeSmellType": "sql injection"}, "security", "SQL_INJECTION"),
+        ({"codeSmellType": "No print()", "kind": "check"}, "check", "No print()"),
+        ({"codeSmellType": "Spaghetti", "kind": "smell"}, "correctness", "SPAGHETTI"),
+    ],
+)
+def test_the_rule_is_one_of_eleven_smells_or_says_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
+    [finding] = extract(json.dumps(row(**said))).findings
+    assert (finding.kind, finding.code_smell_type) == (kind, rule)
+    assert len(SMELLS) == 11
+
+
+def test_a_call_is_read_and_one_that_is_broken_is_said() -> None:
+    good = ToolCall("c1", "report_findings", {"findings": [row(), {"nonsense": 1}]})
+    bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
+    found = extract("", [good, bad, other], malformed={"c2": "no JSON"})
+    assert len(found.findings) == 1
+    assert found.lost == ["a call of report_findings could not be read: no JSON"]
+
+
+@given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))
+def test_no_text_makes_it_fail(text: str) -> None:
+    extract(text)
+
+
+@given(st.integers(0, len(f"[{ONE}, {TWO}]")))
+def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
+    text = f"[{ONE}, {TWO}]"
+    found = extract(text[:cut])
+    assert len(found.findings) >= (cut > len(ONE)) + (cut >= len(text) - 1)

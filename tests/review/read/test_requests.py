@@ -1,0 +1,43 @@
+"""The next request of a review."""
+
+from __future__ import annotations
+
+from swecli.context.tokens import TokenCounter
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.message import ApiMessage
+from swecli.review.read.requests import ReviewRequest, opening
+
+SYSTEM: ApiMessage = {"role": "system", "content": "s"}
+
+
+def call(number: int) -> list[ApiMessage]:
+    made = {"id": f"c{number}", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [made]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": f"{number} words " * 3_000},
+    ]
+
+
+def test_a_conversation_whose_beginning_left_opens_with_a_line_that_says_so() -> None:
+    messages = [SYSTEM, *call(1)]
+    opened = opening(messages, "3 left.")
+    assert [m["role"] for m in opened] == ["system", "user", "assistant", "tool"]
+    assert "3 left." in opened[1]["content"]
+    assert opening(opened, "other") == opened
+
+
+def test_what_is_too_long_is_reduced_and_the_line_is_no_part_of_it() -> None:
+    model = ScriptedModel(context_window=32_000, max_output=1_000)
+    request = ReviewRequest(model, [], TokenCounter(model.encoding))
+    messages = [SYSTEM, *(m for n in range(12) for m in call(n))]
+    kept, sent, told = request.make(messages, "")
+    assert sent.purpose == "review"
+    assert sent.messages[1]["role"] == "user"
+    assert kept[1]["role"] == "assistant"
+    assert {event.type for event in told[:-1]} == {"context_reduced"}
+    assert told[-1].type == "context_measured"
+    assert request.sent <= 32_000
+    request.refused(None)
+    before = request.sent
+    request.make(kept, "")
+    assert request.sent < before

@@ -1,0 +1,32 @@
+"""A pull request as a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import SwecliError
+from swecli.review.target.pull_request import pull_target
+from tests.support.github import HEAD, FakeGitHub
+from tests.support.project import make_project
+
+PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
+
+
+def test_its_files_are_read_from_the_checkout() -> None:
+    with FakeGitHub({"a.py": PATCH, "b.py": PATCH}) as hub:
+        look(hub)
+
+
+def look(hub: FakeGitHub) -> None:
+    root = make_project(Path("shop").resolve())
+    for name in ("a.py", "b.py"):
+        (root / name).write_text("one\ntwo\nthree\nfour\n")
+    target = pull_target(root, "7", hub.environ())
+    assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
+    assert "not the newest commit" in target.notes[0]
+    for number, said in (("8", "no pull request 8"), ("x", "no number"), ("0", "no number")):
+        with pytest.raises(SwecliError, match=said):
+            pull_target(root, number, hub.environ())
+    assert pull_target(root / "shop", "7", hub.environ()).files == ("a.py", "b.py")

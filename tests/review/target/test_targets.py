@@ -1,0 +1,118 @@
+"""What a review may be of, in a real repository; each thing that cannot be reviewed is one clear line."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import SwecliError
+from swecli.review.target.targets import Target, find_target
+from tests.support.project import make_project
+
+
+def git(*words: str) -> None:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *who, *words], cwd="shop", check=True, capture_output=True)
+
+
+def find(*words: str) -> Target:
+    return find_target(Path("shop").resolve(), words)
+
+
+@pytest.fixture(autouse=True)
+def shop() -> Path:
+    return make_project(Path("shop"))
+
+
+def change() -> None:
+    path = Path("shop/shop/prices.py")
+    path.write_text(path.read_text().replace("0.19", "0.21"))
+
+
+def test_the_uncommitted_changes_with_new_files() -> None:
+    change()
+    Path("shop/new.py").write_text("x = 1\n")
+    found = find()
+    assert found.files == ("shop/prices.py", "new.py")
+    assert found.diffs["shop/prices.py"].added == {3}
+    assert found.diffs["shop/prices.py"].lines == {1, 2, 3, 4, 5, 6}
+
+
+def test_what_is_staged_a_commit_a_range_and_a_base() -> None:
+    change()
+    git("add", "-A")
+    assert find("--staged").files == ("shop/prices.py",)
+    git("checkout", "-qb", "work")
+    git("commit", "-qm", "second")
+    for words in (("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")):
+        assert find(*words).files == ("shop/prices.py",)
+
+
+def test_paths_and_the_whole_tree() -> None:
+    assert find("shop").files == ("shop/__init__.py", "shop/prices.py")
+    assert "tests/test_prices.py" in find(".").files
+    Path("shop/.env").write_text("TOKEN=x")
+    Path("shop/logo.png").write_bytes(b"\0")
+    assert not {".env", "logo.png"} & set(find(".").files)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing to review"),
+        (("--staged",), "nothing to review"),
+        (("--base", "no-such"), "no branch or commit 'no-such'"),
+        (("--base",), "needs a branch"),
+        (("--staged", "x"), "stands alone"),
+        (("--colour",), "no --colour"),
+        (("no-such-thing",), "no file, commit or range"),
+        (("a..b",), "no file, commit or range"),
+        (("shop", "no-such.py"), "no file 'no-such.py'"),
+        (("../..",), "outside"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(SwecliError, match=said) as caught:
+        find(*words)
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+
+
+def test_binary_deleted_and_huge_files_are_named_and_left_out() -> None:
+    Path("shop/shop/prices.py").unlink()
+    Path("shop/data.bin").write_bytes(b"\0\1\2" * 100)
+    Path("shop/huge.txt").write_bytes(b"x\n" * 2_600_000)
+    Path("shop/ok.py").write_text("x = 1\n")
+    git("add", "-A")
+    found = find("--staged")
+    assert found.files == ("ok.py",)
+    assert [note.split(" ", 1)[1].split(" and")[0].split(" (")[0] for note in found.notes] == [
+        "is binary", "is too large", "was deleted",
+    ]  # fmt: skip
+
+
+def test_without_a_repository_paths_can_be_reviewed() -> None:
+    Path("plain").mkdir()
+    Path("plain/a.py").write_text("x\n")
+    with pytest.raises(SwecliError, match="not a git repository"):
+        find_target(Path("plain").resolve(), ())
+    assert find_target(Path("plain").resolve(), (".",)).files == ("a.py",)
+
+
+def test_a_repository_without_a_commit() -> None:
+    Path("fresh").mkdir()
+    subprocess.run(["git", "init", "-q", "fresh"], check=True)
+    Path("fresh/a.py").write_text("x\n")
+    assert find_target(Path("fresh").resolve(), ()).files == ("a.py",)
+
+
+def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
+    change()
+    below = Path("shop/shop").resolve()
+    assert find_target(below, ()) == find()
+    assert find_target(below, ("prices.py",)) == find("shop/prices.py")
+    assert find_target(below, (".",)) == find("shop")
+    assert find_target(below, ("..",)) == find(".")
+    assert find_target(below, ("HEAD",)) == find("HEAD")
