@@ -22,8 +22,8 @@ from swecli.models.message import Ask, Choice, Mode
 from swecli.models.window import WindowSpec
 from swecli.playbook.learning.service import LearningService, ReflectorModel
 from swecli.playbook.learning.workspace import StaleStrategies, Workspaces
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry

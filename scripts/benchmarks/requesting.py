@@ -17,8 +17,8 @@ from swecli.context.window import Moment, opening
 from swecli.llm.environment import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 FEW, MANY = 10, 10_000
 QUERY = "and now round the prices"

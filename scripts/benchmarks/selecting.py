@@ -20,8 +20,8 @@ from swecli.playbook.score import Standings
 from swecli.playbook.selection.rank import SelectionRequest, rank
 from swecli.playbook.selection.select import select
 from swecli.playbook.standing import believed
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 FEW, MANY = 100, 1_000
 FEW_TURNS, MANY_TURNS = 10, 10_000

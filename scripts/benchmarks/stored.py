@@ -16,11 +16,11 @@ from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet, Op
 from swecli.models.session import Session
-from swecli.store import mapping
 from swecli.store import playbook_mapping as mapping_of_bullets
-from swecli.store.database import open_database
 from swecli.store.playbook_tables import TurnRow
-from swecli.store.tables import BulletRow, DeltaRow, InteractionRow, MessageRow, ReductionRow, SessionRow
+from swecli.store.sessions import mapping
+from swecli.store.sqlite.database import open_database
+from swecli.store.tables.sessions import BulletRow, DeltaRow, InteractionRow, MessageRow, ReductionRow, SessionRow
 
 RARE, COMMON = "quokka", "prices"
 ANSWER = " They are kept with tax, and rounded as late as can be." * 8

@@ -14,8 +14,8 @@ from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import COMMON, RARE, long_session, many_sessions
 from swecli.models.message import ChatMessage, Role
-from swecli.store.database import Database, open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import Database, open_database
 
 TEXT = "The prices are read from the file, kept with tax, and rounded as late as can be. " * 6
 FEW, MANY = 100, 10_000

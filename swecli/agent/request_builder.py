@@ -26,7 +26,7 @@ from swecli.playbook.selection.ablation import AblationPlan
 from swecli.playbook.selection.rank import Ranking, SelectionRequest, rank
 from swecli.playbook.selection.select import Held, Selection, select
 from swecli.playbook.standing import believed
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
 

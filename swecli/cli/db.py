@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput, StoreError."""
     # late: --help and a wrong argument need no database
-    from swecli.store.location import locate  # noqa: PLC0415
-    from swecli.store.upkeep import backup, check  # noqa: PLC0415
+    from swecli.store.sqlite.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.maintenance import backup, check  # noqa: PLC0415
 
     location = location_of(ground_of(args))
     path = locate(location)

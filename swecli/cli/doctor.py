@@ -63,9 +63,9 @@ def _folders(args: argparse.Namespace) -> str:
 
 def _database(args: argparse.Namespace) -> str:
     # late: --help needs no database
-    from swecli.store.database import open_database  # noqa: PLC0415
-    from swecli.store.location import locate  # noqa: PLC0415
-    from swecli.store.upkeep import check  # noqa: PLC0415
+    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
+    from swecli.store.sqlite.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.maintenance import check  # noqa: PLC0415
 
     location = location_of(ground_of(args))
     path = locate(location)

@@ -14,7 +14,7 @@ from swecli.models.errors import UsageError
 from swecli.models.finding import STATES, Finding
 
 if TYPE_CHECKING:
-    from swecli.store.review_store import ReviewStore
+    from swecli.store.reviews import ReviewStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput for an unknown id."""
     # late: --help and a wrong argument need no database
-    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     root = project_root(Path.cwd())
     with stored(args) as database:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.review_events import ReviewFinished
     from swecli.review.target.targets import Target
-    from swecli.store.review_store import ReviewStore
+    from swecli.store.reviews import ReviewStore
 
 FORMATS = ("text", "json", "markdown", "sarif", "stream-json")
 SEVERE = 1  # exit code of --fail-on
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from swecli.cli.startup import make_start, need_workspace  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
     from swecli.review.target.pull_request import find_any  # noqa: PLC0415
-    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
     spec = _spec(args)

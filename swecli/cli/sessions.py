@@ -125,7 +125,7 @@ def _export(sessions: SessionManager, args: argparse.Namespace) -> int:
 
 def _import(sessions: SessionManager, args: argparse.Namespace) -> int:
     # late: the other actions do not need it
-    from swecli.store.session_import import import_session  # noqa: PLC0415
+    from swecli.store.session_files.importing import import_session  # noqa: PLC0415
 
     brought = import_session(sessions.database, _exported(Path(args.file)))
     left = f" {brought.left_out} strategies of its project stay behind." if brought.left_out else ""

@@ -19,7 +19,7 @@ from swecli.llm.environment import prepare_environment
 from swecli.models.errors import BadInput, SwecliError
 
 if TYPE_CHECKING:
-    from swecli.store.database import Database
+    from swecli.store.sqlite.database import Database
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:
@@ -61,7 +61,7 @@ def location_to_read(ground: Ground) -> tuple[str | Path, str]:
     With it comes a line for `naming`, "" where the store is there. Raises BadInput where the user named it.
     """
     # late: a wrong argument needs no database
-    from swecli.store.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.location import locate  # noqa: PLC0415
 
     location = location_of(ground)
     path = locate(location)
@@ -91,7 +91,7 @@ def stored(args: argparse.Namespace, *, make: bool = False) -> Iterator[Database
     Raises SwecliError.
     """
     # late: a wrong argument needs no database
-    from swecli.store.database import open_database  # noqa: PLC0415
+    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
 
     ground = ground_of(args)
     location, missing = (location_of(ground), "") if make else location_to_read(ground)

@@ -6,7 +6,7 @@ from swecli.models.finding import SMELLS, Finding
 from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
 TIMES = 3

@@ -13,13 +13,13 @@ from sqlmodel import col, select
 
 from swecli.models.playbook import AppliedDelta, Bullet
 from swecli.models.session import Session
-from swecli.store import mapping as rows
 from swecli.store import playbook_mapping as mapping
-from swecli.store.database import Database
 from swecli.store.playbook_scope import applies, concerns, made_here
 from swecli.store.playbook_undo import newest
 from swecli.store.records import Change, InteractionInfo
-from swecli.store.tables import BulletRow, DeltaRow, InteractionRow
+from swecli.store.sessions import mapping as rows
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import BulletRow, DeltaRow, InteractionRow
 
 
 class PlaybookHistory:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
-from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.sessions import BulletRow, DeltaRow, EvidenceRow
 
 _BULLET = tuple(field.name for field in fields(Bullet) if field.name not in ("id", "anchors"))
 _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")

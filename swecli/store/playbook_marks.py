@@ -8,10 +8,10 @@ import sqlmodel
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.store.columns import clean_text
 from swecli.store.playbook_turns import note_turn, turn_row
 from swecli.store.records import MarkedTurn
-from swecli.store.tables import DeltaRow, InteractionRow
+from swecli.store.tables.columns import clean_text
+from swecli.store.tables.sessions import DeltaRow, InteractionRow
 
 _OUTCOME = ("good", "weight", "signal")
 _WORDS = ("mark", "why")

@@ -22,8 +22,8 @@ from swecli.models.playbook import (
     Tag,
     Trust,
 )
-from swecli.store.columns import clean_text
 from swecli.store.playbook_limits import FREE, said_by_user
+from swecli.store.tables.columns import clean_text
 
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}

@@ -13,12 +13,12 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
-from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_tables import DraftRow
 from swecli.store.records import Draft, PendingReflection, Spent
-from swecli.store.session_store import runs_elsewhere
-from swecli.store.tables import InteractionRow, ReflectionRow, RequestRow, SessionRow, UsageColumns
+from swecli.store.sessions.store import runs_elsewhere
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import InteractionRow, ReflectionRow, RequestRow, SessionRow, UsageColumns
 
 NOT_FINAL = ("failed", "cancelled", "started")
 TRIES = 3  # failed reflections of one interaction before it is given up

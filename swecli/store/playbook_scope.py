@@ -13,9 +13,9 @@ from sqlmodel import col, select
 from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
-from swecli.store.columns import clean_text
 from swecli.store.playbook_tables import SwitchRow
-from swecli.store.tables import BulletRow, DeltaRow
+from swecli.store.tables.columns import clean_text
+from swecli.store.tables.sessions import BulletRow, DeltaRow
 
 
 def project_of(session: Session) -> str:

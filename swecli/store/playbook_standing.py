@@ -18,11 +18,11 @@ from sqlmodel import col, select
 from swecli.models.playbook import Delta
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
-from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_tables import StandingRow, TurnRow
 from swecli.store.records import TurnRecord
-from swecli.store.tables import BulletRow, DeltaRow, InteractionRow, SessionRow
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import BulletRow, DeltaRow, InteractionRow, SessionRow
 
 FEW = 100  # sessions that one question names
 EVERYWHERE = "*"  # in the place of a project: the turns of all of them, for strategies that apply in all of them

@@ -13,8 +13,6 @@ from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store import playbook_mapping as mapping
-from swecli.store.columns import clean_text
-from swecli.store.database import Database
 from swecli.store.playbook_history import PlaybookHistory
 from swecli.store.playbook_marks import put_mark
 from swecli.store.playbook_queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
@@ -24,7 +22,9 @@ from swecli.store.playbook_turns import TurnRecords, note_turn
 from swecli.store.playbook_undo import bring_back, newest, only_counts, take_back, taken_back_last
 from swecli.store.playbook_write import last_number, write
 from swecli.store.records import Draft, MarkedTurn
-from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow, ReflectionRow
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_text
+from swecli.store.tables.sessions import BulletRow, DeltaRow, EvidenceRow, ReflectionRow
 
 
 class PlaybookStore(ReflectionQueue):

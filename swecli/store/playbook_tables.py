@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field
 
-from swecli.store.columns import CleanJson, CleanText, Number, UtcTime
-from swecli.store.tables import Row, UsageColumns
+from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
+from swecli.store.tables.sessions import Row, UsageColumns
 
 
 def _now() -> datetime:

@@ -11,12 +11,12 @@ from sqlalchemy import and_
 from sqlmodel import col, select
 
 from swecli.models.session import Session
-from swecli.store.database import Database
 from swecli.store.playbook_scope import project_of
 from swecli.store.playbook_standing import forget
 from swecli.store.playbook_tables import ChoiceRow, SwitchRow, TurnRow
 from swecli.store.records import TurnRecord
-from swecli.store.tables import InteractionRow, SessionRow
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _KEPT = ("good", "weight", "signal", "topic", "contradicted", "unknown", "errors", "ablation", "withheld", "seed")
 

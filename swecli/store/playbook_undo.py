@@ -19,7 +19,7 @@ from swecli.store.playbook_marks import mark_again, unmark
 from swecli.store.playbook_ops import named_in, work_out
 from swecli.store.playbook_scope import made_here
 from swecli.store.playbook_write import carry_out, move_evidence, rehang, turns_past
-from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.sessions import BulletRow, DeltaRow, EvidenceRow
 
 SEEN = ("last_used", "verified_at", "stale")  # what was seen of a strategy: no change sets it, and none takes it away
 

@@ -18,7 +18,7 @@ from swecli.store.playbook_limits import FREE, check
 from swecli.store.playbook_ops import Outcome, named_in, work_out
 from swecli.store.playbook_scope import applies, made_in, project_of
 from swecli.store.playbook_standing import forget, forget_all
-from swecli.store.tables import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.sessions import BulletRow, DeltaRow, EvidenceRow
 
 SCOPES = ("session", "project", "user")  # from narrow to wide
 

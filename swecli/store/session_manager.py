@@ -14,13 +14,14 @@ from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
-from swecli.store import session_copies, session_queries
-from swecli.store.columns import clean_text
-from swecli.store.context_store import ContextStore
-from swecli.store.database import Database
 from swecli.store.playbook_store import PlaybookStore
 from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
-from swecli.store.session_store import INTERRUPTED, SessionStore
+from swecli.store.session_files import copies as session_copies
+from swecli.store.sessions import queries as session_queries
+from swecli.store.sessions.context import ContextStore
+from swecli.store.sessions.store import INTERRUPTED, SessionStore
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_text
 
 
 class SessionManager:

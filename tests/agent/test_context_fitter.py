@@ -23,8 +23,8 @@ from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
 from swecli.models.message import ApiMessage, Usage
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 COUNTER = TokenCounter("no table")

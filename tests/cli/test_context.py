@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.store.database import open_database
-from swecli.store.session_import import import_session
+from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 from tests.support.shell import HELLO, Run
 
 SESSION = "0190a0b0-0000-7000-8000-000000000001"

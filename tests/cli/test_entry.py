@@ -12,7 +12,7 @@ import pytest
 from swecli.cli.entry import Interrupted, fail, run_safely
 from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput, RateLimited, UsageError
-from swecli.store.database import open_database
+from swecli.store.sqlite.database import open_database
 from tests.support.shell import HELLO, Run, script
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.database import open_database
-from swecli.store.migrations import STEPS
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.migrations import STEPS
 from tests.store.test_session_manager import turn
 from tests.support.shell import Done, Run, swecli
 
@@ -162,7 +162,7 @@ def test_a_database_that_can_only_be_read_is_listed_searched_shown_and_exported(
     path = shut / "swecli.db"
     if state == "killed":  # what was committed lies in the journal, and nobody has tidied up
         code = (
-            "import os, sys; from pathlib import Path; from swecli.store.database import Database; "
+            "import os, sys; from pathlib import Path; from swecli.store.sqlite.database import Database; "
             "from tests.cli.test_where_the_store_is import conversation; "
             "Database.close = lambda self: os._exit(0); conversation(Path(sys.argv[1]))"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from swecli.store.database import open_database
+from swecli.store.sqlite.database import open_database
 from tests.support.shell import COMMAND, HELLO, SCRIPTS, begin, ended, environment, script, swecli
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
 

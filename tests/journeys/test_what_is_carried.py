@@ -9,7 +9,7 @@ from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
 from swecli.playbook.selection.ablation import AblationPlan, ablate
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 
 

@@ -17,9 +17,9 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.score import PRIOR, VERSION, Standings
 from swecli.playbook.standing import believed, counted_on, held_to_harm
-from swecli.store.database import Database, open_database
 from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import Database, open_database
 
 BULLETS = ("P-1", "P-2", "P-3")
 MOST = 6  # turns outside of the checkpoint

@@ -15,8 +15,8 @@ from swecli.models.session import Session
 from swecli.playbook.carry import FAR, Ground, Plan, plan_import
 from swecli.playbook.markdown import to_markdown
 from swecli.playbook.markdown_read import read_markdown
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from swecli.models.session import Session
 from swecli.playbook.counted import tags_of, taken_of
 from swecli.playbook.digest import TurnDigest, digest_turn
 from swecli.playbook.learning.reflect_turn import Learned, learn
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.actions import ACTIONS
 from swecli.playbook.desk import PlaybookDesk, Said
 from swecli.playbook.desk_reviewing import waiting
-from swecli.store.database import open_database
 from swecli.store.session_manager import SessionManager
-from swecli.store.tables import InteractionRow
+from swecli.store.sqlite.database import open_database
+from swecli.store.tables.sessions import InteractionRow
 
 NOW = datetime.now(UTC)
 

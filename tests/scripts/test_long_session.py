@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from scripts.sessions.mixed_work import LONGEST, PAUSED, exported
-from swecli.store.database import open_database
-from swecli.store.session_import import import_session
+from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import event
 
 from swecli.models.playbook import Delta
-from swecli.store.database import Database, open_database
 from swecli.store.records import Draft, MarkedTurn
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import Database, open_database
 
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
 

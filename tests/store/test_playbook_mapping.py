@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swecli.models.playbook import Bullet, Evidence, Op
 from swecli.store import playbook_mapping as mapping
-from swecli.store.tables import BulletRow
+from swecli.store.tables.sessions import BulletRow
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 MOMENT = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))

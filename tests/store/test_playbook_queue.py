@@ -10,9 +10,9 @@ from swecli.models.errors import BadInput
 from swecli.models.message import RequestRecord, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.store.database import open_database
 from swecli.store.records import Draft
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.store.database import open_database
 from swecli.store.playbook_store import PlaybookStore
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 
 def add(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:

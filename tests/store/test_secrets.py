@@ -9,9 +9,9 @@ import pytest
 
 from swecli.models.message import ChatMessage, Role
 from swecli.redact import redact_value
-from swecli.store.database import Database
-from swecli.store.session_import import import_session
+from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import Database
 from tests.support.secrets import secrets
 
 SAMPLE = sorted(secrets())[::12]

@@ -12,10 +12,10 @@ from swecli.models.errors import BadInput
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
-from swecli.store.database import Database
 from swecli.store.records import Unfinished
 from swecli.store.session_manager import SessionManager
-from swecli.store.tables import InteractionRow
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import InteractionRow
 from tests.store.conftest import mark
 from tests.support.stored import stored_calls
 

@@ -11,7 +11,7 @@ from swecli.models.events import Event
 from swecli.review.read.job import collaborators, new_job, old_job
 from swecli.review.read.run import Review
 from swecli.review.target.targets import find_target
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 
 
 def store_of(runtime: Runtime) -> ReviewStore:

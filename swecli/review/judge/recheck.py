@@ -14,7 +14,7 @@ from swecli.review.judge.grounding import ground
 from swecli.review.judge.measures import LIMITS, Function, function_at, function_named, in_words
 from swecli.review.judge.places import places, read_block, trace
 from swecli.review.judge.sources import Source, Sources
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 
 CODE_GONE, FILE_GONE = "the code it spoke of is gone", "the file is gone"
 # reasons that were found here, not given by the user: what they decided is decided anew

@@ -18,7 +18,7 @@ from swecli.review.read.linter_hints import find_leads
 from swecli.review.read.project_rules import load_checks
 from swecli.review.read.prompt import system_prompt
 from swecli.review.target.targets import Target
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions

@@ -13,8 +13,8 @@ from swecli.models.finding import CHANGED, Finding, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.recheck import recheck, rechecked, states_of, told
 from swecli.review.judge.sources import Sources
-from swecli.store.database import open_database
-from swecli.store.review_store import ReviewStore
+from swecli.store.reviews import ReviewStore
+from swecli.store.sqlite.database import open_database
 
 
 @pytest.fixture

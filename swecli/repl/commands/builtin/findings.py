@@ -11,7 +11,7 @@ from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
-    from swecli.store.review_store import ReviewStore
+    from swecli.store.reviews import ReviewStore
 
 DOINGS = (
     ("list", "[all|STATE]: the open ones, or others"),
@@ -33,7 +33,7 @@ async def findings(ctx: CommandContext, args: str) -> None:
         known = ", ".join(name for name, _ in DOINGS)
         raise UsageError(f"/findings cannot {word!r}.", f"It knows: {known}")
     # late: most sessions review nothing
-    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     store = ReviewStore(ctx.runtime.sessions.database, str(project_root(ctx.runtime.cwd)))
     doing(ctx, store, rest.strip())

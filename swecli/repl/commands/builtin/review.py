@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swecli.models.review_events import ReviewFinished
     from swecli.review.read.run import Review
     from swecli.review.target.targets import Target
-    from swecli.store.review_store import ReviewStore
+    from swecli.store.reviews import ReviewStore
 
 MOST_LOOPS = 1_000
 TARGETS = (
@@ -47,7 +47,7 @@ class Wish:
 async def review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are kept and survive everything"""
     # late: most sessions review nothing
-    from swecli.store.review_store import ReviewStore  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     try:
         words = shlex.split(args)

@@ -1,0 +1,222 @@
+"""Reviews and the ledger of their findings in the database: what was reported once is never lost, nor doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import sqlmodel
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from swecli.models.errors import BadInput
+from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, ReviewRecord, fingerprint
+from swecli.models.ids import short_id
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_text
+from swecli.store.tables.reviews import FindingRow, ReviewFindingRow, ReviewRow
+
+COLUMNS = (
+    "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
+    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "block", "fingerprint", "loop",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What one response brought: `new` findings of this review, in order, and the `review` as it is now."""
+
+    new: list[Finding]
+    review: ReviewRecord
+
+
+class ReviewStore:
+    """The reviews of one project (`project` is its folder) and their findings."""
+
+    def __init__(self, database: Database, project: str) -> None:
+        self.database, self.project = database, clean_text(project)
+
+    def begin(self, review: ReviewRecord) -> ReviewRecord:
+        """Commit a new review; it gets its id."""
+        with self.database.transaction() as db:
+            row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
+            row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
+            db.add(row)
+            db.flush()
+            return _review(db, row)
+
+    def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> Noted:
+        """Commit the findings of one response, and how far the review is: `loops`, `seen` and `lost` of `review`.
+
+        A finding whose path, line and type this review has had counts as a repetition. One whose fingerprint is in
+        the ledger is that finding: open again when it was fixed ("regressed"), still dismissed when it was.
+        """
+        with self.database.transaction() as db:
+            row = _review_row(db, review.id)
+            new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
+            row.total += len(findings)
+            row.loops, row.seen, row.lost = review.loops, list(review.seen), list(review.lost)
+            row.session_id, row.updated_at = review.session_id, datetime.now(UTC)
+            db.flush()
+            return Noted(new, _review(db, row))
+
+    def _note(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
+        same = select(ReviewFindingRow).where(
+            col(ReviewFindingRow.review) == review.number,
+            col(ReviewFindingRow.path) == clean_text(finding.path),
+            col(ReviewFindingRow.line) == finding.line,
+            col(ReviewFindingRow.code_smell_type) == clean_text(finding.code_smell_type),
+        )
+        if (known := db.exec(same).first()) is not None:
+            known.times += 1
+            return None
+        row = self._in_ledger(db, review, finding)
+        db.add(
+            ReviewFindingRow(
+                review=review.number or 0, finding=row.number or 0, path=finding.path, line=finding.line,
+                code_smell_type=finding.code_smell_type, loop=finding.loop,
+            )
+        )  # fmt: skip
+        db.flush()
+        return finding_of(row)
+
+    def _in_ledger(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> FindingRow:
+        """The row of that finding: a new one, or the one that was there."""
+        print_, again = finding.fingerprint, 1
+        while (row := _by_print(db, self.project, print_)) is not None:
+            mine = select(ReviewFindingRow.id).where(
+                col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == row.number
+            )
+            if db.exec(mine).first() is None:
+                break
+            again += 1  # this review had it at another line: these are two
+            print_ = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, again)
+        row = row or _by_place(db, self.project, finding)
+        if row is None:
+            row = FindingRow(
+                project=self.project, **{n: getattr(finding, n) for n in COLUMNS} | {"fingerprint": print_}
+            )
+            db.add(row)
+        else:
+            state: FindingState = "regressed" if row.state == "fixed" else row.state  # type: ignore[assignment]  # ours
+            kept = {"state": state, "reason": "" if state == "regressed" else row.reason, "fingerprint": print_}
+            _fill(row, replace(finding, **kept))  # type: ignore[arg-type]  # named fields
+        db.flush()
+        return row
+
+    def end(self, review: ReviewRecord, status: str) -> ReviewRecord:
+        """Commit how it ended."""
+        with self.database.transaction() as db:
+            row = _review_row(db, review.id)
+            row.status, row.updated_at = status, datetime.now(UTC)
+            return _review(db, row)
+
+    def unfinished(self) -> ReviewRecord | None:
+        """The project's newest review, if it is one that was killed or interrupted before its end."""
+        newest = select(ReviewRow).where(col(ReviewRow.project) == self.project).order_by(col(ReviewRow.number).desc())
+        with self.database.reading() as db:
+            row = db.exec(newest.limit(1)).first()
+            return _review(db, row) if row is not None and row.status in ("running", "interrupted", "failed") else None
+
+    def of_review(self, review_id: str) -> list[Finding]:
+        """Every unique finding of a review, in the order they came, each with the loop it came in."""
+        number = int(review_id.removeprefix("R-"))
+        which = (
+            select(FindingRow, ReviewFindingRow.loop)
+            .join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
+            .where(col(ReviewFindingRow.review) == number)
+            .order_by(col(ReviewFindingRow.id))
+        )
+        with self.database.reading() as db:
+            return [replace(finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
+
+    def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
+        """The project's findings, by id; of these states and paths only, where some are named."""
+        which = select(FindingRow).where(col(FindingRow.project) == self.project)
+        if chosen := tuple(states):
+            which = which.where(col(FindingRow.state).in_(chosen))
+        if named := tuple(paths):
+            which = which.where(col(FindingRow.path).in_(named))
+        with self.database.reading() as db:
+            return [finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
+
+    def get(self, ref: str) -> Finding:
+        """A finding by its id, `F-12`, `f12` or `12`. Raises BadInput."""
+        with self.database.reading() as db:
+            return finding_of(self._row(db, ref))
+
+    def set_state(self, ref: str, state: FindingState, reason: str = "") -> Finding:
+        """Commit a state the user gave, with the reason. Raises BadInput for an unknown id."""
+        with self.database.transaction() as db:
+            row = self._row(db, ref)
+            row.fixes += state == "fixed" and row.state != "fixed"
+            row.state, row.reason, row.updated_at = state, clean_text(reason), datetime.now(UTC)
+            return finding_of(row)
+
+    def put(self, findings: Iterable[Finding]) -> None:
+        """Commit what a recheck changed; a finding that became fixed is counted as one more fix."""
+        with self.database.transaction() as db:
+            for finding in findings:
+                row = self._row(db, finding.id)
+                row.fixes += finding.state == "fixed" and row.state != "fixed"
+                _fill(row, finding)
+
+    def fixed_often(self, times: int) -> dict[str, list[Finding]]:
+        """Smell types fixed at least so often in this project, each with the findings that were."""
+        fixes = func.sum(FindingRow.fixes)
+        with self.database.reading() as db:
+            theirs = select(FindingRow.code_smell_type).where(col(FindingRow.project) == self.project)
+            types = db.exec(theirs.group_by(col(FindingRow.code_smell_type)).having(fixes >= times)).all()
+            which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
+            rows = db.exec(which.order_by(col(FindingRow.number))).all()
+            return {name: [finding_of(row) for row in rows if row.code_smell_type == name] for name in sorted(types)}
+
+    def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
+        named = short_id("F", ref) or short_id("F", f"F{ref.strip()}")
+        row = db.get(FindingRow, int(named.removeprefix("F-"))) if named else None
+        if row is None or row.project != self.project:
+            raise BadInput(f"There is no finding {ref!r} in this project.", "See `swecli findings list`.")
+        return row
+
+
+def finding_of(row: FindingRow) -> Finding:
+    """The row as a finding."""
+    return Finding(id=f"F-{row.number}", **{name: getattr(row, name) for name in COLUMNS})
+
+
+def _fill(row: FindingRow, finding: Finding) -> None:
+    for name in COLUMNS:
+        setattr(row, name, getattr(finding, name))
+    row.updated_at = datetime.now(UTC)
+
+
+def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | None:
+    return db.exec(
+        select(FindingRow).where(col(FindingRow.project) == project, col(FindingRow.fingerprint) == print_)
+    ).first()
+
+
+def _by_place(db: sqlmodel.Session, project: str, finding: Finding) -> FindingRow | None:
+    """The open finding at this line whose code has changed: found there again, it is the same one."""
+    which = select(FindingRow).where(
+        col(FindingRow.project) == project, col(FindingRow.path) == clean_text(finding.path),
+        col(FindingRow.line) == finding.line, col(FindingRow.code_smell_type) == clean_text(finding.code_smell_type),
+        col(FindingRow.why) == CHANGED, col(FindingRow.state).in_(OPEN_STATES),
+    )  # fmt: skip
+    return db.exec(which.limit(1)).first()
+
+
+def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
+    row = db.get(ReviewRow, int(review_id.removeprefix("R-") or 0))
+    if row is None:
+        raise BadInput(f"There is no review {review_id!r}.")
+    return row
+
+
+def _review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
+    counted = select(func.count()).select_from(ReviewFindingRow).where(col(ReviewFindingRow.review) == row.number)
+    return ReviewRecord(
+        row.project, tuple(row.spec or ()), row.label, row.session_id, f"R-{row.number}", row.status, row.loops,
+        row.total, db.exec(counted).one(), tuple(row.seen or ()), row.prompt, tuple(row.lost or ()),
+    )  # fmt: skip

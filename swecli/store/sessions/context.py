@@ -1,0 +1,208 @@
+"""Reductions, pins and survivors in the database: what a session sends is the same after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlmodel
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, Survivor
+from swecli.models.errors import BadInput
+from swecli.models.session import Session
+from swecli.store.sessions.mapping import request_of
+from swecli.store.sessions.store import read_messages
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_json, clean_text
+from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
+
+PIN = "pin"
+
+
+class ContextStore:
+    """Keeps `session.context` and the database the same. Every function may raise StoreError; then neither has
+    changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load(self, session: Session) -> ContextState:
+        """The state of a stored session: the newest epoch, what changed since, pins with their messages, survivors.
+
+        Costs the same for a session of 10,000 interactions as for one of 10.
+        """
+        state = ContextState()
+        with self._database.reading() as db:
+            state.reductions = _present(db, session.id)
+            found = db.exec(_known(session.id)).all()
+        rows = [row for row, _ in found if row is not None]
+        asked = next((request for _, request in found if request is not None), None)
+        state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
+        state.keep(Survivor(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
+        if asked is not None:
+            state.take_request(request_of(asked), asked.created_at)
+        self._load_pinned(session.id, state, {message.interaction for message in session.messages})
+        return state
+
+    def add(self, session: Session, row: Reduction) -> Reduction:
+        """Commit a reduction; it comes back with its number. Bytes are the ones a reader will get."""
+        clean = replace(row, epoch=_clean(row.epoch), edits=Edits.from_json(clean_json(row.edits.to_json())))
+        with self._database.transaction() as db:
+            stored = ReductionRow(
+                session_id=session.id,
+                opens=row.epoch is not None,
+                epoch=clean.epoch.to_json() if clean.epoch else None,
+                edits=clean.edits.to_json() if clean.edits else None,
+                **{name: getattr(row, name) for name in _PLAIN},
+            )
+            db.add(stored)
+            if row.epoch is not None:
+                theirs = sqlmodel.update(SessionRow).where(col(SessionRow.id) == session.id)
+                db.exec(theirs.values(window_start=row.epoch.first))
+            db.flush()
+            clean = replace(clean, number=stored.number or 0, created_at=stored.created_at)
+        session.context.add(clean)
+        if clean.epoch is not None:
+            session.window_start = clean.epoch.first
+        return clean
+
+    def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
+        """Take the newest reduction back; what was sent before it is sent again. Returns what was taken back.
+
+        An undo row keeps the same reduction from being made again at once: see `Reduction`.
+
+        Raises:
+            BadInput: there is nothing to take back.
+        """
+        with self._database.transaction() as db:
+            which = _rows(session.id).where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
+            row = db.exec(which.order_by(col(ReductionRow.number).desc()).limit(1)).first()
+            if row is None:
+                raise BadInput("Nothing has been taken out of this session's requests yet.")
+            row.undone = True
+            db.add(
+                ReductionRow(
+                    session_id=session.id,
+                    how=UNDO,
+                    interaction=session.interactions,
+                    detail=f"R-{row.number}",
+                    hold_turns=hold_turns,
+                    hold_tokens=hold_tokens,
+                )
+            )
+            taken = _reduction(row)
+            db.flush()
+            present = _present(db, session.id)
+        session.context.reductions = present
+        return taken
+
+    def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
+        """The session's reductions, newest first, those that were undone too."""
+        which = select(ReductionRow).where(col(ReductionRow.session_id) == session.id)
+        with self._database.reading() as db:
+            return [_reduction(row) for row in db.exec(which.order_by(col(ReductionRow.number).desc()).limit(limit))]
+
+    def pin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction stays. Raises BadInput when there is none of that number."""
+        if not 1 <= interaction <= session.interactions:
+            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window for what there is.")
+        if interaction in session.context.pins:
+            return
+        row = SurvivorRow(session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction)
+        with self._database.transaction() as db:
+            db.add(row)
+        session.context.pins = tuple(sorted({*session.context.pins, interaction}))
+        self._load_pinned(session.id, session.context, {message.interaction for message in session.messages})
+
+    def unpin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction may leave like any other. Raises BadInput when it is not pinned."""
+        if interaction not in session.context.pins:
+            raise BadInput(f"T{interaction} is not pinned.")
+        self._remove(session.id, [(PIN, str(interaction))])
+        session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
+
+    def keep(self, session: Session, survivors: Iterable[Survivor]) -> None:
+        """Commit survivors; a later one takes the place of one with its kind and key, an empty text removes it."""
+        clean = [Survivor(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in survivors]
+        known = session.context.survivors
+        fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]
+        if not fresh:
+            return
+        with self._database.transaction() as db:
+            for one in fresh:
+                _delete(db, session.id, one.kind, one.key)
+                if one.text:
+                    db.add(_survivor_row(session.id, one))
+        session.context.keep(fresh)
+
+    def _remove(self, session_id: str, keys: Sequence[tuple[str, str]]) -> None:
+        with self._database.transaction() as db:
+            for kind, key in keys:
+                _delete(db, session_id, kind, key)
+
+    def _load_pinned(self, session_id: str, state: ContextState, loaded: set[int]) -> None:
+        epoch = state.epoch
+        for pin in {*state.pins, *(epoch.pins if epoch else ())} - loaded - set(state.pinned):
+            with self._database.reading() as db:
+                state.pinned[pin] = read_messages(db, session_id, pin, pin)
+
+
+_PLAIN = ("how", "interaction", "step", "before", "after", "detail", "hold_turns", "hold_tokens")
+
+
+def _clean(epoch: Epoch | None) -> Epoch | None:
+    return None if epoch is None else Epoch.from_json(clean_json(epoch.to_json()))
+
+
+def _rows(session_id: str) -> Any:
+    return select(ReductionRow).where(
+        col(ReductionRow.session_id) == session_id, col(ReductionRow.undone) == sqlmodel.false()
+    )
+
+
+def _known(session_id: str) -> Any:
+    """The session's survivors, oldest first, each beside its newest request: one statement, at least one row."""
+    newest = select(func.max(RequestRow.id)).where(
+        col(RequestRow.session_id) == session_id, col(RequestRow.purpose) == "turn"
+    )
+    which = select(SurvivorRow, RequestRow).select_from(SessionRow)
+    which = which.outerjoin(SurvivorRow, col(SurvivorRow.session_id) == col(SessionRow.id))
+    which = which.outerjoin(RequestRow, col(RequestRow.id) == newest.scalar_subquery())
+    return which.where(col(SessionRow.id) == session_id).order_by(col(SurvivorRow.id))
+
+
+def _survivor_row(session_id: str, one: Survivor) -> SurvivorRow:
+    return SurvivorRow(session_id=session_id, kind=one.kind, key=one.key, text=one.text, interaction=one.interaction)
+
+
+def _delete(db: sqlmodel.Session, session_id: str, kind: str, key: str) -> None:
+    db.exec(
+        sqlmodel.delete(SurvivorRow).where(
+            col(SurvivorRow.session_id) == session_id, col(SurvivorRow.kind) == kind, col(SurvivorRow.key) == key
+        )
+    )
+
+
+def _present(db: sqlmodel.Session, session_id: str) -> list[Reduction]:
+    """The row that began the present epoch and those after it, oldest first."""
+    opening = select(func.max(ReductionRow.number)).where(
+        col(ReductionRow.session_id) == session_id,
+        col(ReductionRow.undone) == sqlmodel.false(),
+        col(ReductionRow.opens) == sqlmodel.true(),
+    )
+    since = _rows(session_id).where(col(ReductionRow.number) >= func.coalesce(opening.scalar_subquery(), 0))
+    return [_reduction(row) for row in db.exec(since.order_by(col(ReductionRow.number))).all()]
+
+
+def _reduction(row: ReductionRow) -> Reduction:
+    return Reduction(
+        **{name: getattr(row, name) for name in _PLAIN},
+        epoch=Epoch.from_json(row.epoch) if row.epoch else None,
+        edits=Edits.from_json(row.edits) if row.edits else Edits(),
+        number=row.number or 0,
+        undone=row.undone,
+        created_at=row.created_at,
+    )

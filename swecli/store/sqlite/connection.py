@@ -1,0 +1,260 @@
+"""Everything that is special to SQLite: opening, durability, identity, integrity, copies and search."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, StaticPool, column, create_engine, event, text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from swecli.models.errors import StoreError
+from swecli.store.sqlite.errors import BUSY_LINES
+from swecli.store.sqlite.files import new_file
+from swecli.store.tables.columns import UtcTime
+
+APPLICATION_ID = 0x73776563  # "swec", in the header of the file
+BUSY_SECONDS = 10.0
+CHEAP_TO_CHECK = 8 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
+WORTH_CHECKING = 64 * 2**20  # bytes, after an unclean end
+SIDE_FILES = ("-wal", "-shm", "-journal")
+SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
+
+SEARCH = (
+    "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}')",
+    "CREATE TRIGGER {table}_fts_insert AFTER INSERT ON {table} BEGIN "
+    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
+    "CREATE TRIGGER {table}_fts_delete AFTER DELETE ON {table} BEGIN "
+    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); END",
+    "CREATE TRIGGER {table}_fts_update AFTER UPDATE OF {column} ON {table} BEGIN "
+    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); "
+    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
+)
+SEARCHED = {"message": ("content", "id"), "session": ("title", "number")}
+
+
+def make_engine(path: Path | None, only_read: str = "") -> Engine:
+    """An engine with one connection, usable from any thread (one at a time); None for a database in memory.
+
+    `only_read` is "" or what SQLite's URI says of a file that is not written: "mode=ro", or also "immutable=1" where
+    nobody writes it and it has no journal.
+
+    Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
+    another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
+    """
+    reading = {"creator": partial(_connect_to_read, path, only_read)} if path and only_read else {}
+    engine = create_engine(
+        URL.create("sqlite", database=str(path) if path else ":memory:"),
+        poolclass=StaticPool,
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
+        json_serializer=partial(json.dumps, ensure_ascii=False),
+        **reading,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy's "begin" below decides, not the driver's guess
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
+
+    return engine
+
+
+def _connect_to_read(path: Path, only_read: str) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?{only_read}"
+    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
+
+
+def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
+    """Whether this SQLite can damage a WAL database when one connection commits while another checkpoints."""
+    fixed_in = {(3, 44): 6, (3, 50): 7}
+    return version < (3, 51, 3) and version[2] < fixed_in.get((version[0], version[1]), 1000)
+
+
+class WriterLock:
+    """A lock beside the database that lets one of our processes write at a time, where SQLite's own is not enough.
+
+    SQLite versions with the WAL-reset bug are safe in WAL only while no commit runs beside a checkpoint of another
+    connection. The way round it by DELETE journals needs the first process to leave WAL when a second one comes,
+    and SQLite refuses that for as long as the first has the file open, which is until it ends. So on those versions
+    commits and the checkpoints that follow them are made one after the other, under this lock; the database stays
+    in WAL. Where the file system has no such locks, `works` is False and DELETE journals are used from the start.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._file = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+        self.works = True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        except BlockingIOError:
+            pass  # another holds it: it works
+        except OSError:
+            self.works = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold it. Raises StoreError after ten seconds of waiting."""
+        if not self.works:
+            yield
+            return
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise StoreError(*BUSY_LINES) from None
+                time.sleep(0.002)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give it up."""
+        os.close(self._file)
+
+
+def use_journal(engine: Engine, wal: bool) -> None:
+    """Switch to WAL, or to DELETE journals. A file system without shared memory keeps DELETE by itself."""
+    raw = engine.raw_connection()
+    try:
+        raw.driver_connection.execute(f"PRAGMA journal_mode = {'WAL' if wal else 'DELETE'}")  # type: ignore[union-attr]  # open
+    finally:
+        raw.close()
+
+
+def needs_check(path: Path) -> bool:
+    """Whether to look for damage before the file is used: damage was met, or it is cheap for what it is worth.
+
+    A journal that is still there says that a process ended without closing the file, or has it open now.
+    """
+    if not path.exists() or Path(f"{path}{SUSPECT}").exists():
+        return path.exists()
+    journals = (Path(f"{path}{side}") for side in ("-wal", "-journal"))
+    unclean = any(side.exists() and side.stat().st_size > 0 for side in journals)
+    return path.stat().st_size <= (WORTH_CHECKING if unclean else CHEAP_TO_CHECK)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the file says of itself: `ours`, `empty` (new), and the number of the last migration it has seen."""
+
+    ours: bool
+    empty: bool
+    version: int
+
+
+def identify(connection: Connection) -> Identity:
+    """Read what the file is, without changing it."""
+    application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one() == 0
+    return Identity(application == APPLICATION_ID, empty and application == 0 and version == 0, version)
+
+
+def stamp(connection: Connection, version: int) -> None:
+    """Write what the file is; part of the running transaction."""
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.exec_driver_sql(f"PRAGMA user_version = {int(version)}")
+
+
+def quick_problem(connection: Connection) -> str:
+    """The first fault of the file's structure, "" when there is none."""
+    found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+    return "" if found == "ok" else found
+
+
+def problems(connection: Connection) -> list[str]:
+    """All that is wrong with the file: structure, references, search index. One line each, at most 100."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
+    found = [f"structure: {row}" for row in rows if row != "ok"]
+    for table, _rowid, parent, _number in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+        found.append(f"references: a row of {table} belongs to no {parent}")
+    for table in SEARCHED:
+        try:
+            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)")
+        except SQLAlchemyError:
+            found.append(f"search: the index of {table} does not match it")
+    return found[:100]
+
+
+def copy_file(engine: Engine, to: Path) -> None:
+    """Copy the whole database, as of one moment, into the new file `to`, which then needs no side files.
+
+    Raises OSError, sqlite3.Error.
+    """
+    new_file(to)
+    target = sqlite3.connect(to, isolation_level=None)
+    raw = engine.raw_connection()
+    try:
+        raw.driver_connection.backup(target)  # type: ignore[union-attr]  # open
+        target.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        raw.close()
+        target.close()
+
+
+def create_search(connection: Connection) -> None:
+    """Make the full-text indexes. They hold no text of their own; triggers keep them true to their tables."""
+    for table, (searched, key) in SEARCHED.items():
+        for statement in SEARCH:
+            connection.exec_driver_sql(statement.format(table=table, column=searched, key=key))
+
+
+def rebuild_search(connection: Connection) -> None:
+    """Make the full-text indexes anew from their tables."""
+    for table in SEARCHED:
+        connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
+
+
+def match_query(words: str) -> str | None:
+    """What FTS5 is asked for `words`: all of them, `word*` for a beginning; None if its words are not ours.
+
+    It knows no words inside runs of letters above the Latin, Greek and Cyrillic ones, nor bare punctuation.
+    """
+    terms = words.split()
+    if not terms or any(not any(c.isalnum() for c in term) for term in terms) or any(c > "\u0fff" for c in words):
+        return None
+    quoted = ('"' + term.rstrip("*").replace('"', '""') + '"' + ("*" if term.endswith("*") else "") for term in terms)
+    return " ".join(quoted)
+
+
+# The joins are CROSS so that the index is walked first, from its newest end, and no further than to the limit.
+FIND = """
+SELECT * FROM (
+  SELECT m.session_id, s.title, m.interaction, m.role, snippet(message_fts, 0, '', '', '…', 16), m.content, m.created_at
+  FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid CROSS JOIN session s ON s.id = m.session_id
+  WHERE message_fts MATCH :query ORDER BY message_fts.rowid DESC LIMIT :limit)
+UNION ALL SELECT * FROM (
+  SELECT s.id, s.title, 0, 'title', s.title, s.title, s.updated_at
+  FROM session_fts CROSS JOIN session s ON s.number = session_fts.rowid
+  WHERE session_fts MATCH :query ORDER BY session_fts.rowid DESC LIMIT :limit)
+"""
+
+
+def find(connection: Connection, query: str, limit: int) -> list[tuple[Any, ...]]:
+    """(session, title, interaction, role, snippet, all of the text, time) of the newest messages and titles that match.
+
+    By number, not by rank: a common word then costs no more than a rare one.
+    """
+    names = ("session_id", "title", "interaction", "role", "snippet", "content")
+    found = text(FIND).columns(*(column(name) for name in names), column("created_at", UtcTime))
+    return [tuple(row) for row in connection.execute(found, {"query": query, "limit": limit})]

@@ -1,0 +1,110 @@
+"""Numbered steps from one shape of the database to the next; a new database gets the newest shape at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Column, Connection, inspect
+from sqlalchemy.schema import CreateColumn
+
+from swecli.models.errors import NewerDatabase
+from swecli.store.playbook_tables import PLAYBOOK_TABLES
+from swecli.store.sqlite import connection as sqlite
+from swecli.store.tables.reviews import REVIEW_TABLES
+from swecli.store.tables.sessions import Row
+
+Step = Callable[[Connection], None]
+
+
+def step_1(connection: Connection) -> None:
+    """A new database: all tables as they are now, so that the later steps find nothing left to do."""
+    Row.metadata.create_all(connection, checkfirst=False)
+    sqlite.create_search(connection)
+
+
+def add_tables(connection: Connection, *names: str) -> None:
+    """Create these tables, with their indexes, where they are not there yet."""
+    Row.metadata.create_all(connection, tables=[Row.metadata.tables[name] for name in names], checkfirst=True)
+
+
+def add_column(connection: Connection, table: str, column: str) -> None:
+    """Add a column where it is not there yet; one that must not be empty needs a `server_default`."""
+    if column in {found["name"] for found in inspect(connection).get_columns(table)}:
+        return
+    wanted: Column[object] = Row.metadata.tables[table].columns[column]
+    said = str(CreateColumn(wanted).compile(dialect=connection.dialect))
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}")
+
+
+def add_index(connection: Connection, table: str, name: str) -> None:
+    """Add an index where it is not there yet."""
+    [wanted] = (index for index in Row.metadata.tables[table].indexes if index.name == name)
+    wanted.create(connection, checkfirst=True)
+
+
+def step_2(connection: Connection) -> None:
+    """What a session sends is stored; tokens are counted once."""
+    add_tables(connection, "reduction", "survivor")
+    add_column(connection, "message", "encoding")
+    add_column(connection, "tool_call", "tokens")
+
+
+def step_3(connection: Connection) -> None:
+    """What the playbook did in each turn, reflections not applied yet, and whether a strategy's anchors still stand."""
+    add_tables(connection, *(table.__tablename__ for table in PLAYBOOK_TABLES))
+    add_column(connection, "bullet", "verified_at")
+    add_column(connection, "bullet", "stale")
+
+
+def step_4(connection: Connection) -> None:
+    """Reviews and their findings outlive the session."""
+    add_tables(connection, *(table.__tablename__ for table in REVIEW_TABLES))
+
+
+def step_5(connection: Connection) -> None:
+    """A finding knows the whole of its lines, so that it is not called fixed when they were only laid out anew."""
+    add_column(connection, "finding", "block")
+
+
+def step_6(connection: Connection) -> None:
+    """What strategies are worth is not counted from the first turn at every turn; how they were chosen is kept."""
+    add_tables(connection, "playbook_standing", "playbook_choice")
+    add_index(connection, "delta", "ix_delta_turn")
+    add_index(connection, "delta", "ix_delta_undone")
+
+
+def step_7(connection: Connection) -> None:
+    """A change of the playbook that was taken back can be brought back; a strategy that was taken in again is known."""
+    add_column(connection, "delta", "turned")
+    add_column(connection, "delta", "kept")
+    add_column(connection, "delta", "judged")
+    add_index(connection, "delta", "ix_delta_turned")
+    add_column(connection, "bullet", "vouched_at")
+    add_index(connection, "bullet", "ix_bullet_vouched")
+
+
+def step_8(connection: Connection) -> None:
+    """What an answer has so far is kept while it streams."""
+    add_column(connection, "interaction", "partial")
+    add_column(connection, "interaction", "partial_after")
+
+
+# The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8)
+
+
+def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:
+    """Take a database of that `version` to the newest, inside the running transaction.
+
+    Raises:
+        NewerDatabase: when it has seen steps that this program does not know.
+    """
+    if version > len(steps):
+        raise NewerDatabase(
+            f"The database was made by a newer swecli (shape {version}, this one knows {len(steps)}).",
+            "Update swecli, or choose another database with --db.",
+        )
+    for step in steps[version:]:
+        step(connection)
+    if version < len(steps):
+        sqlite.stamp(connection, len(steps))

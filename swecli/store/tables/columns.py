@@ -1,0 +1,130 @@
+"""Column types that make every stored value safe on its way in: clean text, clamped numbers, UTC times."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Float, Integer, Text, TypeDecorator
+from sqlalchemy.types import TypeEngine
+
+LARGEST = 2**63 - 1
+# Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
+LARGEST_JSON = 10**4299
+REPLACEMENT = "\ufffd"
+DEEPEST_JSON = 100
+
+
+def now() -> datetime:
+    """This moment, in UTC."""
+    return datetime.now(UTC)
+
+
+def clean_text(text: str) -> str:
+    """Text that every database and every UTF-8 sink takes: no NUL, no lone surrogate. Idempotent.
+
+    A surrogate pair that was split into two letters becomes the one letter it stands for.
+    """
+    if "\0" in text:
+        text = text.replace("\0", REPLACEMENT)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def clamp(number: int) -> int:
+    """The nearest integer that fits in 64 bits."""
+    return max(-LARGEST - 1, min(LARGEST, int(number)))
+
+
+def finite(number: float | None) -> float | None:
+    """A number a column can hold; what is no finite number is unknown."""
+    return float(number) if number is not None and math.isfinite(number) else None
+
+
+def clean_json(value: Any, depth: int = 0) -> Any:
+    """A value as JSON can hold it everywhere: clean text, finite floats (others become null), readable integers.
+
+    What is nested deeper than 100 levels is replaced by a line that says so: no reader could take it back in.
+    """
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return max(-LARGEST_JSON, min(LARGEST_JSON, value))
+    if isinstance(value, float):
+        return finite(value)
+    if depth >= DEEPEST_JSON:
+        return f"(nested deeper than {DEEPEST_JSON} levels)"
+    if isinstance(value, dict):
+        return {clean_text(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean_json(item, depth + 1) for item in value]
+    return clean_text(str(value))
+
+
+class CleanText(TypeDecorator[str]):
+    """Text of any length."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Clean what goes in."""
+        return None if value is None else clean_text(value)
+
+
+class CleanJson(TypeDecorator[Any]):
+    """A JSON value."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """Clean what goes in."""
+        return clean_json(value)
+
+
+class Number(TypeDecorator[int]):
+    """A 64-bit integer, also as a key that counts up."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """SQLite counts up only a column that is declared INTEGER, which there has 64 bits."""
+        return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else BigInteger())
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
+        """Clamp what goes in."""
+        return None if value is None else clamp(value)
+
+
+class Money(TypeDecorator[float]):
+    """US dollars; NULL where unknown."""
+
+    impl = Float
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
+        """Store what is no finite number as unknown."""
+        return finite(value)
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment, kept in UTC and given back with its zone."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Turn into UTC; SQLite keeps no zone, so none is written."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Say that it is UTC."""
+        return None if value is None else value.replace(tzinfo=UTC)

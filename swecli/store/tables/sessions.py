@@ -1,0 +1,296 @@
+"""The rows, as tables. They never leave this folder."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
+
+from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, now
+
+COUNTING = {"sqlite_autoincrement": True}  # a number once given is never given again, also after a deletion
+
+
+class Row(SQLModel, registry=registry()):
+    """Base of all tables, with a catalogue of its own: whatever else in the process uses SQLModel stays out."""
+
+
+class SessionRow(Row, table=True):
+    """A session with the counters a list shows, so that no list has to count. `cost` is NULL once any is unknown."""
+
+    __tablename__ = "session"
+    __table_args__ = (Index("ix_session_directory", "directory", "updated_at"), COUNTING)
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    id: str = Field(sa_type=CleanText, unique=True)
+    directory: str = Field(default="", sa_type=CleanText)
+    project: str = Field(default="", sa_type=CleanText)
+    title: str = Field(default="", sa_type=CleanText)
+    model: str = Field(default="", sa_type=CleanText)
+    parent_id: str | None = Field(default=None, sa_type=CleanText)
+    window_spec: str = Field(default="", sa_type=CleanText)
+    window_start: int = Field(default=1, sa_type=Number)
+    interactions: int = Field(default=0, sa_type=Number)
+    messages: int = Field(default=0, sa_type=Number)
+    cost: float | None = Field(default=0.0, sa_type=Money)
+    first_query: str = Field(default="", sa_type=CleanText)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime, index=True)
+
+
+class MessageRow(Row, table=True):
+    """A message; `id` counts up, so that newest first needs no other order."""
+
+    __tablename__ = "message"
+    __table_args__ = (
+        Index("ix_message_session", "session_id", "id"),
+        Index("ix_message_interaction", "session_id", "interaction"),
+        COUNTING,
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
+    role: str = Field(sa_type=CleanText)
+    content: str = Field(default="", sa_type=CleanText)
+    sent: str | None = Field(default=None, sa_type=CleanText)
+    reasoning: str = Field(default="", sa_type=CleanText)
+    tokens: int | None = Field(default=None, sa_type=Number)
+    is_summary: bool = False
+    status: str = Field(default="complete", sa_type=CleanText)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+
+
+class CallRow(Row, table=True):
+    """A tool call. Its order within a message is its `id`'s; providers may use a `call_id` twice in a session."""
+
+    __tablename__ = "tool_call"
+    __table_args__ = (Index("ix_tool_call_session", "session_id", "call_id"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    message_id: int = Field(foreign_key="message.id", sa_type=Number, index=True)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    call_id: str = Field(sa_type=CleanText)
+    name: str = Field(sa_type=CleanText)
+    parameters: Any = Field(default=None, sa_type=CleanJson)
+    result: str | None = Field(default=None, sa_type=CleanText)
+    error: str | None = Field(default=None, sa_type=CleanText)
+    approved: bool | None = None
+    decision: str = Field(default="", sa_type=CleanText)
+    reason: str = Field(default="", sa_type=CleanText)
+    exit_code: int | None = Field(default=None, sa_type=Number)
+    duration_ms: int | None = Field(default=None, sa_type=Number)
+    tokens: int | None = Field(default=None, sa_type=Number)
+
+
+class FullResultRow(Row, table=True):
+    """A result longer than what the model was told. Apart from the call, so that loading a session leaves it out."""
+
+    __tablename__ = "full_result"
+
+    call: int = Field(primary_key=True, foreign_key="tool_call.id", sa_type=Number)
+    text: str = Field(sa_type=CleanText)
+
+
+class UsageColumns(SQLModel):
+    """The five buckets of tokens and what they cost."""
+
+    input: int = Field(default=0, sa_type=Number)
+    cache_read: int = Field(default=0, sa_type=Number)
+    cache_write: int = Field(default=0, sa_type=Number)
+    output: int = Field(default=0, sa_type=Number)
+    reasoning: int = Field(default=0, sa_type=Number)
+    cost: float | None = Field(default=None, sa_type=Money)
+
+
+class RequestRow(UsageColumns, Row, table=True):
+    """A request to a model."""
+
+    __tablename__ = "model_request"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText, index=True)
+    model: str = Field(sa_type=CleanText)
+    purpose: str = Field(sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
+    step: int = Field(default=0, sa_type=Number)
+    duration_ms: int = Field(default=0, sa_type=Number)
+    extra: Any = Field(default=None, sa_type=CleanJson)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+class InteractionRow(Row, table=True):
+    """A turn's record. `pending` while its reflection is still to be made; `pid` of the process that ran it; `partial`
+    is what the model had answered behind the message `partial_after` when it was last looked, while the turn runs."""
+
+    __tablename__ = "interaction"
+    __table_args__ = (
+        UniqueConstraint("session_id", "number"),
+        Index("ix_interaction_pending", "pending", "session_id"),
+        Index("ix_interaction_status", "session_id", "status"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    number: int = Field(sa_type=Number)
+    status: str = Field(default="running", sa_type=CleanText)
+    pid: int = Field(default=0, sa_type=Number)
+    pending: bool = False
+    shown: Any = Field(default=None, sa_type=CleanJson)
+    cited: Any = Field(default=None, sa_type=CleanJson)
+    mark: str = Field(default="", sa_type=CleanText)
+    why: str = Field(default="", sa_type=CleanText)
+    started_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    partial: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    partial_after: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+
+
+class BulletRow(Row, table=True):
+    """A strategy. `session_id` and `project` say where it belongs when its scope is narrower than the user."""
+
+    __tablename__ = "bullet"
+    __table_args__ = (
+        Index("ix_bullet_session", "session_id", "scope"),
+        Index("ix_bullet_project", "project", "scope"),
+        Index("ix_bullet_vouched", "vouched_at", sqlite_where=text("vouched_at IS NOT NULL")),
+        COUNTING,
+    )
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(default="", sa_type=CleanText)
+    project: str = Field(default="", sa_type=CleanText)
+    content: str = Field(sa_type=CleanText)
+    section: str = Field(default="general", sa_type=CleanText)
+    kind: str = Field(default="strategy", sa_type=CleanText)
+    scope: str = Field(default="session", sa_type=CleanText)
+    state: str = Field(default="active", sa_type=CleanText)
+    trust: str = Field(default="reasoning", sa_type=CleanText)
+    helpful: int = Field(default=0, sa_type=Number)
+    harmful: int = Field(default=0, sa_type=Number)
+    neutral: int = Field(default=0, sa_type=Number)
+    anchors: Any = Field(default=None, sa_type=CleanJson)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    last_used: datetime | None = Field(default=None, sa_type=UtcTime)
+    verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class EvidenceRow(Row, table=True):
+    """Why a bullet is believed; `delta` is the change that brought it, and takes it away when undone."""
+
+    __tablename__ = "evidence"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    bullet: int = Field(foreign_key="bullet.number", sa_type=Number, index=True)
+    delta: int | None = Field(default=None, sa_type=Number, index=True)
+    source: str = Field(default="", sa_type=CleanText)
+    quote: str = Field(default="", sa_type=CleanText)
+    session_id: str = Field(default="", sa_type=CleanText)
+    interaction: int | None = Field(default=None, sa_type=Number)
+    call_id: str = Field(default="", sa_type=CleanText)
+    trust: str = Field(default="reasoning", sa_type=CleanText)
+    created_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class DeltaRow(Row, table=True):
+    """A change of the playbook with all that is needed to take it back, and to bring it back then. `reach` is its
+    bullets' widest scope; `turned` counts on with every change that is taken back or brought back, 0 for one that
+    always stood; `kept` is what was seen of strategies that go with it, `judged` how a marked turn stood before and
+    after."""
+
+    __tablename__ = "delta"
+    __table_args__ = (
+        Index("ix_delta_session", "session_id", "number"),
+        Index("ix_delta_turn", "session_id", "interaction"),
+        Index("ix_delta_undone", "undone", sqlite_where=text("undone = 1")),
+        Index("ix_delta_reach", "reach", "project", "number"),
+        Index("ix_delta_turned", "turned"),
+        COUNTING,
+    )
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    id: str = Field(sa_type=CleanText, unique=True)
+    session_id: str = Field(default="", sa_type=CleanText)
+    project: str = Field(default="", sa_type=CleanText)
+    reach: str = Field(default="session", sa_type=CleanText)
+    author: str = Field(default="", sa_type=CleanText)
+    interaction: int | None = Field(default=None, sa_type=Number)
+    reason: str = Field(default="", sa_type=CleanText)
+    ops: Any = Field(default=None, sa_type=CleanJson)
+    refused: Any = Field(default=None, sa_type=CleanJson)
+    before: Any = Field(default=None, sa_type=CleanJson)
+    added: Any = Field(default=None, sa_type=CleanJson)
+    moved: Any = Field(default=None, sa_type=CleanJson)
+    undone: bool = False
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+    kept: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+
+
+class ReflectionRow(UsageColumns, Row, table=True):
+    """One try at learning from an interaction; `final` when there will be no other."""
+
+    __tablename__ = "reflection"
+    __table_args__ = (Index("ix_reflection_interaction", "session_id", "interaction"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    interaction: int = Field(sa_type=Number)
+    status: str = Field(sa_type=CleanText)
+    final: bool = True
+    author: str = Field(default="", sa_type=CleanText)
+    detail: str = Field(default="", sa_type=CleanText)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+class ReductionRow(Row, table=True):
+    """What changed bytes already sent, or began an epoch (`opens`). What is sent is a function of these rows and the
+    messages."""
+
+    __tablename__ = "reduction"
+    __table_args__ = (Index("ix_reduction_session", "session_id", "undone", "opens", "number"), COUNTING)
+
+    number: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    how: str = Field(sa_type=CleanText)
+    opens: bool = False
+    undone: bool = False
+    interaction: int = Field(default=0, sa_type=Number)
+    step: int = Field(default=0, sa_type=Number)
+    before: int = Field(default=0, sa_type=Number)
+    after: int = Field(default=0, sa_type=Number)
+    detail: str = Field(default="", sa_type=CleanText)
+    epoch: Any = Field(default=None, sa_type=CleanJson)
+    edits: Any = Field(default=None, sa_type=CleanJson)
+    hold_turns: int = Field(default=0, sa_type=Number)
+    hold_tokens: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+class SurvivorRow(Row, table=True):
+    """What outlives every reduction, one of each kind and key; `kind` pin is a pinned interaction."""
+
+    __tablename__ = "survivor"
+    __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    kind: str = Field(sa_type=CleanText)
+    key: str = Field(sa_type=CleanText)
+    text: str = Field(default="", sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
+    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+TABLES = (
+    SessionRow, MessageRow, CallRow, FullResultRow, RequestRow, InteractionRow, ReflectionRow, BulletRow, EvidenceRow,
+    DeltaRow, ReductionRow, SurvivorRow,
+)  # fmt: skip  # parents before children

@@ -1,0 +1,122 @@
+"""Sessions as a whole: forked, exported, deleted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite import maintenance as upkeep
+from tests.store.conftest import mark
+
+
+def live(manager: SessionManager, title: str = "main") -> str:
+    """Three interactions with a call each, strategies of two scopes, a price."""
+    session = manager.start("/p", "scripted/test", title=title)
+    for number in (1, 2, 3):
+        manager.begin_interaction(f"question {number}")
+        call = ToolCall(f"c{number}", "read_file", {"n": number})
+        manager.append(ChatMessage(Role.ASSISTANT, f"answer {number}", [call]))
+        call.result = "cut"
+        manager.record_call(call, f"whole {number}")
+        manager.record_request(RequestRecord("m", "turn", number, 1, Usage(1), 0.5, 1))
+        manager.finish_interaction("done")
+    seen = (Evidence("user", "said so"),)
+    ops = tuple(Op("ADD", fields={"content": scope, "scope": scope}, evidence=seen) for scope in ("session", "project"))
+    manager.playbook.apply(Delta(f"d-{session.id}", ops, "user"), session)
+    return session.id
+
+
+def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
+    first = live(manager)
+    fork = manager.fork()
+    assert (fork.parent_id, fork.title, fork.interactions, fork.cost) == (first, "main (fork)", 3, 0.0)
+    assert manager.begin_interaction("only here").interaction == 4
+    assert manager.read_result("c2") == "whole 2"
+    old = manager.resume(first, "/p")
+    assert old.interactions == 3
+    assert [m.content for m in old.messages] == [m.content for m in fork.messages[:6]]
+    assert upkeep.check(manager.database) == []
+
+
+def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
+    live(manager)
+    fork = manager.fork(upto=2, title="other way")
+    assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
+    assert [info.messages for info in manager.list_sessions()] == [4, 6]
+    assert manager.interaction_info(3) is None
+    assert manager.resume("other way", "/p").id == fork.id
+
+
+def test_any_session_can_be_forked(manager: SessionManager) -> None:
+    first = live(manager)
+    manager.start("/q", "scripted/test")
+    assert manager.fork("main").parent_id == first
+    with pytest.raises(BadInput, match="There is no session"):
+        manager.fork("unknown")
+
+
+def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
+    first = live(manager)
+    fork = manager.fork()
+    own = [bullet for bullet in fork.playbook.live() if bullet.scope == "session"]
+    assert [(bullet.id, bullet.content) for bullet in own] == [("P-3", "session")]
+    assert [item.quote for item in manager.playbook.evidence("P-3")] == ["said so"]
+    manager.playbook.apply(Delta("gone", (Op("REMOVE", "P-3"),), "user"), fork)
+    assert len(manager.resume(first, "/p").playbook.live()) == 2
+
+
+def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
+    with pytest.raises(BadInput):
+        manager.fork()
+    manager.start("/p", "scripted/test")
+    with pytest.raises(BadInput):
+        manager.fork()
+
+
+def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManager) -> None:
+    first = live(manager, "gone")
+    second = live(manager, "stays")
+    assert manager.delete("gone") == first
+    assert [info.id for info in manager.list_sessions()] == [second]
+    assert {hit.session_id for hit in manager.search("question")} == {second}
+    assert manager.playbook.get("P-1") is None
+    kept = manager.playbook.get("P-2")
+    assert kept
+    assert kept.scope == "project"
+    assert [p.session_id for p in manager.playbook.pending()] == [second] * 3
+    assert upkeep.check(manager.database) == []
+
+
+def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionManager) -> None:
+    session = live(manager)
+    with pytest.raises(BadInput, match="in use"):
+        manager.delete(session)
+    with pytest.raises(BadInput, match="There is no session"):
+        manager.delete("unknown")
+    assert len(manager.list_sessions()) == 1
+
+
+def test_an_export_is_plain_json_and_whole(manager: SessionManager) -> None:
+    session = live(manager)
+    mark(manager, 2, "bad", "wrong")
+    manager.start("/q", "scripted/test")
+    whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))
+    assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (session, "main", "/p", 1.5)
+    assert [message["content"] for message in whole["messages"]] == [
+        f"{kind} {number}" for number in (1, 2, 3) for kind in ("question", "answer")
+    ]
+    assert whole["messages"][1]["tool_calls"][0]["parameters"] == {"n": 1}
+    assert [(turn["number"], turn["status"], turn["why"]) for turn in whole["interactions"]] == [
+        (1, "done", ""),
+        (2, "done", "wrong"),
+        (3, "done", ""),
+    ]
+    assert [bullet["id"] for bullet in whole["playbook"]] == ["P-1", "P-2"]
+    assert whole["totals"]["cost"] == 1.5
+    with pytest.raises(BadInput):
+        manager.export("unknown")

@@ -1,0 +1,198 @@
+"""An export is taken in whole or not at all, and says the same as before."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
+from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.window import WindowSpec
+from swecli.store.session_files.importing import import_session
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+from tests.store.conftest import mark
+
+
+def exported() -> dict[str, Any]:
+    """Two turns with a call, a mark and a strategy of each scope, as they come out of a file."""
+    manager = SessionManager(open_database("from.db"))
+    session = manager.start("/a", "m/x", title="work", window=WindowSpec.parse("4+2"), project="/p")
+    manager.begin_interaction("read ä", "read ä, with a file")
+    call = ToolCall("c1", "read_file", {"path": "ä"})
+    manager.append(ChatMessage(Role.ASSISTANT, "", [call], reasoning="hm"))
+    call.result, call.duration_ms, call.approved = "text", 5, True
+    manager.record_call(call)
+    manager.append(ChatMessage(Role.ASSISTANT, "It says.", tokens=3))
+    manager.finish_interaction("done", shown=["P-1"], cited=["P-1"])
+    mark(manager, 1, "good", "right")
+    manager.begin_interaction("again")
+    manager.append(ChatMessage(Role.ASSISTANT, "hal", status="partial"))
+    manager.finish_interaction("cancelled")
+    for scope in ("session", "project", "user"):
+        fields = {"content": f"for the {scope}", "scope": scope, "anchors": ("a.py",)}
+        op = Op("ADD", fields=fields, evidence=(Evidence("user", "said"),))
+        manager.playbook.apply(Delta(uuid7(), (op,), "user", session.id), session)
+    whole = manager.export(session.id)
+    manager.database.close()
+    value = json.loads(json.dumps(whole, default=str))
+    assert isinstance(value, dict)
+    return value
+
+
+def test_what_was_exported_comes_back() -> None:
+    whole = exported()
+    manager = SessionManager(open_database("to.db"))
+    brought = import_session(manager.database, whole)
+    assert brought.session_id == whole["id"]
+    assert (brought.interactions, brought.messages, brought.strategies, brought.left_out) == (2, 5, 1, 2)
+    again = json.loads(json.dumps(manager.export(whole["id"]), default=str))
+    for left, right in zip(again["messages"], whole["messages"], strict=True):
+        left.pop("id")
+        right.pop("id")
+    for turn in whole["interactions"]:
+        turn["pending"] = False
+    assert again["messages"] == whole["messages"]
+    assert again["interactions"] == whole["interactions"]
+    assert [bullet["content"] for bullet in again["playbook"]] == ["for the session"]
+    same = "id directory project title model window_spec window_start cost created_at updated_at first_query".split()  # noqa: SIM905
+    assert {name: again[name] for name in same} == {name: whole[name] for name in same}
+    manager.database.close()
+
+
+def test_it_is_resumed_found_and_sent_as_it_was() -> None:
+    whole = exported()
+    before = SessionManager(open_database("from.db"))
+    after = SessionManager(open_database("to.db"))
+    import_session(after.database, whole)
+    left, right = before.resume(whole["id"], ""), after.resume("work", "")
+    assert left.to_api_messages() == right.to_api_messages()
+    assert (right.window, right.window_start, right.interactions) == (left.window, left.window_start, 2)
+    assert [hit.session_id for hit in after.search("says")] == [whole["id"]]
+    assert not after.playbook.pending(whole["id"])
+    after.begin_interaction("go on")
+    assert after.resume(whole["id"], "").interactions == 3
+    before.database.close()
+    after.database.close()
+
+
+def test_a_session_that_is_here_stays_as_it_is() -> None:
+    whole = exported()
+    database = open_database("from.db")
+    with pytest.raises(BadInput, match="is here already"):
+        import_session(database, whole | {"title": "other"})
+    assert SessionManager(database).list_sessions()[0].title == "work"
+    database.close()
+
+
+def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy with one place of it replaced; None takes it out."""
+    made = copy.deepcopy(whole)
+    *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
+    place: Any = made
+    for step in way:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("id", None, "id: Field required"),
+        ("id", "x", "id: String should match"),
+        ("messages", None, "messages: Field required"),
+        ("messages.0.role", "tool", "messages.0.role"),
+        ("messages.1.tool_calls.0.name", None, "messages.1.tool_calls.0.name: Field required"),
+        ("messages.1.tool_calls.0.parameters", [], "messages.1.tool_calls.0.parameters"),
+        ("messages.0.created_at", "yesterday", "messages.0.created_at"),
+        ("messages.0.interaction", -1, "messages.0.interaction"),
+        ("messages.0.interaction", 9, "belongs to no turn"),
+        ("messages.4.interaction", 1, "comes too late"),
+        ("messages.0.interaction", 2, "comes too late"),
+        ("interactions.1.number", 3, "not numbered 1, 2, 3"),
+        ("interactions.1", None, "belongs to no turn"),
+        ("window_spec", "many", "window 'many' is not a number"),
+        ("window_start", 0, "window_start"),
+        ("playbook.0.kind", "wish", "playbook.0.kind"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_taken_in(path: str, value: Any, said: str) -> None:
+    database = open_database("to.db")
+    with pytest.raises(BadInput, match=said):
+        import_session(database, changed(exported(), path, value))
+    assert SessionManager(database).list_sessions() == []
+    database.close()
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", [], {}])
+def test_what_is_no_export_at_all_is_refused(value: Any) -> None:
+    database = open_database("to.db")
+    with pytest.raises(BadInput, match="This is no export of a session"):
+        import_session(database, value)
+    database.close()
+
+
+def test_what_a_database_cannot_hold_is_cleaned() -> None:
+    whole = changed(exported(), "messages.0.content", "a\x00b\ud800")
+    whole = changed(whole, "messages.1.tool_calls.0.exit_code", 10**30)
+    manager = SessionManager(open_database("to.db"))
+    import_session(manager.database, whole)
+    message = manager.export(whole["id"])["messages"][0]
+    assert message["content"] == "a\ufffdb\ufffd"
+    manager.database.close()
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+paths = st.sampled_from(
+    [
+        *(
+            f"messages.1.{name}"
+            for name in ("role", "content", "tool_calls", "interaction", "sent", "tokens", "status")
+        ),
+        *(f"messages.1.tool_calls.0.{name}" for name in ("id", "parameters", "result", "exit_code", "duration_ms")),
+        *(f"interactions.0.{name}" for name in ("number", "status", "shown", "why", "finished_at")),
+        *(f"playbook.0.{name}" for name in ("content", "scope", "helpful", "anchors", "created_at")),
+        *("title", "cost", "parent_id", "window_spec", "window_start", "updated_at", "first_query"),
+    ]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(path=paths, value=junk)
+def test_odd_values_are_refused_or_can_be_read_back(path: str, value: Any) -> None:
+    whole = changed(_whole(), path, value) if value is not None else _whole()
+    database = open_database(":memory:")
+    try:
+        brought = import_session(database, whole)
+    except BadInput:
+        assert SessionManager(database).list_sessions() == []
+    else:
+        manager = SessionManager(database)
+        manager.resume(brought.session_id, "")
+        json.dumps(manager.export(brought.session_id), default=str).encode("utf-8")
+    database.close()
+
+
+def _whole() -> dict[str, Any]:
+    if not Path("whole.json").exists():
+        Path("whole.json").write_text(json.dumps(exported()))
+    value = json.loads(Path("whole.json").read_text())
+    assert isinstance(value, dict)
+    return value

@@ -1,0 +1,103 @@
+"""What turns say of strategies goes where the session goes, and is counted once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import Usage
+from swecli.models.playbook import Delta, Op
+from swecli.store.session_files.importing import import_session
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+
+
+def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
+    session = manager.current_session
+    assert session is not None
+    ops = tuple(Op("ADD", fields={"content": text, "scope": scope, "trust": "user"}) for text in texts)
+    manager.playbook.apply(Delta(f"d-{session.id}-{scope}", ops, "user"), session)
+
+
+def judged() -> SessionManager:
+    """A session with two turns: P-1 and the session's P-3 were cited, P-2 was withheld, P-9 was never there."""
+    manager = SessionManager(open_database("from.db"))
+    session = manager.start("/a", "m/x", project="/p")
+    add(manager, "run make check", "keep it short")
+    add(manager, "only here", scope="session")
+    for number in (1, 2):
+        manager.begin_interaction(f"question {number}")
+        manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
+        known: dict[str, Any] = {"ablation": "withheld", "withheld": ["P-2"], "seed": 7, "unknown": ["P-9"]}
+        manager.playbook.turns.note(session.id, number, topic="tests", contradicted=["P-3"], errors=1, **known)
+        manager.playbook.turns.judge(session.id, number, number == 1, 1.0, "tests")
+    return manager
+
+
+def exported(manager: SessionManager) -> Any:
+    assert manager.current_session is not None
+    return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
+
+
+def test_what_is_exported_says_how_each_turn_went() -> None:
+    first, second = exported(judged())["interactions"]
+    assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
+    assert (first["playbook"]["withheld"], first["playbook"]["seed"]) == (["P-2"], 7)
+
+
+def test_it_comes_in_again_under_the_names_that_strategies_have_there() -> None:
+    whole = exported(judged())
+    other = SessionManager(open_database("to.db"))
+    mine = other.start("/b", "m/x", project="/p")
+    add(other, "something else", "keep it short")
+    import_session(other.database, whole)
+    record = other.playbook.turns.of(whole["id"], 1)
+    assert record is not None
+    assert record.cited == ("elsewhere:P-1", "P-3"), "not this one's P-1; the session's own came along"
+    assert (record.withheld, record.unknown, record.contradicted) == (("P-2",), ("elsewhere:P-9",), ("P-3",))
+    assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "tests", "tests")
+    assert (record.ablation, record.seed, record.errors) == ("withheld", 7, 1)
+    assert len(other.playbook.turns.here(mine)) == 2
+    again = other.export(whole["id"])
+    assert again["interactions"][0]["playbook"]["good"] is True
+    other.database.close()
+
+
+def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
+    manager = judged()
+    first = manager.current_session
+    assert first is not None
+    before = manager.playbook.turns.here(first)
+    fork = manager.fork(upto=1)
+    copied = manager.playbook.turns.of(fork.id, 1)
+    assert copied is not None
+    assert (copied.good, copied.withheld) == (True, ("P-2",))
+    assert manager.playbook.turns.of(fork.id, 2) is None
+    assert manager.playbook.turns.here(fork) == before, "the turn of the fork is the turn it was copied from"
+    manager.delete(first.id)
+    assert [record.session_id for record in manager.playbook.turns.here(fork)] == [fork.id]
+
+
+def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
+    manager = judged()
+    first = manager.current_session
+    assert first is not None
+    manager.playbook.record_reflection(
+        first.id, 1, status="done", author="rules", usage=Usage(input=9), cost=0.1, detail="x"
+    )
+    fork = manager.fork()
+    assert [manager.playbook.times(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]
+    assert manager.playbook.spent(session_id=fork.id).requests == 0
+
+
+@pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("ablation", "all"), ("seed", 2**70)])
+def test_a_record_that_cannot_be_meant_is_named(name: str, value: Any) -> None:
+    whole = exported(judged())
+    whole["interactions"][1]["playbook"][name] = value
+    database = open_database("to.db")
+    with pytest.raises(BadInput, match=rf"interactions.1.playbook.{name}"):
+        import_session(database, whole)
+    database.close()

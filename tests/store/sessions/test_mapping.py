@@ -1,0 +1,117 @@
+"""What goes into the database comes out of it."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.window import WindowSpec
+from swecli.store.session_manager import SessionManager
+from swecli.store.sessions import mapping
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_json, clean_text
+
+TEXT = st.text(st.characters(codec=None), max_size=30) | st.sampled_from(
+    ["修复这个错误", "a\0b", "\ud800", "\ud83d\ude00", "'\";--"]
+)
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+INTEGER = st.integers(-(2**70), 2**70)
+MOMENT = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+CALL = st.builds(
+    ToolCall,
+    id=TEXT,
+    name=TEXT,
+    parameters=st.dictionaries(TEXT, VALUE, max_size=3),
+    result=st.none() | TEXT,
+    error=st.none() | TEXT,
+    approved=st.none() | st.booleans(),
+    decision=TEXT,
+    reason=TEXT,
+    exit_code=st.none() | INTEGER,
+    duration_ms=st.none() | INTEGER,
+)
+MESSAGE = st.builds(
+    ChatMessage,
+    role=st.sampled_from([Role.ASSISTANT, Role.SYSTEM]),
+    content=TEXT,
+    tool_calls=st.lists(CALL, max_size=3),
+    sent=st.none() | TEXT,
+    reasoning=TEXT,
+    tokens=st.none() | INTEGER,
+    is_summary=st.booleans(),
+    status=TEXT,
+    created_at=MOMENT,
+)
+SLOW_IS_FINE = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+
+
+@SLOW_IS_FINE
+@given(query=TEXT, sent=st.none() | TEXT, messages=st.lists(MESSAGE, max_size=4), title=TEXT, model=TEXT)
+def test_a_resumed_session_is_the_one_that_was_left(
+    memory: Database, query: str, sent: str | None, messages: list[ChatMessage], title: str, model: str
+) -> None:
+    manager = SessionManager(memory)
+    live = manager.start("/p", model, title=title, window=WindowSpec(3, 2), project=title)
+    manager.begin_interaction(query, sent)
+    for message in messages:
+        manager.append(message)
+    resumed = SessionManager(manager.database).resume(live.id, "/elsewhere")
+    assert resumed == live
+    assert resumed.to_api_messages() == live.to_api_messages()
+
+
+@SLOW_IS_FINE
+@given(message=MESSAGE)
+def test_only_what_no_database_can_hold_is_changed(memory: Database, message: ChatMessage) -> None:
+    manager = SessionManager(memory)
+    session = manager.start("/p", "scripted/test")
+    content, parameters = clean_text(message.content), [clean_json(call.parameters) for call in message.tool_calls]
+    manager.append(message)
+    [read] = manager.resume(session.id, "/p").messages
+    assert read.content == content
+    assert [call.parameters for call in read.tool_calls] == parameters
+
+
+def test_numbers_of_any_length_come_back_as_parameters(memory: Database) -> None:
+    manager = SessionManager(memory)
+    manager.start("/p", "scripted/test")
+    numbers = {"n": 10**400, "small": -(2**63), "x": 0.1, "i": math.inf}
+    manager.append(ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "t", numbers)]))
+    [read] = manager.resume(None, "/p").messages
+    assert read.tool_calls[0].parameters == numbers | {"i": None}
+
+
+def test_moments_are_kept_in_utc(memory: Database) -> None:
+    manager = SessionManager(memory)
+    manager.start("/p", "scripted/test")
+    noon = datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=5)))
+    manager.append(ChatMessage(Role.ASSISTANT, "x", created_at=noon))
+    [read] = manager.resume(None, "/p").messages
+    assert read.created_at == noon
+    assert read.created_at.tzinfo is UTC
+
+
+@given(st.integers(1, 1000), st.integers(0, 1000), st.sampled_from(["fixed", "full", "auto"]))
+def test_windows_come_back(size: int, slack: int, mode: str) -> None:
+    spec = WindowSpec(size, slack) if mode == "fixed" else WindowSpec.parse(mode)
+    assert mapping.window_of(str(spec)) == spec
+
+
+def test_a_window_that_is_not_understood_is_the_default() -> None:
+    assert mapping.window_of("sideways") == WindowSpec()
+
+
+def test_usage_comes_back() -> None:
+    usage = Usage(1, 2, 3, 4, 5)
+    row = mapping.request_row("s", RequestRecord("m", "turn", 1, 2, usage, 0.5, 10, {"estimated": True}))
+    assert mapping.usage_of(row) == usage

@@ -1,0 +1,51 @@
+"""Files of the store belong to the user alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swecli.store.sqlite.files import keep_private, make_folders, new_file, spare_name
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        make_folders(tmp_path / "a" / "b" / "db")
+        new_file(tmp_path / "a" / "b" / "db")
+    finally:
+        os.umask(old)
+    assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700
+    assert mode(tmp_path / "a" / "b" / "db") == 0o600
+
+
+def test_a_file_that_is_there_keeps_its_content_and_loses_others_rights(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    path.write_text("old")
+    path.chmod(0o644)
+    make_folders(path)
+    assert mode(path) == 0o644
+    keep_private(path)
+    assert (mode(path), path.read_text()) == (0o600, "old")
+
+
+def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
+    new_file(tmp_path / "x")
+    with pytest.raises(FileExistsError):
+        new_file(tmp_path / "x")
+
+
+def test_spare_names_are_free(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(3):
+        name = spare_name(tmp_path / "swecli.db", "backup")
+        name.touch()
+        names.add(name.name)
+    assert len(names) == 3
+    assert all(name.startswith("swecli.db.backup-2") for name in names)

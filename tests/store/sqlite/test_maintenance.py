@@ -1,0 +1,100 @@
+"""Checking and copying."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import BadInput, DamagedDatabase, StoreError
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.maintenance import backup, check, rebuild_search
+
+
+def say(manager: SessionManager, text: str) -> None:
+    if manager.current_session is None:
+        manager.start("/p", "scripted/test")
+    manager.begin_interaction(text)
+
+
+def test_a_healthy_database_has_no_problems(manager: SessionManager) -> None:
+    say(manager, "hello")
+    manager.rename("a title")
+    manager.rename("another title")
+    assert check(manager.database) == []
+
+
+def test_each_problem_is_one_line(manager: SessionManager) -> None:
+    say(manager, "hello")
+    with manager.database.transaction() as db:
+        db.connection().exec_driver_sql("DROP TRIGGER message_fts_insert")
+    say(manager, "unindexed")
+    with manager.database.reading() as db:
+        db.connection().exec_driver_sql("COMMIT")
+        db.connection().exec_driver_sql("PRAGMA foreign_keys = OFF")
+        db.connection().exec_driver_sql("DELETE FROM session")
+    problems = check(manager.database)
+    assert "search: the index of message does not match it" in problems
+    assert "references: a row of message belongs to no session" in problems
+
+
+def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -> None:
+    say(manager, "hello")
+    copy = backup(manager.database)
+    assert copy.parent == path.parent
+    assert copy.name.startswith("swecli.db.backup-")
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert not Path(f"{copy}-wal").exists()
+    say(manager, "later")
+    other = SessionManager(open_database(copy))
+    assert [message.content for message in other.resume(None, "/p").messages] == ["hello"]
+    other.database.close()
+
+
+def test_a_copy_goes_where_it_is_told(manager: SessionManager, tmp_path: Path) -> None:
+    say(manager, "hello")
+    assert backup(manager.database, tmp_path / "here.db") == tmp_path / "here.db"
+    assert backup(manager.database, tmp_path).parent == tmp_path
+
+
+def test_a_copy_never_overwrites(manager: SessionManager, tmp_path: Path) -> None:
+    (tmp_path / "here.db").write_text("mine")
+    with pytest.raises(BadInput, match="already"):
+        backup(manager.database, tmp_path / "here.db")
+    assert (tmp_path / "here.db").read_text() == "mine"
+
+
+def test_a_copy_that_cannot_be_written_leaves_nothing(manager: SessionManager, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be written"):
+        backup(manager.database, tmp_path / "no" / "such" / "folder.db")
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_database_in_memory_is_copied_where_it_is_told(memory: Database, tmp_path: Path) -> None:
+    with pytest.raises(BadInput):
+        backup(memory)
+    assert backup(memory, tmp_path / "copy.db").exists()
+
+
+def test_an_index_of_words_that_does_not_match_is_made_anew(manager: SessionManager) -> None:
+    with manager.database.transaction() as db:
+        db.connection().exec_driver_sql("DROP TRIGGER message_fts_insert")
+    say(manager, "unindexed")
+    assert manager.search("unindexed") == []
+    rebuild_search(manager.database)
+    assert check(manager.database) == []
+    assert len(manager.search("unindexed")) == 1
+
+
+def test_a_broken_index_of_words_is_mended_at_the_next_start(manager: SessionManager, path: Path) -> None:
+    say(manager, "needle")
+    with manager.database.transaction() as db:
+        db.connection().exec_driver_sql("DELETE FROM message_fts_data WHERE id > 10")
+    with pytest.raises(DamagedDatabase):
+        manager.search("needle")
+    manager.database.close()
+    again = SessionManager(open_database(path))
+    assert len(again.search("needle")) == 1
+    assert again.database.notices == []
+    again.database.close()

@@ -1,0 +1,134 @@
+"""From one shape of the database to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from swecli.models.errors import NewerDatabase
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.connection import APPLICATION_ID
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.migrations import STEPS, add_column
+
+
+def add_colour(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
+
+
+def fail_after_a_change(connection: Connection) -> None:
+    add_colour(connection)
+    raise ValueError("the step is wrong")
+
+
+def make(path: Path) -> None:
+    manager = SessionManager(open_database(path))
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("before the upgrade")
+    manager.database.close()
+
+
+def ask(path: Path, question: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(question).fetchall()
+    finally:
+        connection.close()
+
+
+def copies(path: Path) -> list[Path]:
+    return sorted(path.parent.glob("swecli.db.before-*"))
+
+
+def shape(version: int) -> str:
+    """What databases of that version have, as it was recorded."""
+    return Path(__file__).with_name(f"shape_{version}.sql").read_text(encoding="utf-8")
+
+
+def test_a_new_database_has_the_newest_shape_and_no_copy(path: Path) -> None:
+    database = open_database(path, steps=(*STEPS, add_colour))
+    database.close()
+    assert ask(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
+    assert ask(path, "SELECT colour FROM session") == []
+    assert copies(path) == []
+    assert database.notices == []
+
+
+def test_an_upgrade_keeps_the_rows_and_a_copy_of_the_file_as_it_was(path: Path) -> None:
+    make(path)
+    database = open_database(path, steps=(*STEPS, add_colour))
+    database.close()
+    assert ask(path, "SELECT first_query, colour FROM session") == [("before the upgrade", "grey")]
+    [copy] = copies(path)
+    assert ask(copy, "PRAGMA user_version") == [(len(STEPS),)]
+    assert ask(copy, "SELECT first_query FROM session") == [("before the upgrade",)]
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert str(copy) in database.notices[0]
+
+
+def test_an_upgrade_happens_once(path: Path) -> None:
+    make(path)
+    for _ in range(3):
+        open_database(path, steps=(*STEPS, add_colour)).close()
+    assert len(copies(path)) == 1
+
+
+def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path) -> None:
+    make(path)
+    with pytest.raises(ValueError, match="the step is wrong"):
+        open_database(path, steps=(*STEPS, fail_after_a_change))
+    assert ask(path, "PRAGMA user_version") == [(len(STEPS),)]
+    manager = SessionManager(open_database(path))
+    assert manager.resume(None, "/p").messages[0].content == "before the upgrade"
+    manager.database.close()
+
+
+def test_steps_that_are_not_known_are_refused(path: Path) -> None:
+    open_database(path, steps=(*STEPS, add_colour)).close()
+    with pytest.raises(NewerDatabase, match=f"shape {len(STEPS) + 1}, this one knows {len(STEPS)}"):
+        open_database(path)
+
+
+def test_the_shape_changes_only_with_a_step(path: Path) -> None:
+    """The recorded shape is what databases out there have: a change of the tables needs a step, and a new record."""
+    open_database(path).close()
+    rows = ask(
+        path, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name"
+    )
+    found = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
+    assert found == shape(len(STEPS))
+
+
+def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
+    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'index')")]
+    return {
+        name: {tuple(row[1:4]) for row in connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,))}
+        | {tuple(row[2:3]) for row in connection.execute("SELECT * FROM pragma_index_info(?)", (name,))}
+        for name in names
+        if "autoindex" not in name
+    }
+
+
+@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, version: int) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    open_database(new).close()
+    with closing(sqlite3.connect(old)) as connection:
+        ready = [line for line in shape(version).splitlines() if "sqlite_sequence" not in line]
+        for line in sorted(ready, key=lambda line: line.startswith("CREATE INDEX")):
+            connection.execute(line)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.commit()
+    open_database(old).close()
+    with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
+        assert columns(one) == columns(other)
+
+
+def test_a_column_that_is_there_is_not_added_again(path: Path) -> None:
+    open_database(path, steps=(*STEPS, lambda connection: add_column(connection, "message", "tokens"))).close()
+    assert len(ask(path, "SELECT 1 FROM pragma_table_info('message') WHERE name = 'tokens'")) == 1

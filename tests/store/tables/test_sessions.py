@@ -1,0 +1,51 @@
+"""The shape of the tables."""
+
+from __future__ import annotations
+
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from swecli.store.playbook_tables import PLAYBOOK_TABLES
+from swecli.store.sqlite.connection import SEARCHED
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.reviews import REVIEW_TABLES
+from swecli.store.tables.sessions import TABLES, BulletRow, Row
+
+
+def test_every_table_is_listed_with_parents_first() -> None:
+    names = [table.__tablename__ for table in (*TABLES, *PLAYBOOK_TABLES, *REVIEW_TABLES)]
+    assert set(names) == set(Row.metadata.tables)
+    for table in Row.metadata.tables.values():
+        for key in table.foreign_keys:
+            assert names.index(key.column.table.name) < names.index(table.name)
+
+
+def test_the_tables_are_portable() -> None:
+    dialect = postgresql.dialect()
+    for table in Row.metadata.sorted_tables:
+        assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
+        for index in table.indexes:
+            assert "CREATE INDEX" in str(CreateIndex(index).compile(dialect=dialect))
+
+
+def test_lists_and_resumes_are_served_by_indexes() -> None:
+    columns = {name: [i.columns.keys() for i in table.indexes] for name, table in Row.metadata.tables.items()}
+    assert ["session_id", "id"] in columns["message"]
+    assert ["session_id", "interaction"] in columns["message"]
+    assert ["directory", "updated_at"] in columns["session"]
+
+
+def test_what_people_name_by_number_never_gets_a_number_twice(memory: Database) -> None:
+    for number in (1, 2):
+        with memory.transaction() as db:
+            row = BulletRow(content="x")
+            db.add(row)
+            db.flush()
+            assert row.number == number
+        with memory.transaction() as db:
+            db.delete(row)
+
+
+def test_searched_columns_exist() -> None:
+    for table, (column, key) in SEARCHED.items():
+        assert {column, key} <= set(Row.metadata.tables[table].columns.keys())

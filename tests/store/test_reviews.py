@@ -1,0 +1,88 @@
+"""The ledger: nothing reported is lost, nor doubled, whatever becomes of the session."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.finding import Finding, ReviewRecord, fingerprint
+from swecli.store.reviews import ReviewStore
+from swecli.store.sqlite.database import Database
+
+
+def one(line: int, text: str = "", loop: int = 1, **fields: object) -> Finding:
+    mark = fingerprint("MAGIC_NUMBERS", "a.py", text or f"text of {line}")
+    return Finding("a.py", line, "MAGIC_NUMBERS", "m", loop=loop, fingerprint=mark, **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def store(memory: Database) -> ReviewStore:
+    return ReviewStore(memory, "/p")
+
+
+def begun(store: ReviewStore) -> ReviewRecord:
+    return store.begin(ReviewRecord("/p", ("--staged",), "what is staged"))
+
+
+def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
+    review = begun(store)
+    first = store.note(review, [one(1), one(2), replace(one(1), message="again")])
+    second = store.note(replace(first.review, loops=2), [one(2, loop=2), one(3, loop=2)])
+    assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
+    assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
+    assert [(f.line, f.loop, f.message) for f in store.of_review(review.id)] == [(1, 1, "m"), (2, 1, "m"), (3, 2, "m")]
+
+
+def test_a_finding_keeps_its_id_over_reviews(store: ReviewStore) -> None:
+    store.note(begun(store), [one(1, "x = 37")])
+    [same] = store.note(begun(store), [one(9, "x = 37")]).new
+    assert (same.id, same.line) == ("F-1", 9)
+
+
+def test_equal_prints_at_two_lines_of_one_review_are_two_findings(store: ReviewStore) -> None:
+    noted = store.note(begun(store), [one(1, "same"), one(5, "same")])
+    assert [f.id for f in noted.new] == ["F-1", "F-2"]
+    again = store.note(begun(store), [one(2, "same"), one(6, "same")])
+    assert [f.id for f in again.new] == ["F-1", "F-2"]
+
+
+def test_dismissed_stays_and_fixed_regresses_when_it_is_found_again(store: ReviewStore) -> None:
+    store.note(begun(store), [one(1), one(2)])
+    store.set_state("F-1", "dismissed", "meant so")
+    store.set_state("f2", "fixed")
+    store.note(begun(store), [one(1), one(2)])
+    assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("regressed", "")]
+    assert [f.id for f in store.findings(["regressed"])] == ["F-2"]
+
+
+def test_a_smell_that_was_fixed_three_times_is_known(store: ReviewStore) -> None:
+    store.note(begun(store), [one(n) for n in (1, 2, 3, 4)])
+    for name in ("F-1", "F-2"):
+        store.set_state(name, "fixed")
+    assert store.fixed_often(3) == {}
+    store.put([replace(store.get("F-3"), state="fixed")])
+    assert [f.id for f in store.fixed_often(3)["MAGIC_NUMBERS"]] == ["F-1", "F-2", "F-3"]
+
+
+def test_the_newest_review_can_be_gone_on_with_until_it_has_ended(store: ReviewStore) -> None:
+    assert store.unfinished() is None
+    review = begun(store)
+    assert store.unfinished() == review
+    store.end(review, "done")
+    assert store.unfinished() is None
+
+
+@pytest.mark.parametrize("ref", ["F-9", "x", "", "P-1"])
+def test_an_unknown_id_is_one_clear_line(store: ReviewStore, ref: str) -> None:
+    with pytest.raises(BadInput, match="no finding"):
+        store.get(ref)
+
+
+def test_another_projects_findings_are_not_here(store: ReviewStore, memory: Database) -> None:
+    store.note(begun(store), [one(1)])
+    other = ReviewStore(memory, "/q")
+    assert other.findings() == []
+    with pytest.raises(BadInput):
+        other.get("F-1")
