@@ -23,10 +23,9 @@ from swecli.models.message import (
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute
-from swecli.tools.limits import HeadTail, cap
+from swecli.tools.limits import HeadTail, cap, readable
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
-from swecli.tools.visible import readable
 
 Outcome = tuple[ToolCall, str, ToolResult]
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from swecli.models.errors import ConfigError
 from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.tools.base import Plan, Tool, ToolContext, ToolError
+from swecli.tools.limits import one_line, readable
 from swecli.tools.permissions import Permissions, Verdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
-from swecli.tools.visible import one_line, readable
 
 _log = logging.getLogger(__name__)
 

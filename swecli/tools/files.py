@@ -1,7 +1,8 @@
-"""Reading and writing single files of the workspace: no link is followed, and a write happens whole or not at all."""
+"""Single files of the workspace: read and written whole or not at all, no link followed; and a file's bytes as text."""
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -9,11 +10,12 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.tools.base import ToolError
+from swecli.tools.limits import visible
 from swecli.tools.paths import missing, relative
-from swecli.tools.visible import visible
 
 MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -167,3 +169,89 @@ def _told(root: Path, path: Path) -> Iterator[None]:
         if error.errno == errno.ENXIO:
             raise ToolError(f"{shown} is not a regular file (a pipe, socket or device). It is left alone.") from error
         raise ToolError(f"{shown}: {error.strerror or error}.") from error
+
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LOOKED_AT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The text of a file. Bytes that are no valid text stand in it as lone surrogates and come back unharmed."""
+
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def newline(self) -> str:
+        """How most of its lines end: "\\n" or "\\r\\n"; "" where it has no line end at all."""
+        pairs = self.text.count("\r\n")
+        if not pairs:
+            return "\n" if "\n" in self.text else ""
+        return "\r\n" if pairs * 2 >= self.text.count("\n") else "\n"
+
+    @property
+    def clean(self) -> bool:
+        """Whether all of its bytes were valid text."""
+        return not any("\udc80" <= letter <= "\udcff" for letter in self.text)
+
+    def encode(self, text: str) -> bytes:
+        """Bytes for `text` in this file's encoding, with its mark. Raises ToolError for what cannot be written."""
+        errors = "surrogateescape" if self.encoding == "utf-8" else "strict"
+        try:
+            return self.mark + text.encode(self.encoding, errors)
+        except UnicodeEncodeError as error:
+            letter = text[error.start]
+            raise ToolError(
+                f"The text holds a letter that cannot be written to a file (U+{ord(letter):04X})."
+            ) from error
+
+
+def encode_new(content: str) -> bytes:
+    """Bytes of a file that did not exist: valid UTF-8. Raises ToolError for what cannot be written so."""
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        letter = ord(content[error.start])
+        raise ToolError(f"The text holds a letter that cannot be written to a file (U+{letter:04X}).") from error
+
+
+def decode(data: bytes) -> TextFile | None:
+    """The text in `data`; None where it is binary."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                errors = "surrogateescape" if encoding == "utf-8" else "strict"
+                return TextFile(data[len(mark) :].decode(encoding, errors), encoding, mark)
+            except UnicodeDecodeError:
+                return None
+    if b"\0" in data[:_LOOKED_AT]:
+        return None
+    return TextFile(data.decode("utf-8", "surrogateescape"))
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines without their ends. Only "\\n" and "\\r\\n" end a line; a last line end does not open another line."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def printable(text: str) -> str:
+    """Text fit for a message: bytes that are no valid text written out as `\\xNN`."""
+    if text.isascii():
+        return text
+    return "".join(f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
+
+
+def with_style_of(old: TextFile, content: str) -> bytes:
+    """New content for a file that exists, in its encoding and, unless `content` chose its own, its line ends."""
+    if old.newline == "\r\n" and "\r\n" not in content:
+        content = content.replace("\n", "\r\n")
+    return old.encode(content)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from swecli.tools.git import look
+from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment
-from swecli.tools.visible import one_line
 
 # Everything else in the repository's own configuration is asked about, by its name.
 _HARMLESS = re.compile(

@@ -13,7 +13,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from swecli.tools.base import ToolError
-from swecli.tools.visible import one_line, visible
+from swecli.tools.limits import one_line, visible
 
 _MAX_LINKS = 40
 

@@ -12,9 +12,9 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import Mode, Permission
 from swecli.tools import command_rules, globs
 from swecli.tools.base import Plan, Tool, ToolContext
+from swecli.tools.limits import one_line
 from swecli.tools.paths import sensitive
 from swecli.tools.processes import child_environment
-from swecli.tools.visible import one_line
 
 KINDS: dict[Permission, str] = {"allow": "read", "edit": "edit", "run": "run"}
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)

@@ -13,8 +13,8 @@ from swecli.tools import grep
 from swecli.tools.base import ToolError
 from swecli.tools.globs import Glob
 from swecli.tools.ignore import NOISE, IgnoreRules
+from swecli.tools.limits import one_line
 from swecli.tools.processes import Ended, child_environment, find_program, run_group
-from swecli.tools.visible import one_line
 
 _SHOWN_LINE = 300
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from swecli.tools.visible import hidden
+from swecli.tools.limits import hidden
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

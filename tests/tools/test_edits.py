@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
 from swecli.tools.edits import apply_edits
-from swecli.tools.text_files import TextFile
+from swecli.tools.files import TextFile
 
 
 @dataclass(frozen=True)

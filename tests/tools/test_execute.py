@@ -12,11 +12,10 @@ import pytest
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
-from swecli.tools.base import Plan, Tool, ToolContext, ToolError
+from swecli.tools.base import Params, Plan, Tool, ToolContext, ToolError
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
-from swecli.tools.schema import Params
 
 
 class NoParams(Params):

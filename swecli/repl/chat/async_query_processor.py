@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from swecli.context.prepare import prepare_messages
 from swecli.models.events import Event, TurnStarted
 from swecli.models.message import ApiMessage
-from swecli.tools.limits import HeadTail
-from swecli.tools.visible import readable
+from swecli.tools.limits import HeadTail, readable
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from swecli.review.judge.measures import Function, functions_in
 from swecli.tools.base import ToolError
-from swecli.tools.files import digest, read_bytes
+from swecli.tools.files import decode, digest, read_bytes, split_lines
 from swecli.tools.paths import locate, relative
-from swecli.tools.text_files import decode, split_lines
 
 LARGEST = 5_000_000  # bytes of a file that is looked into
 MOST_ALIKE = 2_000

@@ -11,9 +11,8 @@ from pydantic import Field
 from swecli.models.finding import KINDS, SEVERITIES
 from swecli.models.message import Display, ToolResult
 from swecli.review.read.extract import TOOL
-from swecli.tools.base import Plan, Tool, ToolContext
+from swecli.tools.base import Params, Plan, Tool, ToolContext
 from swecli.tools.registry import ToolRegistry
-from swecli.tools.schema import Params
 
 _ITEM: dict[str, Any] = {
     "type": "object",

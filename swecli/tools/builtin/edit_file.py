@@ -5,11 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.changes import make_change, plan_change, read_base
-from swecli.tools.edits import apply_edits
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.edits import apply_edits, make_change, plan_change, read_base
 from swecli.tools.paths import locate, relative
-from swecli.tools.schema import Params
 
 
 class EditParams(Params):

@@ -8,12 +8,11 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.globs import Glob
 from swecli.tools.ignore import Entry, walk
+from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, relative
-from swecli.tools.schema import Params
-from swecli.tools.visible import visible
 
 _MOST_SHOWN = 500
 _MOST_COUNTED = 50_000

@@ -8,13 +8,10 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import page
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
+from swecli.tools.limits import page, visible
 from swecli.tools.paths import locate, read_guard, relative
-from swecli.tools.schema import Params
-from swecli.tools.text_files import decode, printable, split_lines
-from swecli.tools.visible import visible
 
 
 class ReadFileParams(Params):

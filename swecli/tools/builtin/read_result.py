@@ -5,10 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.limits import fold, page
-from swecli.tools.schema import Params
-from swecli.tools.visible import one_line
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.limits import fold, one_line, page
 
 
 class ReadResultParams(Params):

@@ -11,16 +11,13 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.command_rules import objection
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git_config import pinned
-from swecli.tools.limits import HeadTail
+from swecli.tools.limits import HeadTail, one_line, readable, visible
 from swecli.tools.paths import locate
-from swecli.tools.processes import Ended, child_environment, run_group
-from swecli.tools.reporting import Reporter
-from swecli.tools.schema import Params
-from swecli.tools.visible import one_line, readable, visible
+from swecli.tools.processes import Ended, Reporter, child_environment, run_group
 
 _TIMED_OUT = 124  # what timeout(1) says
 _MAX_TIMEOUT = 3600

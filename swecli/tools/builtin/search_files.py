@@ -8,11 +8,10 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, read_guard, relative
-from swecli.tools.schema import Params
 from swecli.tools.searching import Collector, Match, Search, keeper, search
-from swecli.tools.visible import visible
 
 
 class SearchFilesParams(Params):

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, tool
-from swecli.tools.schema import Params
+from swecli.tools.base import Params, Plan, ToolContext, tool
 
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError, tool
-from swecli.tools.changes import make_change, plan_change, read_base
+from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.edits import make_change, plan_change, read_base
+from swecli.tools.files import encode_new, with_style_of
 from swecli.tools.paths import locate
-from swecli.tools.schema import Params
-from swecli.tools.text_files import encode_new, with_style_of
 
 
 class WriteFileParams(Params):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.visible import readable
+from swecli.tools.limits import readable
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.text_files import decode, encode_new, printable, split_lines, with_style_of
+from swecli.tools.files import decode, encode_new, printable, split_lines, with_style_of
 
 
 @given(st.binary(max_size=200))

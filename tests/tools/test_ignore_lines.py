@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.gitignore import IgnoreLines
+from swecli.tools.ignore import IgnoreLines
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.visible import hidden, one_line, visible
+from swecli.tools.limits import hidden, one_line, visible
 
 
 def test_controls_marks_and_false_blanks_are_written_out() -> None:

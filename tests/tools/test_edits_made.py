@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.changes import make_change, plan_change, read_base
-from swecli.tools.files import digest
-from swecli.tools.text_files import decode
+from swecli.tools.edits import make_change, plan_change, read_base
+from swecli.tools.files import decode, digest
 
 
 def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.tools.reporting import Reporter
+from swecli.tools.processes import Reporter
 
 
 async def test_every_letter_arrives_in_order() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, ValidationError
 
-from swecli.tools.schema import Params, plain_schema
+from swecli.tools.base import Params, plain_schema
 
 
 class Inner(Params):
