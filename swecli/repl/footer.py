@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.repl.figures import money
+from swecli.repl.render.formatting import money
 
 SEPARATOR = " · "
 Fragments = list[tuple[str, str]]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from swecli.models.message import MODES, Mode
-from swecli.repl.figures import percent
 from swecli.repl.footer import Facts, Fragments, footer
+from swecli.repl.render.formatting import percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

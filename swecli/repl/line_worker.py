@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import SwecliError
-from swecli.repl.banner import wait_visibly
 from swecli.repl.crash import fault
 from swecli.repl.input.lines import Line, read_line
+from swecli.repl.startup_banner import wait_visibly
 
 if TYPE_CHECKING:
     from swecli.repl.program import Program

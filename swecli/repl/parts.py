@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from swecli.app import Runtime
 from swecli.repl.chat.approval import Approver
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, Chat
-from swecli.repl.desk import CommandDesk, Door
+from swecli.repl.commands.context import CommandDesk, Door
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.render.renderer import Renderer
+from swecli.repl.render.resume_banner import show_tail
 from swecli.repl.render.screen import Screen
-from swecli.repl.tail import show_tail
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.line_queue import LineQueue
     from swecli.repl.input.prompt import PromptLine
-    from swecli.repl.loading import Loading
     from swecli.repl.parts import Parts
     from swecli.repl.reader import LineReader
+    from swecli.repl.startup import Loading
 
 
 class Program(Protocol):

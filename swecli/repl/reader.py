@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
-from swecli.repl.banner import is_dumb, wants_color
 from swecli.repl.gauge import Gauge
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import LineCompleter
@@ -19,7 +18,8 @@ from swecli.repl.input.keys import Controls, TwiceToLeave, make_keys
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.loading import Loading
+from swecli.repl.startup import Loading
+from swecli.repl.startup_banner import is_dumb, wants_color
 
 if TYPE_CHECKING:
     from swecli.config.start import Start
@@ -62,7 +62,7 @@ class LineReader:
         prompt = self.prompt = PromptLine(
             history=self._history,
             keys=make_keys(controls, self._pastes, start.environ, twice),
-            completer=LineCompleter(loading.table, loading.values, self._files.paths),
+            completer=LineCompleter(loading, self._files),
             footer=gauge.footer,
             queue=self.queue,
             submit=submit,

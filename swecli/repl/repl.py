@@ -12,15 +12,15 @@ from prompt_toolkit.output import Output
 from swecli.models.errors import SwecliError
 from swecli.repl.afterthought import Afterthought
 from swecli.repl.background import Background
-from swecli.repl.banner import banner, failure
 from swecli.repl.chat.interrupt import Work
 from swecli.repl.controls import ReplControls
 from swecli.repl.crash import fault
 from swecli.repl.gauge import Gauge
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.line_worker import LineWorker
-from swecli.repl.loading import Build, Loading
 from swecli.repl.reader import LineReader
+from swecli.repl.startup import Build, Loading
+from swecli.repl.startup_banner import banner, failure
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Protocol
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-if TYPE_CHECKING:
-    from swecli.repl.commands.base import Command
-    from swecli.repl.commands.registry import CommandTable
+from swecli.repl.input.files import FileIndex
 
 LIMIT = 50
 _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
@@ -21,19 +19,42 @@ _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 Values = Sequence[tuple[str, str]]
 
 
+class Named(Protocol):
+    """A command, as far as the menu shows it."""
+
+    @property
+    def name(self) -> str:
+        """Without its slash."""
+        ...
+
+    @property
+    def aliases(self) -> Sequence[str]:
+        """Other names."""
+        ...
+
+    @property
+    def help(self) -> str:
+        """One line."""
+        ...
+
+
+class CommandSource(Protocol):
+    """Where the commands come from."""
+
+    async def commands(self) -> Sequence[Named]:
+        """All of them, once they are known."""
+        ...
+
+    async def values(self, name: str) -> Values:
+        """The (value, what it is) pairs that may follow a name or alias."""
+        ...
+
+
 class LineCompleter(Completer):
-    """Completes a line. All its sources are awaited, so a slow one never holds up a key.
+    """Completes a line. All its sources are awaited, so a slow one never holds up a key."""
 
-    `table` gives the commands once they are known; `values` a command's arguments; `files` the paths.
-    """
-
-    def __init__(
-        self,
-        table: Callable[[], Awaitable[CommandTable]],
-        values: Callable[[Command], Awaitable[Values]],
-        files: Callable[[], Awaitable[Sequence[str]]],
-    ) -> None:
-        self._table, self._values, self._files = table, values, files
+    def __init__(self, source: CommandSource, files: FileIndex) -> None:
+        self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Nothing: everything comes through the asynchronous door."""
@@ -48,26 +69,24 @@ class LineCompleter(Completer):
 
     async def _completions(self, before: str) -> list[Completion]:
         if match := _COMMAND_WORD.fullmatch(before):
-            return commands_for(match[1], await self._table())
+            return commands_for(match[1], await self._source.commands())
         if match := _ARGUMENT.fullmatch(before):
-            found = (await self._table()).find(match[1])
-            values = await self._values(found) if found and found.complete else ()
             return [
                 Completion(value, -len(match[2]), display_meta=what)
-                for value, what in values
+                for value, what in await self._source.values(match[1])
                 if value.lower().startswith(match[2].lower())
             ]
         if match := _MENTION.search(before):
             typed = match[1]
-            return [Completion(path, -len(typed)) for path in matching(typed, await self._files())]
+            return [Completion(path, -len(typed)) for path in matching(typed, await self._files.paths())]
         return []
 
 
-def commands_for(word: str, table: CommandTable) -> list[Completion]:
+def commands_for(word: str, commands: Sequence[Named]) -> list[Completion]:
     """Commands whose name begins with the word, then those with such an alias, shown by their name."""
     start = word.lower()
-    named = [c for c in table.commands if c.name.startswith(start)]
-    other = [c for c in table.commands if c not in named and any(a.startswith(start) for a in c.aliases)]
+    named = [c for c in commands if c.name.startswith(start)]
+    other = [c for c in commands if c not in named and any(a.startswith(start) for a in c.aliases)]
     return [Completion(c.name, -len(word), display=f"/{c.name}", display_meta=c.help) for c in named + other]
 
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.repl.figures import money
+from swecli.repl.render.formatting import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import clean, one_line
 from swecli.repl.render.theme import Look

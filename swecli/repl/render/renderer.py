@@ -31,7 +31,7 @@ from swecli.models.events import (
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
-from swecli.repl.render import lines, reviewed, tools
+from swecli.repl.render import lines, review_view, tools
 from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
@@ -171,7 +171,7 @@ class Renderer:
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
             case ReviewEvent():
-                self._remark(reviewed.drawn(event, look))
+                self._remark(review_view.drawn(event, look))
             case TurnStarted() | UsageReported() | ContextMeasured():
                 pass  # the prompt has drawn the one, the footer says the others
             case _:

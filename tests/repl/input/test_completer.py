@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from prompt_toolkit.document import Document
 from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
 from swecli.repl.input.completer import LIMIT, LineCompleter, matching
+from swecli.repl.input.files import FileIndex
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 
@@ -23,17 +26,27 @@ async def paint(ctx: CommandContext, args: str) -> None:
 TABLE = CommandTable([paint])
 
 
+class Source:
+    def __init__(self, table: CommandTable) -> None:
+        self._table = table
+
+    async def commands(self) -> list[Command]:
+        return self._table.commands
+
+    async def values(self, name: str) -> list[tuple[str, str]]:
+        return [("red", "warm"), ("rose", "warmer"), ("blue", "cold")] if self._table.find(name) else []
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in PATHS:
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).mkdir() if path.endswith("/") else Path(path).touch()
+
+
 async def offered(text: str, table: CommandTable = TABLE) -> list[str]:
-    async def get_table() -> CommandTable:
-        return table
-
-    async def values(found: Command) -> list[tuple[str, str]]:
-        return [("red", "warm"), ("rose", "warmer"), ("blue", "cold")]
-
-    async def files() -> list[str]:
-        return PATHS
-
-    completer = LineCompleter(get_table, values, files)
+    completer = LineCompleter(Source(table), FileIndex(Path.cwd()))
     document = Document(text, len(text))
     assert list(completer.get_completions(document, CompleteEvent())) == []
     return [c.text async for c in completer.get_completions_async(document, CompleteEvent())]

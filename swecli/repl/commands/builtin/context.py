@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import bar, percent, tokens
+from swecli.repl.render.formatting import bar, percent, tokens
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter

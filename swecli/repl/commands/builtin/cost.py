@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.pairs import say_pairs
-from swecli.repl.figures import money
+from swecli.repl.render.formatting import money
 
 BUCKETS = (
     ("input", "input, not cached"),

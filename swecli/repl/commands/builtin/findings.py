@@ -41,7 +41,7 @@ async def findings(ctx: CommandContext, args: str) -> None:
 
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
-    from swecli.repl.render.reviewed import row  # noqa: PLC0415
+    from swecli.repl.render.review_view import row  # noqa: PLC0415
     from swecli.review.judge.recheck import states_of  # noqa: PLC0415
 
     found = store.findings(states_of(rest.split()))

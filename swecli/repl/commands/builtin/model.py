@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.daemon import spawn
-from swecli.repl.figures import tokens
+from swecli.repl.render.formatting import tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

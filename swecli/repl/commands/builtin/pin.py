@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.ids import turn_number
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import tokens
+from swecli.repl.render.formatting import tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import tokens
+from swecli.repl.render.formatting import tokens
 
 STAND_IN = "…"
 CACHED = "up to here the request was sent before: a provider may bill it as cached"

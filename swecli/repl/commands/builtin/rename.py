@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.tail import session_name
+from swecli.repl.render.resume_banner import session_name
 
 
 @command(aliases=("title", "name"), usage="NAME")

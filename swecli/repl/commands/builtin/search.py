@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import age
+from swecli.repl.render.formatting import age
 
 SHOWN = 20
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.figures import age
-from swecli.repl.tail import show_tail
+from swecli.repl.render.formatting import age
+from swecli.repl.render.resume_banner import show_tail
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

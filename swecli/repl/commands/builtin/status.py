@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from swecli.config.trust import is_trusted, project_root
-from swecli.repl.banner import short_path
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.pairs import say_pairs
+from swecli.repl.startup_banner import short_path
 
 
 @command(beside="*")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from swecli.config.trust import is_trusted, project_root
 from swecli.models.errors import StoreError
-from swecli.repl.banner import short_path
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.startup_banner import short_path
 
 
 @command()

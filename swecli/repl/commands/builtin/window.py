@@ -7,7 +7,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.figures import money, tokens
+from swecli.repl.render.formatting import money, tokens
 
 SIZES = (
     ("5", "the last 5 interactions"),

@@ -61,12 +61,18 @@ class Loading:
         assert self._table is not None
         return await asyncio.shield(self._table)
 
-    async def values(self, command: Command) -> Sequence[tuple[str, str]]:
-        """What may follow a command, with what it is; nothing until the runtime is there."""
-        runtime = self._runtime
+    async def commands(self) -> Sequence[Command]:
+        """The commands, for completion."""
+        return (await self.table()).commands
+
+    async def values(self, name: str) -> Sequence[tuple[str, str]]:
+        """What may follow a command's name, with what it is; nothing until the runtime is there."""
+        command, runtime = (await self.table()).find(name), self._runtime
+        if command is None or command.complete is None:
+            return ()
         if runtime is None or not runtime.done() or runtime.cancelled() or runtime.exception():
             return ()
-        return command.complete(runtime.result()) if command.complete else ()
+        return command.complete(runtime.result())
 
     async def ready(self) -> Runtime:
         """The runtime. Raises what building it raised: SwecliError for what the user can put right."""

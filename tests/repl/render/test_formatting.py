@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.figures import age, bar, money, percent, tokens
+from swecli.repl.render.formatting import age, bar, money, percent, tokens
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import io
 
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
+from swecli.repl.render.resume_banner import session_name, show_tail
 from swecli.repl.render.screen import Screen
-from swecli.repl.tail import session_name, show_tail
 
 
 def told(session: Session) -> str:

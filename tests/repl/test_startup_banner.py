@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import Choice
-from swecli.repl.banner import banner, failure, folded, is_dumb, model_words, short_path, wait_visibly, wants_color
+from swecli.repl.startup_banner import (
+    banner,
+    failure,
+    folded,
+    is_dumb,
+    model_words,
+    short_path,
+    wait_visibly,
+    wants_color,
+)
 from tests.support.runtime import make_start
 
 

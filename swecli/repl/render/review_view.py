@@ -14,7 +14,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.repl.figures import money
+from swecli.repl.render.formatting import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import one_line
 from swecli.repl.render.theme import Look

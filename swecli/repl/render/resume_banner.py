@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.message import Role
 from swecli.models.session import Session
-from swecli.repl.figures import age
+from swecli.repl.render.formatting import age
 
 if TYPE_CHECKING:
     from swecli.repl.render.screen import Screen

@@ -15,7 +15,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.repl.render.reviewed import drawn
+from swecli.repl.render.review_view import drawn
 from swecli.repl.render.screen import Screen
 
 ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", verified=False, why="no such file")
