@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.config.start import Start
-    from swecli.repl.afterthought import Afterthought
-    from swecli.repl.background import Background
+    from swecli.repl.background import Afterthought, Background
     from swecli.repl.chat.interrupt import Work
     from swecli.repl.commands.registry import CommandTable
-    from swecli.repl.gauge import Gauge
+    from swecli.repl.footer import Gauge
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.line_queue import LineQueue
     from swecli.repl.input.prompt import PromptLine

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
-from swecli.repl.gauge import Gauge
+from swecli.repl.footer import Gauge
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import LineCompleter
 from swecli.repl.input.files import FileIndex

@@ -10,12 +10,11 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
-from swecli.repl.afterthought import Afterthought
-from swecli.repl.background import Background
+from swecli.repl.background import Afterthought, Background
 from swecli.repl.chat.interrupt import Work
 from swecli.repl.controls import ReplControls
 from swecli.repl.crash import fault
-from swecli.repl.gauge import Gauge
+from swecli.repl.footer import Gauge
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.line_worker import LineWorker
 from swecli.repl.reader import LineReader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -64,6 +65,7 @@ class CommandContext(Protocol):
         ...
 
 
+_GAP = 3
 Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]
 Complete = Callable[["Runtime"], Values]
@@ -107,3 +109,14 @@ def command(
         return Command(called, tuple(aliases), usage, lines[0] if lines else "", run, complete, beside)
 
     return declare
+
+
+def show_pairs(screen: Screen, pairs: Sequence[tuple[str, str]]) -> None:
+    """Print the pairs, long values folded under themselves; on a narrow screen, under their name."""
+    left = max(len(name) for name, _ in pairs) + _GAP
+    if left > screen.width // 2:
+        left = _GAP
+    for name, value in pairs:
+        first = name.ljust(left) if len(name) < left else f"{name}  "
+        lines = textwrap.wrap(value, max(20, screen.width - 1), initial_indent=first, subsequent_indent=" " * left)
+        screen.line("\n".join(lines) or name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.commands.pairs import say_pairs
+from swecli.repl.commands.base import CommandContext, command, show_pairs
 
 KEYS = (
     ("Enter", "send; while it works, queue (↑ edits the queue)"),
@@ -36,7 +35,7 @@ async def show_help(ctx: CommandContext, args: str) -> None:
             if found.aliases:
                 ctx.screen.note(f"also {' '.join(f'/{alias}' for alias in found.aliases)}")
         return
-    say_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
+    show_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
     ctx.screen.line()
-    say_pairs(ctx.screen, KEYS)
+    show_pairs(ctx.screen, KEYS)
     ctx.screen.note("/help COMMAND shows its arguments and other names")

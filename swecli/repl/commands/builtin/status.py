@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from swecli.config.trust import is_trusted, project_root
-from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.commands.pairs import say_pairs
+from swecli.repl.commands.base import CommandContext, command, show_pairs
 from swecli.repl.startup_banner import short_path
 
 
@@ -30,4 +29,4 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{pending} turns to reflect on" if pending else "nothing to reflect on"),
     ]
-    say_pairs(ctx.screen, rows)
+    show_pairs(ctx.screen, rows)

@@ -9,7 +9,7 @@ import pytest
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.repl.gauge import Gauge, held
+from swecli.repl.footer import Gauge, held
 from tests.support.runtime import make_runtime, make_start, run_turn
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from swecli.models.events import Event, Notice
 from swecli.playbook.learning.service import RulesPart
-from swecli.repl.afterthought import Afterthought
-from swecli.repl.background import Background
+from swecli.repl.background import Afterthought, Background
 
 
 @dataclass
