@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from swecli.models.tool import MODES, Mode
+from swecli.models.message import MODES, Mode
 from swecli.repl.render.formatting import money, percent
 
 if TYPE_CHECKING:
