@@ -135,10 +135,8 @@ class RequestBuilder:
         asked_at, state, settings = session.context.asked_at, session.context, self.settings
         keeps = timedelta(minutes=settings.cache_minutes)
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
-        waiting = self.sessions.playbook.pending(session.id) if settings.learn and session.interactions else []
         allowed = request_limit(model.context_window, settings.max_tokens or model.max_output)
-        numbers = frozenset(pending.interaction for pending in waiting)
-        return Moment(cold, allowed, numbers, reopen, settings.window_min, settings.window_max)
+        return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
 
 
 def remember_counts(session: Session, counter: TokenCounter) -> None:

@@ -125,9 +125,6 @@ def _moved(turn: Turn) -> Iterator[Event]:
         yield WindowApplied(request.removed, request.kept)
     elif request.opened is not None and request.opened.how != BEGIN:
         yield reported(request.opened)
-    if request.left_unlearned:
-        names = ", ".join(f"T{number}" for number in request.left_unlearned)
-        yield Notice(f"{names} left the window before anything was learned from it", "warning")
 
 
 def _call_ids(session: Session) -> Iterator[str]:

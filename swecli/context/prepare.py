@@ -45,9 +45,9 @@ class PreparedRequest:
     `keyed` are its messages with their keys (see `context/edits.py`); `shown` are the ids of the strategies that the
     model knows then; `enhanced` is the query as it is sent, to be stored with it; `window` names the first and the
     last completed interaction in it (the first is larger than the last when there is none); `removed` counts the
-    interactions that leave the window now, `left_unlearned` those of them that nothing was learned from; `opened` is
-    the row of the epoch that begins with it, None where it only adds to the request before. `tokens` is the whole
-    without tools: the segments and a small rest for the messages' frames.
+    interactions that leave the window now; `opened` is the row of the epoch that begins with it, None where it only
+    adds to the request before. `tokens` is the whole without tools: the segments and a small rest for the messages'
+    frames.
     """
 
     keyed: tuple[ApiMessage, ...]
@@ -58,7 +58,6 @@ class PreparedRequest:
     window: tuple[int, int]
     removed: int
     opened: Reduction | None = None
-    left_unlearned: tuple[int, ...] = ()
 
     @property
     def messages(self) -> list[ApiMessage]:
@@ -152,7 +151,6 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
         window=(epoch.first, completed),
         removed=max(0, epoch.first - left),
         opened=opened,
-        left_unlearned=given.opening.left_unlearned if given.opening else (),
     )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, Epoch
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.models.window import DEFAULT_SIZE, DEFAULT_SLACK, WindowSpec
-
-# Interactions beyond what the window holds that wait for their reflection; then they leave unlearned, and it is said.
-MOST_WAITING = 8
 
 COLD = "the provider's cache is cold"
 HALF = "it takes half of what is allowed"
@@ -27,13 +24,12 @@ class Moment:
     """What a turn's beginning depends on besides the session.
 
     `cold`: the provider keeps nothing of the last request any more; `allowed`: tokens a request may have, None where
-    unknown; `waiting`: interactions from which nothing has been learned yet but will be; `reopen`: why a new epoch
-    must begin, "" when it need not; `smallest` and `largest` bound the size of an `auto` window.
+    unknown; `reopen`: why a new epoch must begin, "" when it need not; `smallest` and `largest` bound the size of an
+    `auto` window.
     """
 
     cold: bool = False
     allowed: int | None = None
-    waiting: Collection[int] = field(default_factory=frozenset)
     reopen: str = ""
     smallest: int = 3
     largest: int = 10
@@ -41,13 +37,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A new epoch: its first interaction, what it is called in its row, and why. `left_unlearned` are interactions
-    that leave although nothing was learned from them."""
+    """A new epoch: its first interaction, what it is called in its row, and why."""
 
     first: int
     how: str
     why: str
-    left_unlearned: tuple[int, ...] = ()
 
 
 def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_size: int = 10) -> int:
@@ -94,7 +88,7 @@ def opening(
     if epoch is None:
         return Opening(replace(spec, slack=0).first_kept(completed), BEGIN, "the session begins")
     if epoch.spec != str(window):
-        return _moved(epoch, spec.first_kept(completed, epoch.first), f"the window is {window} now", moment, asked=True)
+        return _moved(epoch, spec.first_kept(completed, epoch.first), f"the window is {window} now", asked=True)
     if moment.reopen:
         return Opening(epoch.first, "window", moment.reopen)
     if _pin_is_missing(session, epoch):
@@ -104,29 +98,24 @@ def opening(
     held = completed - epoch.first + 1
     target = completed - spec.size + 1
     if held > spec.size + spec.slack:
-        return _moved(epoch, target, f"more than {spec.size + spec.slack} interactions", moment)
+        return _moved(epoch, target, f"more than {spec.size + spec.slack} interactions")
     if held > spec.size and moment.cold:
-        return _moved(epoch, target, COLD, moment)
+        return _moved(epoch, target, COLD)
     if held > spec.size and moment.allowed is not None:
         tokens = sum(counter.count_message(message) for message in past[1:])
         if tokens * 2 > moment.allowed:
-            return _moved(epoch, target, HALF, moment)
+            return _moved(epoch, target, HALF)
     if spec.size > DEFAULT_SIZE and window.mode == "auto" and max(target, epoch.floor) < epoch.first:
-        return _moved(epoch, max(epoch.floor, target, 1), "this query asks for more of what came before", moment)
+        return _moved(epoch, max(epoch.floor, target, 1), "this query asks for more of what came before")
     return None
 
 
-def _moved(epoch: Epoch, target: int, why: str, moment: Moment, *, asked: bool = False) -> Opening | None:
-    """An epoch from `target` on, held back before what still waits to be learned from; None when nothing moves.
-
-    `asked`: the user changed the setting: an epoch begins in any case, so that it is noted.
-    """
-    leaving = [number for number in sorted(moment.waiting) if epoch.first <= number < target]
-    if leaving and target - leaving[0] <= MOST_WAITING:
-        target, leaving = leaving[0], []
+def _moved(epoch: Epoch, target: int, why: str, *, asked: bool = False) -> Opening | None:
+    """An epoch from `target` on; None when nothing moves. `asked`: the user changed the setting: an epoch begins in any
+    case, so that it is noted."""
     if target == epoch.first and not asked:
         return None
-    return Opening(max(1, target), "window", why, tuple(leaving))
+    return Opening(max(1, target), "window", why)
 
 
 def _pin_is_missing(session: Session, epoch: Epoch) -> bool:

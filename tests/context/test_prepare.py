@@ -212,16 +212,6 @@ def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
     assert prepared(session).opened is None
     assert prepared(session, moment=Moment(cold=True)).window == (3, 4)
     assert prepared(session, moment=Moment(allowed=60)).window == (3, 4)
-    assert prepared(session, moment=Moment(cold=True, waiting={1, 2})).opened is None, "not learned from yet"
-    assert prepared(session, moment=Moment(cold=True, waiting={2})).window == (2, 4)
-
-
-def test_what_waits_too_long_for_its_reflection_leaves_and_it_is_said() -> None:
-    session = Session("s", window=WindowSpec(1))
-    for _ in range(10):
-        go_on(session, prepared(session, moment=Moment(waiting={1})))
-    ready = prepared(session, moment=Moment(waiting={1}))
-    assert (ready.left_unlearned, ready.window) == ((1,), (10, 10))
 
 
 def test_a_pinned_turn_stays_before_the_window() -> None:

@@ -1,0 +1,46 @@
+"""The window is a promise: no request holds more than size and slack, whatever becomes of learning."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.models.window import WindowSpec
+from tests.support.runtime import catch_up, make_runtime, run_turn
+from tests.support.window_runs import REFLECTORS, make_project, run_window
+
+MOST = {"5+3": 8, "3": 3, "1": 1}
+
+
+@pytest.mark.parametrize(
+    ("window", "reflector"),
+    [
+        pytest.param(window, reflector, marks=() if (window, reflector) == ("1", "never answers") else pytest.mark.slow)
+        for window in MOST
+        for reflector in REFLECTORS
+    ],
+)
+async def test_no_request_holds_more_than_size_and_slack(window: str, reflector: str) -> None:
+    make_project()
+    found = await run_window(window, reflector, turns=16)
+    assert found.most == MOST[window]
+    assert found.broken == found.announced, "every break has its row, every row is a break"
+    assert found.refused == []
+    assert (found.waiting > 0) == (reflector == "never answers"), "what left unlearned still waits in the store"
+
+
+async def test_what_left_the_window_before_it_was_reflected_on_is_reflected_on_from_the_store() -> None:
+    runtime = make_runtime(["Done."] * 6, window=WindowSpec(1))
+    await run_turn(runtime, "remember that commits are signed", learn=False)
+    for number in range(4):
+        await run_turn(runtime, f"question {number}", learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert runtime.agent.prepare("now").request.window[0] > 1, "the first turn has left"
+    runtime.close()
+    later = make_runtime(["Done."], resume=session.id, window=WindowSpec(1))
+    await catch_up(later)
+    known = later.sessions.current_session
+    assert known is not None
+    assert any("commits are signed" in bullet.content.casefold() for bullet in known.get_playbook().live())
+    assert later.learning.pending() == []
+    later.close()
