@@ -1,12 +1,33 @@
-"""From arguments to a face, and every failure to one line and an exit code."""
+"""From arguments to a run on a screen, without one, or of a subcommand; every failure is one line and an exit code."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 
 from swecli import __version__
-from swecli.cli.flags import SUBCOMMANDS, parse_run, wants_json
-from swecli.models.errors import SwecliError
+from swecli.cli.flags import SUBCOMMANDS, asked_format, parse_run
+from swecli.models.errors import BadInput, SwecliError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a subcommand and --help need none of it
+    from swecli.config.start import Start
+
+_IN_A_SHELL = {  # besides the slash commands that are subcommands too
+    "strategies": "swecli playbook",
+    "good": "swecli playbook good",
+    "bad": "swecli playbook bad",
+    "reflect": "swecli playbook reflect",
+    "search": "swecli sessions search",
+    "sessions": "swecli sessions list",
+    "rename": "swecli sessions rename",
+    "help": "swecli --help",
+    "model": "swecli -p PROMPT -m",
+    "mode": "swecli -p PROMPT --mode",
+    "window": "swecli -p PROMPT --window",
+}
+_SHOWN = 80  # characters of its arguments
 
 
 class Interrupted(SwecliError):
@@ -18,21 +39,21 @@ class Interrupted(SwecliError):
 def run_safely(argv: list[str]) -> int:
     """Run and return the exit code. Nothing escapes as a traceback; what was unforeseen is in the log."""
     try:
-        return run(argv)
+        return _run(argv)
     except SwecliError as error:
         return fail(error, argv)
     except KeyboardInterrupt:
         return fail(Interrupted("Interrupted."), argv)
-    except BrokenPipeError:  # the reader has gone: nobody to tell
+    except BrokenPipeError:  # the reader has gone: nobody to report to
         return 1
     except Exception as error:  # noqa: BLE001 - the last door: a user never sees a traceback
         # late: only where all else failed
-        from swecli.cli.startup import unforeseen  # noqa: PLC0415
+        from swecli.cli.startup import internal_error  # noqa: PLC0415
 
-        return fail(unforeseen(error), argv)
+        return fail(internal_error(error), argv)
 
 
-def run(argv: list[str]) -> int:
+def _run(argv: list[str]) -> int:
     """Run what the arguments ask for. Raises SwecliError."""
     if argv and argv[0] in SUBCOMMANDS:
         # late: a chat needs none of them
@@ -43,25 +64,78 @@ def run(argv: list[str]) -> int:
     if args.version:
         sys.stdout.write(f"swecli {__version__}\n")
         return 0
+    if not args.headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("This is not a terminal.", 'Use -p for one prompt without a screen: swecli -p "list files".')
     # late: --help and a wrong flag need no settings
-    from swecli.cli.faces import need_terminal, run_headless, run_screen  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
 
-    if not args.headless:
-        need_terminal()
     start = make_start(args)
-    return run_headless(start, args) if args.headless else run_screen(start)
+    if args.headless:
+        return _run_headless(start, args)
+    # late: headless runs and subcommands do not pay for the line editor
+    import asyncio  # noqa: PLC0415
+
+    from swecli.repl.repl import REPL  # noqa: PLC0415
+
+    return asyncio.run(REPL(start).run())
 
 
 def fail(error: SwecliError, argv: list[str]) -> int:
     """Say what is wrong and what to do, to people and, where it was asked for, to programs; returns the exit code."""
-    # late: a run that does not fail does not need it
-    from swecli.headless.plain import complaint, dumps  # noqa: PLC0415
+    # late: a run that does not fail needs neither
+    from swecli.headless.formats import make_writer  # noqa: PLC0415
+    from swecli.headless.plain import complaint  # noqa: PLC0415
 
-    sys.stderr.write(complaint(error.message, error.hint) + "\n")
-    if wants_json(argv):
-        # late: see above
-        from swecli.headless.formats import failure  # noqa: PLC0415
-
-        sys.stdout.write(dumps(failure(error)) + "\n")
+    try:
+        make_writer(asked_format(argv) or "text", sys.stdout, sys.stderr).refuse(error)
+    except SwecliError as unwritten:
+        sys.stderr.write("".join(complaint(e.message, e.hint) + "\n" for e in (error, unwritten)))
     return error.exit_code
+
+
+def _run_headless(start: Start, args: argparse.Namespace) -> int:
+    """A turn, or one for each piped line, written to stdout. Raises SwecliError for what keeps it from beginning."""
+    import asyncio  # noqa: PLC0415  # late: the screen does not pay for any of these
+
+    # late: these import the store and the tools
+    from swecli.app import build_runtime  # noqa: PLC0415
+    from swecli.headless.formats import make_writer  # noqa: PLC0415
+    from swecli.headless.prompts import Prompt, from_lines, just, read_piped  # noqa: PLC0415
+    from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
+
+    writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr)
+    streamed = args.input_format == "stream-json"
+    piped, terminal = "", os.isatty(0)
+    if streamed and terminal:
+        raise UsageError("--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in.")
+    if not streamed:
+        piped = "" if terminal else read_piped(0, writer.note)
+        if not (start.prompt.strip() or piped):
+            raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
+    prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
+    _refuse_command(prompt.text)
+    runtime = build_runtime(start, refuse)
+    try:
+        for line in (*start.notices, *runtime.notices):
+            writer.note(f"swecli: {line}")
+        if runtime.agent.model.offline and not start.settings.model:
+            writer.note(f"swecli: The {start.choice.name} model answers: {start.choice.why}.")
+        prompts = from_lines(0, start.prompt, check=_refuse_command) if streamed else just(prompt)
+        return asyncio.run(run_prompts(runtime, prompts, writer))
+    finally:
+        runtime.close()
+
+
+def _refuse_command(text: str) -> None:
+    """Raises UsageError for a prompt that is a slash command; the hint is what to type instead."""
+    # late: subcommands and the screen do not come by here
+    from swecli.repl.input.lines import read_line  # noqa: PLC0415
+
+    line = read_line(text)
+    if line.kind != "command":
+        return
+    name = line.name.lower()
+    instead = _IN_A_SHELL.get(name) or (f"swecli {name}" if name in SUBCOMMANDS else "")
+    arguments = " ".join(line.text.split())[:_SHOWN]
+    hint = f"In a shell: {instead} {arguments}".rstrip() if instead else "It needs a session on a screen: swecli"
+    raise UsageError(f"/{line.name} is a command and no prompt; nothing was sent to a model.", hint)

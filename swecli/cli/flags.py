@@ -1,9 +1,11 @@
-"""The flags of `swecli`, and nothing else."""
+"""The flags of `swecli`, the parser of all commands, and nothing heavy."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
+from swecli.headless.formats import format_names
 from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
@@ -58,6 +60,63 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
 
 
+class FreeText(Parser):
+    """A parser whose last words may be free text: what looks like a flag among them stands for itself.
+
+    Its own flags may stand before the text and behind it; what follows `--` is text in any case. `leading` words, such
+    as an id, come before the text; None: there is no text.
+    """
+
+    leading: int | None = None
+
+    def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Raises UsageError for a flag without its value, or one before the text that is unknown."""
+        if self.leading is None:
+            return super().parse_known_args(args, namespace)
+        flags, text = self._parted(list(sys.argv[1:] if args is None else args), self.leading)
+        found, _ = super().parse_known_args(flags, namespace)
+        found.words = text
+        return found, []
+
+    def _parted(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
+        """The flags with their values, and the text. Raises UsageError for a flag before it that is none of ours."""
+        flags: list[str] = []
+        text: list[str] = []
+        while words:
+            if words[0] == "--":
+                return flags, text + words[1:]
+            if taken := self._length(words[0]):
+                flags += words[:taken]
+            elif words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a sentence begins
+                hint = "Put -- before words that begin with a dash."
+                raise UsageError(f"Unrecognized arguments: {words[0]:.60}.", hint)
+            elif len(text) < leading:
+                text, taken = [*text, words[0]], 1
+            else:
+                break
+            words = words[taken:]
+        while words and "--" not in words and (taken := self._behind(words)):
+            flags += words[-taken:]
+            words = words[:-taken]
+        return flags, text + words
+
+    def _length(self, word: str) -> int:
+        """How many words a flag takes with its value; 0 for what is none of ours."""
+        name, equals, _ = word.partition("=")
+        action = self._option_string_actions.get(name if word.startswith("--") else word)
+        if action is None:
+            return 0
+        return 1 if equals or action.nargs == 0 else 2
+
+    def _behind(self, words: Sequence[str]) -> int:
+        """How many words at the end are a flag of ours."""
+        if words[-1] not in ("-h", "--help") and self._length(words[-1]) == 1:
+            return 1
+        return 2 if len(words) > 1 and self._length(words[-2]) == 2 else 0
+
+
 def build_parser() -> Parser:
     """The parser of a run (the subcommands have their own)."""
     parser = Parser(
@@ -73,7 +132,7 @@ def build_parser() -> Parser:
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
     add("--max-turns", metavar="N", help="requests to the model in one turn, at most")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-    add("--output-format", choices=("text", "json", "stream-json"), help="with -p (default text)")
+    add("--output-format", choices=format_names(), help="with -p (default text)")
     add(
         "--input-format",
         choices=("text", "stream-json"),
@@ -104,11 +163,11 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     if not args.headless and (args.output_format or args.input_format):
         raise UsageError("--output-format and --input-format go with -p.", "Add -p, or leave them away.")
     if not args.headless and "--" not in argv:
-        refuse_word(args.prompt)
+        _refuse_word(args.prompt)
     return args
 
 
-def refuse_word(word: str) -> None:
+def _refuse_word(word: str) -> None:
     """Raises UsageError for a prompt of one word: a mistyped subcommand is not a request that is paid for.
 
     Slash commands and shell lines pass, they go to no model; so do words with letters that no subcommand has, for
@@ -152,14 +211,14 @@ def _refuse_rest(prompt: str, rest: Sequence[str]) -> NoReturn:
     raise UsageError(f"Unrecognized arguments: {words}.", quoted)
 
 
-def wants_json(argv: Sequence[str]) -> bool:
-    """Whether whoever started this reads JSON, as far as arguments tell that perhaps cannot be parsed."""
+def asked_format(argv: Sequence[str]) -> str:
+    """The output format that the arguments ask for, as far as they tell where perhaps they cannot be parsed."""
     if argv and argv[0] in SUBCOMMANDS:
-        return False
+        return ""
     flags = argv[: argv.index("--")] if "--" in argv else argv
-    style = ""
+    asked = ""
     for at, flag in enumerate(flags):
         name, equals, value = flag.partition("=")
         if name == "--output-format":
-            style = value if equals else "".join(flags[at + 1 : at + 2])
-    return style in ("json", "stream-json")
+            asked = value if equals else "".join(flags[at + 1 : at + 2])
+    return asked if asked in format_names() else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli import playbook_turns
-from swecli.cli.free_text import FreeText
+from swecli.cli.flags import FreeText
 from swecli.cli.subcommands import common, ground_of, positive, say, say_exactly, say_json, stored, table
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swecli.cli.free_text import FreeText
+from swecli.cli.flags import FreeText
 from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
 from swecli.cli.subcommands import common, ground_of, say, say_json, stored
 from swecli.models.errors import BadInput, UsageError

@@ -160,7 +160,7 @@ def make_folders(paths: Paths) -> None:
         ) from error
 
 
-def unforeseen(error: Exception) -> SwecliError:
+def internal_error(error: Exception) -> SwecliError:
     """The line for a fault of the program; the whole trace goes to the log."""
     said = f"This is a fault of swecli: {type(error).__name__}: {error}."
     try:
@@ -168,5 +168,5 @@ def unforeseen(error: Exception) -> SwecliError:
     except SwecliError:
         return SwecliError(said)
     log_to(log)
-    logging.getLogger(__name__).error("unforeseen", exc_info=error)
+    logging.getLogger(__name__).error("internal error", exc_info=error)
     return SwecliError(said, f"The details are in {log}.")

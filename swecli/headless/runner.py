@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from swecli.app import Runtime
-from swecli.headless.formats import Writer
 from swecli.headless.prompts import Prompt
+from swecli.headless.writers.base import Writer
 from swecli.models.errors import LimitReached, SwecliError
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import AskRequest, Decision
@@ -71,11 +71,11 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
         writer.refuse(error)
         return error.exit_code
     finally:
-        _tell_what_waits(runtime, writer)
+        _note_pending(runtime, writer)
     return code
 
 
-def _tell_what_waits(runtime: Runtime, writer: Writer) -> None:
+def _note_pending(runtime: Runtime, writer: Writer) -> None:
     """Say it when this run has left turns that a model should reflect on: nobody waits for one here."""
     session, store = runtime.sessions.current_session, runtime.sessions.playbook
     try:
@@ -86,7 +86,7 @@ def _tell_what_waits(runtime: Runtime, writer: Writer) -> None:
         _log.warning("the queue could not be counted: %s", error)
         return
     turns = "1 turn waits" if count == 1 else f"{count} turns wait"
-    writer.say(
+    writer.note(
         f"{turns} to be reflected on by a model: the next start at the terminal does it, or swecli learn --from here"
     )
 
@@ -97,10 +97,10 @@ async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
         async for event in events:
             writer.write(event)
     await _learn(runtime, writer)
-    tally = writer.tally
-    if tally.failed:
-        return tally.failed.exit_code
-    return LimitReached.exit_code if tally.finished and tally.finished.reason in CAPS else 0
+    turn = writer.turn
+    if turn.failed:
+        return turn.failed.exit_code
+    return LimitReached.exit_code if turn.finished and turn.finished.reason in CAPS else 0
 
 
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:

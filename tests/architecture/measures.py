@@ -110,6 +110,11 @@ def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.
     return [arg for arg in found if arg.arg not in ("self", "cls")]
 
 
+def _declared(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether a decorator of ours, such as `@tool` or `@writer`, stands over it."""
+    return any(not _names(mark) & PLAIN_DECORATORS for mark in node.decorator_list)
+
+
 def _collect(
     body: list[ast.stmt],
     prefix: str,
@@ -122,13 +127,15 @@ def _collect(
         if isinstance(node, FUNCTIONS):
             uses = _names(node) - {node.name}
             definitions[node.name].append((prefix + node.name, uses))
-            if hooks or any(not _names(mark) & PLAIN_DECORATORS for mark in node.decorator_list):
+            if hooks or _declared(node):
                 owner.add(node.name)  # called from outside
             if node.name.startswith("__"):
                 owner |= uses
         elif isinstance(node, ast.ClassDef):
             mine = {name for part in (*node.decorator_list, *node.bases) for name in _names(part)}
             definitions[node.name].append((prefix + node.name, mine))
+            if _declared(node):
+                owner.add(node.name)  # found by its mark
             called = any(_names(base) & foreign for base in node.bases)
             _collect(node.body, f"{prefix}{node.name}.", mine, definitions, foreign, called)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -234,3 +234,44 @@ def test_a_failure_is_told_to_people_and_to_programs(capsys: pytest.CaptureFixtu
 def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_safely([]) == 2
     assert "swecli -p" in capsys.readouterr().err
+
+
+def test_a_headless_run_needs_a_prompt(run: Run) -> None:
+    assert run("-p").complaint.startswith("swecli: There is no prompt.  Give one")
+
+
+def test_lines_are_waited_for_only_where_they_were_promised(run: Run) -> None:
+    done = run("-p", "--input-format", "stream-json", "-m", script("s.json", "One."))
+    assert done.code == 42
+    assert '{"type": "user", "text": "list files"}' in done.complaint
+
+
+def test_a_prompt_on_the_command_line_is_the_first_of_a_stream(run: Run) -> None:
+    done = run("-p", "first", "--input-format", "stream-json", "-m", script("s.json", "One."))
+    assert (done.code, done.out) == (0, "One.\n")
+
+
+def test_notices_are_for_people(run: Run) -> None:
+    Path("AGENTS.md").write_text("be brief")
+    done = run("-p", "hello", "-m", script("s.json", "One."))
+    assert done.out == "One.\n"
+    assert "AGENTS.md" in done.complaint
+
+
+@pytest.mark.parametrize(
+    ("prompt", "instead"),
+    [
+        ("/good", "In a shell: swecli playbook good"),
+        ("/playbook list", "In a shell: swecli playbook list"),
+        ("/compact", "It needs a session on a screen: swecli"),
+    ],
+)
+def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:
+    done = run("-p", prompt, "-m", script("s.json", "One."))
+    assert (done.code, done.out) == (2, "")
+    assert done.complaint.endswith(instead)
+    assert run("sessions", "list", "--json").json == [], "nothing was begun"
+
+
+def test_a_path_is_no_command(run: Run) -> None:
+    assert run("-p", "/usr/bin is what?", "-m", script("s.json", "One.")).out == "One.\n"

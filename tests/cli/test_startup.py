@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import parse_run
-from swecli.cli.startup import find_ground, go_to, make_folders, make_start, unforeseen, working_directory
+from swecli.cli.startup import find_ground, go_to, internal_error, make_folders, make_start, working_directory
 from swecli.config.paths import find_paths
 from swecli.config.start import Start
 from swecli.config.trust import trust
@@ -109,7 +109,7 @@ def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
     try:
         raise ValueError("password = hunter22x")
     except ValueError as error:
-        told = unforeseen(error)
+        told = internal_error(error)
     log = find_paths(os.environ).log
     assert str(log) in told.hint
     assert told.exit_code == 1
@@ -119,4 +119,4 @@ def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
 
 def test_a_fault_without_a_place_for_the_log_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
-    assert unforeseen(ValueError("x")).message == "This is a fault of swecli: ValueError: x."
+    assert internal_error(ValueError("x")).message == "This is a fault of swecli: ValueError: x."

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from swecli.headless.formats import Writer
 from swecli.headless.prompts import Prompt
 from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
+from swecli.headless.writers.json import Json
+from swecli.headless.writers.text import Text
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.events import Event
@@ -36,7 +37,7 @@ async def ran(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[i
     """The exit code, the result objects, stderr."""
     runtime = make_runtime(replies, refuse, **settings)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
-    code = await run_prompts(runtime, prompts(*texts), Writer("json", out, err))
+    code = await run_prompts(runtime, prompts(*texts), Json(out, err))
     runtime.close()
     return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
 
@@ -56,7 +57,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
         return []
 
     runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # what comes first, and may take long
-    code = await run_prompts(runtime, prompts("2 + 2?"), Writer("json", io.StringIO(), io.StringIO()))
+    code = await run_prompts(runtime, prompts("2 + 2?"), Json(io.StringIO(), io.StringIO()))
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
     assert (code, seen) == (0, [["2 + 2?"]])
@@ -125,7 +126,7 @@ async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> 
     async def one() -> AsyncIterator[Prompt]:
         yield Prompt("explain", "some\nlog")
 
-    await run_prompts(runtime, one(), Writer("text", io.StringIO(), io.StringIO()))
+    await run_prompts(runtime, one(), Text(io.StringIO(), io.StringIO()))
     session = runtime.sessions.current_session
     assert session is not None
     assert session.messages[0].content == "explain"
@@ -138,13 +139,13 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_said(number: int, code:
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
-    class Impatient(Writer):
+    class Impatient(Json):
         def write(self, event: Any) -> None:
             super().write(event)
             if event.type == "text_delta":
                 os.kill(os.getpid(), number)
 
-    ended = await run_prompts(runtime, prompts("talk", "never"), Impatient("json", out, err))
+    ended = await run_prompts(runtime, prompts("talk", "never"), Impatient(out, err))
     assert ended == code
     assert json.loads(out.getvalue())["subtype"] == "interrupted"
     session = runtime.sessions.current_session
@@ -165,7 +166,7 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
 
     runtime.learning = Broken()  # type: ignore[assignment]
     out, err = io.StringIO(), io.StringIO()
-    assert await run_prompts(runtime, prompts("a"), Writer("text", out, err)) == 0
+    assert await run_prompts(runtime, prompts("a"), Text(out, err)) == 0
     assert out.getvalue() == "Fine.\n"
     assert "reflection failed: RuntimeError: blind\nreflection failed: RuntimeError: odd" in err.getvalue()
     runtime.close()
@@ -178,7 +179,7 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
     err = io.StringIO()
-    await run_prompts(runtime, prompts("where are prices?", "really?"), Writer("text", io.StringIO(), err))
+    await run_prompts(runtime, prompts("where are prices?", "really?"), Text(io.StringIO(), err))
     assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py is not here") == 1
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
@@ -189,13 +190,13 @@ async def test_turns_that_a_model_should_reflect_on_are_left_in_the_queue_and_th
     steps = [calls(("run_command", {"command": "false"})), "It failed."] * 2
     runtime = make_runtime([*steps, "Hello."], User())
     err = io.StringIO()
-    await run_prompts(runtime, prompts("run false", "again"), Writer("text", io.StringIO(), err))
+    await run_prompts(runtime, prompts("run false", "again"), Text(io.StringIO(), err))
     [line] = [line for line in err.getvalue().splitlines() if "reflected on" in line]
     assert line.startswith("2 turns wait to be reflected on by a model: the next start at the terminal does it")
     runtime.close()
     smooth = make_runtime(["Hello."], User())
     err = io.StringIO()
-    await run_prompts(smooth, prompts("hello"), Writer("text", io.StringIO(), err))
+    await run_prompts(smooth, prompts("hello"), Text(io.StringIO(), err))
     assert "reflected on" not in err.getvalue(), "nothing of this run waits"
     session = smooth.sessions.current_session
     assert session is not None
@@ -211,6 +212,6 @@ async def test_a_service_that_stays_away_ends_with_75() -> None:
 
     runtime.agent._sleep = at_once
     out = io.StringIO()
-    assert await run_prompts(runtime, prompts("a"), Writer("json", out, io.StringIO())) == 75
+    assert await run_prompts(runtime, prompts("a"), Json(out, io.StringIO())) == 75
     assert json.loads(out.getvalue())["result"] == "busy"
     runtime.close()

@@ -1,0 +1,18 @@
+"""One JSON object an event, a line each, then the result object."""
+
+from __future__ import annotations
+
+from swecli.headless.plain import dumps
+from swecli.headless.writers.base import writer
+from swecli.headless.writers.json import Json
+from swecli.models.events import Event, to_json
+
+
+@writer
+class StreamJson(Json):
+    """Every event as it comes."""
+
+    def write(self, event: Event) -> None:
+        """Write it."""
+        self.put(dumps(to_json(event)))
+        super().write(event)
