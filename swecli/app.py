@@ -140,7 +140,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_
         start.environ.get("PATH", ""), frozenset(tools.names()), lambda: f"{system_prompt}\n{reread()}"
     )
     permissions, idle = _permissions(start, root)
-    idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools.names())]
+    idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
     agent = Agent(
         model,
         tools,

@@ -96,7 +96,7 @@ class CallRunner:
 
     def _only_reads(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
-        return tool is not None and tool.permission == "allow"
+        return tool is not None and tool.kind.reads
 
     async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
         happened: asyncio.Queue[Event | None] = asyncio.Queue()

@@ -22,7 +22,6 @@ STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
 DisplayKind = Literal["text", "diff", "code", "table"]
-Permission = Literal["allow", "edit", "run"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review"]
@@ -149,14 +148,15 @@ class ToolResult:
 class AskRequest:
     """The question that goes up: may this call run?
 
-    `summary` is one line ("Edit src/app.py", "Run pytest -q"); `preview` shows all of what would happen;
+    `question` is that of the permission kind; `summary` is one line ("Edit src/app.py", "Run pytest -q"); `preview`
+    shows all of what would happen;
     `session_label` says what a longer yes would cover; `session_rule` is that rule. `project_file` is the file in which
     a yes for the project is saved ("": none is offered). `why` says, where it is not empty, what made this a question
     although the mode would have let it run.
     """
 
     call: ToolCall
-    permission: Permission
+    question: str
     summary: str
     preview: Display
     session_label: str = ""

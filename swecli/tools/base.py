@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from swecli.models.message import Display, Permission, ToolResult, ToolSpec
+from swecli.models.message import MODES, Display, Mode, ToolResult, ToolSpec
 from swecli.tools.limits import HeadTail
 
 
@@ -105,6 +107,46 @@ class Plan:
     guard: str = ""
 
 
+@dataclass(frozen=True)
+class PermissionKind:
+    """What a permission rule is about: `run(git status*)` has the kind `run`. Subjects are plain text here, patterns
+    those of fnmatch; a kind whose subjects are more than text overrides the methods.
+
+    `question` is put to the user, `reference` says in the reference when that happens, and `unasked_in` names the
+    modes in which it does not.
+    """
+
+    name: str
+    question: str
+    reference: str
+    unasked_in: frozenset[Mode] = frozenset({"auto"})
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is asked in no mode."""
+        return self.unasked_in >= set(MODES)
+
+    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
+        """Why it may not run unasked by these patterns of allow rules: None where it may, "" without a reason."""
+        return None if any(self.touches(pattern, subject) for pattern in patterns) else ""
+
+    def touches(self, pattern: str, subject: str) -> bool:
+        """Whether a deny or ask rule with this pattern is about the subject, read generously."""
+        return fnmatchcase(subject, pattern)
+
+    def exact(self, pattern: str, subject: str) -> bool:
+        """Whether the pattern names this subject and no other."""
+        return pattern == self.escape(subject)
+
+    def escape(self, subject: str) -> str:
+        """The pattern that covers this subject alone."""
+        return re.sub(r"[*?\[]", r"[\g<0>]", subject)
+
+    def suggest(self, subject: str, ctx: ToolContext) -> str:
+        """A pattern for this subject and others like it, offered with "don't ask again"; "" for this one alone."""
+        return ""
+
+
 class ToolError(Exception):
     """A failure the model should read and can act upon."""
 
@@ -117,14 +159,14 @@ MakePlan = Callable[[Any, ToolContext], Plan]
 class Tool:
     """A declared tool.
 
-    `permission` "allow" runs unasked (read-only), "edit" changes files in the workspace, "run" starts programs.
-    `plan` is called first, before any approval, and may raise ToolError; then `run` with that plan.
+    `kind` says when somebody is asked. `plan` is called first, before any approval, and may raise ToolError; then
+    `run` with that plan.
     """
 
     name: str
     description: str
     params: type[BaseModel]
-    permission: Permission
+    kind: PermissionKind
     run: Run
     plan: MakePlan
 
@@ -133,12 +175,12 @@ class Tool:
         return ToolSpec(self.name, self.description, plain_schema(self.params))
 
 
-def tool(permission: Permission, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:
+def tool(kind: PermissionKind, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:
     """Declare a tool: the decorated function becomes a `Tool` named like it, described by the .md beside it."""
 
     def declare(run: Run) -> Tool:
         name = run.__name__
         text = Path(inspect.getfile(run)).with_suffix(".md").read_text(encoding="utf-8").strip()
-        return Tool(name, text, params, permission, run, plan)
+        return Tool(name, text, params, kind, run, plan)
 
     return declare

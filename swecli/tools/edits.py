@@ -7,10 +7,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+
+from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Plan, ToolContext, ToolError
+from swecli.tools.base import Params, Plan, ToolContext, ToolError
 from swecli.tools.diffs import Diff, unified
 from swecli.tools.files import TextFile, decode, digest, printable, read_bytes, write_atomic
 from swecli.tools.limits import visible
@@ -18,15 +19,12 @@ from swecli.tools.near_miss import hint
 from swecli.tools.paths import relative, write_guard
 
 
-class Edit(Protocol):
+class Edit(Params):
     """One replacement; the texts' line ends do not matter, those of the file are kept."""
 
-    @property
-    def old_text(self) -> str: ...
-    @property
-    def new_text(self) -> str: ...
-    @property
-    def replace_all(self) -> bool: ...
+    old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
+    new_text: str = Field(description="What stands there afterwards.")
+    replace_all: bool = Field(False, description="Replace every occurrence instead of the only one.")
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> str:

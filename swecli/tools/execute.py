@@ -93,8 +93,8 @@ async def _permit(
 ) -> ToolResult | None:
     """The refusal, or None where the call may run."""
     verdict = permissions.decide(ready.tool, ready.plan, ctx)
-    if ready.tool.permission != "allow" or verdict.outcome != "allow":
-        permissions.last = _account(ready, verdict)
+    if not ready.tool.kind.reads or verdict.outcome != "allow":
+        permissions.last = _account(ready, verdict, permissions.mode)
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
@@ -123,13 +123,10 @@ async def _permit(
     return None
 
 
-def _account(ready: _Ready, verdict: Verdict) -> str:
+def _account(ready: _Ready, verdict: Verdict, mode: str) -> str:
     """What became of a call, and why, on one line."""
-    what = (
-        f"`{one_line(ready.plan.subject, 80)}`" if ready.tool.permission == "run" else one_line(ready.plan.summary, 80)
-    )
-    done = {"allow": "ran", "ask": "asked", "deny": "was refused"}[verdict.outcome]
-    return f"{what} {done}: {verdict.why or 'the mode asks for it'}"
+    done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
+    return f"{one_line(ready.plan.summary, 80)}: {done} ({verdict.why or f'mode {mode}'})"
 
 
 def _question(
@@ -139,7 +136,7 @@ def _question(
     rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)
     file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
     return AskRequest(
-        call, tool.permission, one_line(plan.summary), plan.preview, label, rule, why=verdict.why, project_file=file
+        call, tool.kind.question, one_line(plan.summary), plan.preview, label, rule, why=verdict.why, project_file=file
     )
 
 

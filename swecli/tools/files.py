@@ -204,22 +204,19 @@ class TextFile:
 
     def encode(self, text: str) -> bytes:
         """Bytes for `text` in this file's encoding, with its mark. Raises ToolError for what cannot be written."""
-        errors = "surrogateescape" if self.encoding == "utf-8" else "strict"
-        try:
-            return self.mark + text.encode(self.encoding, errors)
-        except UnicodeEncodeError as error:
-            letter = text[error.start]
-            raise ToolError(
-                f"The text holds a letter that cannot be written to a file (U+{ord(letter):04X})."
-            ) from error
+        return self.mark + _encoded(text, self.encoding, "surrogateescape" if self.encoding == "utf-8" else "strict")
 
 
 def encode_new(content: str) -> bytes:
     """Bytes of a file that did not exist: valid UTF-8. Raises ToolError for what cannot be written so."""
+    return _encoded(content, "utf-8", "strict")
+
+
+def _encoded(text: str, encoding: str, errors: str) -> bytes:
     try:
-        return content.encode()
+        return text.encode(encoding, errors)
     except UnicodeEncodeError as error:
-        letter = ord(content[error.start])
+        letter = ord(text[error.start])
         raise ToolError(f"The text holds a letter that cannot be written to a file (U+{letter:04X}).") from error
 
 

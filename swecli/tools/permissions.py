@@ -9,14 +9,12 @@ from typing import Literal, NamedTuple
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.message import Mode, Permission
-from swecli.tools import command_rules, globs
+from swecli.models.message import Mode
 from swecli.tools.base import Plan, Tool, ToolContext
+from swecli.tools.kinds import READ
 from swecli.tools.limits import one_line
 from swecli.tools.paths import sensitive
-from swecli.tools.processes import child_environment
 
-KINDS: dict[Permission, str] = {"allow": "read", "edit": "edit", "run": "run"}
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
@@ -112,62 +110,56 @@ class Permissions:
         self.session = [one for one in self.session if one != rule]
         self.project = [one for one in self.project if one != rule]
 
-    def unknown_kinds(self, tool_names: Iterable[str]) -> list[str]:
-        """Rules that can never apply: their kind is no tool and none of run, edit, read, fetch."""
-        known = {*KINDS.values(), "fetch", *tool_names}
+    def unknown_kinds(self, tools: Iterable[Tool]) -> list[str]:
+        """Rules that can never apply: they name none of the tools and no kind of theirs."""
+        known = {word for tool in tools for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny) if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
         """Whether the planned call may run, must be asked for, or may not run; who says so and why."""
-        lasting = [*self.session, *self.project]
         if rule := _touching(self.deny, tool, plan):
             return Verdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
         asking = _touching(self.ask, tool, plan)
-        if self.mode == "plan" and tool.permission != "allow":
-            reads = tool.permission == "run" and not asking and not _objection(plan, ctx, ())
+        if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
+            reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
             return Verdict("allow", "mode", "it only reads") if reads else Verdict("deny", "mode", PLAN_REFUSAL)
-        if rule := _exact(lasting, tool, plan):
+        if rule := _exact([*self.session, *self.project], tool, plan):
             return Verdict("allow", "session", f"you allowed {one_line(rule.text)}")
         if asking:
-            return Verdict("ask", "rule", f"The rule {one_line(asking.text)} wants it asked.", narrow=True)
+            return Verdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
         if plan.guard:
             if rule := _exact(self.allow, tool, plan):
                 return Verdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
             return Verdict("ask", "rule", plan.guard, narrow=True)
-        return self._by_allowance(lasting, tool, plan, ctx)
+        return self._unopposed(tool, plan, ctx)
 
-    def _by_allowance(self, lasting: list[Rule], tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
-        """What allow rules and the mode say, where nothing is against it."""
-        unasked = {"ask": ("allow",), "plan": ("allow",), "edits": ("allow", "edit"), "auto": ("allow", "edit", "run")}
+    def _unopposed(self, tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
+        """What the mode and allow rules say, where nothing is against it."""
+        kind = tool.kind
         broken = [text for name, text in self.broken if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
-        by_mode = Verdict("allow", "mode", f"mode {mode}")
-        if tool.permission != "run":
-            if rule := next((r for r in lasting if _covers(r, tool, plan)), None):
-                return Verdict("allow", "session", f"you allowed {one_line(rule.text)}")
-            if rule := next((r for r in self.allow if _covers(r, tool, plan)), None):
-                return Verdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
-            why = ""
-        else:
-            if mode == "auto":
-                return by_mode
-            why = _objection(plan, ctx, ())
-            if not why:
-                return Verdict("allow", "mode", "it only reads")
-            for rules, by in ((lasting, "session"), ([*lasting, *self.allow], "rule")):
-                patterns = ["*" if r.pattern is None else r.pattern for r in rules if _is_about(r, tool)]
-                if patterns and not (why := _objection(plan, ctx, patterns)):
-                    return Verdict("allow", "session" if by == "session" else "rule", "your rules allow it")
-        if tool.permission in unasked[mode]:
-            return by_mode
-        if tool.permission in unasked[self.mode]:
-            why = f"{one_line(broken[0])!r} is no permission rule: until it is corrected, this is asked"
+        if mode in kind.unasked_in:
+            return Verdict("allow", "mode", f"mode {mode}")
+        if (why := kind.objection((), plan.subject, ctx)) is None:
+            return Verdict("allow", "mode", "it only reads")
+        rules: list[Rule] = []
+        sources: tuple[tuple[Literal["session", "rule"], list[Rule]], ...] = (
+            ("session", [*self.session, *self.project]), ("rule", self.allow)
+        )  # fmt: skip
+        for by, more in sources:
+            rules += (rule for rule in more if _is_about(rule, tool))
+            why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
+            if why is None:
+                names = [one_line(rule.text) for rule in rules if _covers(rule, tool, plan)]
+                return Verdict("allow", by, f"allowed by {', '.join(names)}")
+        if self.mode in kind.unasked_in:
+            why = f"{one_line(broken[0])!r} is not a permission rule; until it is corrected, you are asked"
         return Verdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
         """Whether a search may show what is in the file at this workspace-relative path without asking."""
-        barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == "read")
-        return not sensitive(path) and not any(r.pattern is None or globs.path_matches(r.pattern, path) for r in barred)
+        barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
+        return not sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
 
 
 def lasting_rule(tool: Tool, plan: Plan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
@@ -179,19 +171,12 @@ def lasting_rule(tool: Tool, plan: Plan, ctx: ToolContext, *, narrow: bool) -> t
         return plan.session_rule, plan.session_label
     if not plan.subject:
         return "", ""
-    if tool.permission != "run":
-        return f"{KINDS[tool.permission]}({globs.escaped(plan.subject)})", one_line(plan.subject, 60)
-    pattern = "" if narrow else command_rules.suggested(plan.subject, ctx.root, child_environment(ctx.environ))
-    exact = f"run({command_rules.escaped(plan.subject)})"
-    return (f"run({pattern})", one_line(pattern)) if pattern else (exact, "this very command")
-
-
-def _objection(plan: Plan, ctx: ToolContext, patterns: Iterable[str]) -> str:
-    return command_rules.objection(plan.subject, ctx.root, child_environment(ctx.environ), tuple(patterns))
+    pattern = "" if narrow else tool.kind.suggest(plan.subject, ctx)
+    return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
 
 
 def _is_about(rule: Rule, tool: Tool) -> bool:
-    return rule.kind in (tool.name, KINDS[tool.permission])
+    return rule.kind in (tool.name, tool.kind.name)
 
 
 def _touching(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
@@ -200,23 +185,15 @@ def _touching(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
 
 
 def _covers(rule: Rule, tool: Tool, plan: Plan) -> bool:
-    """Whether a rule is about the call. Of commands: as a deny rule takes it, wherever the command stands."""
     if not _is_about(rule, tool):
         return False
     if not plan.subject:
         # a tool without a subject (the to-do list) is meant only by its name, or by the whole of a kind that acts
-        return rule.pattern is None and (rule.kind == tool.name or tool.permission != "allow")
-    matches = command_rules.touches if tool.permission == "run" else globs.path_matches
-    return rule.pattern is None or matches(rule.pattern, plan.subject)
+        return rule.pattern is None and (rule.kind == tool.name or not tool.kind.reads)
+    return rule.pattern is None or tool.kind.touches(rule.pattern, plan.subject)
 
 
 def _exact(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
     """The first rule that names this very thing."""
-    for rule in rules:
-        if rule.pattern is None or not plan.subject or not _is_about(rule, tool):
-            continue
-        if tool.permission == "run" and command_rules.exactly(rule.pattern, plan.subject):
-            return rule
-        if tool.permission != "run" and rule.pattern in (plan.subject, globs.escaped(plan.subject)):
-            return rule
-    return None
+    about = (rule for rule in rules if rule.pattern is not None and plan.subject and _is_about(rule, tool))
+    return next((rule for rule in about if tool.kind.exact(rule.pattern or "", plan.subject)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from swecli.discovery import by_name, declared_in
 from swecli.models.message import ToolSpec
@@ -24,6 +24,10 @@ class ToolRegistry:
         """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
         return cls(declared_in(builtin, Tool, ENTRY_POINTS))
 
+    def __iter__(self) -> Iterator[Tool]:
+        """All tools, sorted by name."""
+        return (self._tools[name] for name in self.names())
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name."""
         return self._tools.get(name)
@@ -38,4 +42,4 @@ class ToolRegistry:
 
     def specs(self) -> list[ToolSpec]:
         """What the model is told, sorted by name: the same bytes on every run."""
-        return [self._tools[name].spec() for name in self.names()]
+        return [tool.spec() for tool in self]

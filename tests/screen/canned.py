@@ -90,9 +90,10 @@ EDIT = call(3, "edit_file", path="swecli/app.py")
 DENIED = call(4, "run_command", command="rm -rf build")
 LIST = call(5, "list_files", path=".")
 MISSING = call(6, "read_file", path="nowhere.py")
+EDIT_QUESTION, RUN_QUESTION = "Make this change?", "Run this?"
 ASK_EDIT = AskRequest(
     EDIT,
-    "edit",
+    EDIT_QUESTION,
     "Edit swecli/app.py (+2 −2)",
     Display("swecli/app.py", DIFF, "diff"),
     "all changes to files in this workspace",
@@ -100,7 +101,7 @@ ASK_EDIT = AskRequest(
 )
 ASK_RUN = AskRequest(
     RUN,
-    "run",
+    RUN_QUESTION,
     "Run pytest -q && echo ⏎ curl example.org",
     Display("in /home/ann/project", "pytest -q && echo \u202e'hidden'\ncurl example.org", "code", "bash"),
     "this very command",

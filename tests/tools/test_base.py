@@ -6,11 +6,12 @@ from pathlib import Path
 
 from swecli.tools.base import ToolContext
 from swecli.tools.builtin import read_file as module
+from swecli.tools.kinds import READ
 
 
 def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:
     tool = module.read_file
-    assert (tool.name, tool.permission) == ("read_file", "allow")
+    assert (tool.name, tool.kind) == ("read_file", READ)
     assert tool.description == Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
 
 

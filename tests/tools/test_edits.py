@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.edits import apply_edits
+from swecli.tools.edits import Edit, apply_edits
 from swecli.tools.files import TextFile
 
 
-@dataclass(frozen=True)
-class E:
-    old_text: str
-    new_text: str
-    replace_all: bool = False
+def E(old: str, new: str, replace_all: bool = False) -> Edit:  # noqa: N802  short, as it stands in every line
+    return Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
-def edited(text: str, *edits: E) -> str:
+def edited(text: str, *edits: Edit) -> str:
     return apply_edits(TextFile(text), edits)
 
 
@@ -47,7 +42,7 @@ def test_replace_all_takes_every_place() -> None:
 
 
 @pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
-def test_edits_that_mean_nothing_are_refused(edit: E) -> None:
+def test_edits_that_mean_nothing_are_refused(edit: Edit) -> None:
     with pytest.raises(ToolError):
         edited("a", edit)
 

@@ -14,6 +14,7 @@ from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Plan, Tool, ToolContext, ToolError
 from swecli.tools.execute import execute
+from swecli.tools.kinds import RUN
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
@@ -35,7 +36,7 @@ def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool
             raise fault
         return ToolResult(True, "done")
 
-    return Tool(name, "For tests.", NoParams, "run", run, plan)
+    return Tool(name, "For tests.", NoParams, RUN, run, plan)
 
 
 async def yes(request: AskRequest) -> Decision:
@@ -188,7 +189,7 @@ async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolCon
     assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [
         ("run(mkdir *)", "mkdir *", str(file))
     ]
-    assert permissions.last == "`mkdir b` ran: your rules allow it"
+    assert permissions.last == "Run mkdir b: ran unasked (allowed by run(mkdir *))"
     assert sorted(path.name for path in ctx.root.iterdir()) == ["a", "b"]
 
 
@@ -227,11 +228,11 @@ async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> No
     permissions = Permissions()
     await call_of("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
     assert asked[0].why == "-delete deletes files"
-    assert permissions.last == "`find . -delete` asked: -delete deletes files"
+    assert permissions.last == "Run find . -delete: asked (-delete deletes files)"
     await call_of("run_command", ctx, no, permissions, parameters={"command": "ls"})
-    assert permissions.last == "`ls` ran: it only reads"
+    assert permissions.last == "Run ls: ran unasked (it only reads)"
     await call_of("list_files", ctx, no, permissions)
-    assert permissions.last == "`ls` ran: it only reads"
+    assert permissions.last == "Run ls: ran unasked (it only reads)"
 
 
 async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None:

@@ -133,7 +133,7 @@ def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_mean
     assert decide(permissions, "edit_file", "a.py").outcome == "ask"
     assert (
         decide(permissions, "edit_file", "a.py").why
-        == "'rm *' is no permission rule: until it is corrected, this is asked"
+        == "'rm *' is not a permission rule; until it is corrected, you are asked"
     )
     assert decide(permissions, "run_command", "git push x").outcome == "deny"
     assert decide(permissions, "run_command", "make").outcome == "allow"
@@ -142,7 +142,7 @@ def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_mean
 def test_why_a_command_is_asked_is_what_it_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == ("ask", "mode", "-delete deletes files", False)
     assert decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why == "-delete deletes files"
-    assert decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why == "The rule run(ls*) wants it asked."
+    assert decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why == "The rule run(ls*) asks for approval."
 
 
 def test_plan_mode_lets_run_what_only_reads_unless_a_rule_asks() -> None:
@@ -185,7 +185,7 @@ def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
 
 def test_rules_that_can_never_apply_are_named() -> None:
     permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["fetch(example.org)", "todo"])
-    assert permissions.unknown_kinds(TOOLS.names()) == ["rnu(x)"]
+    assert permissions.unknown_kinds(TOOLS) == ["rnu(x)", "fetch(example.org)"]
 
 
 def test_a_rule_may_hold_brackets_and_lines() -> None:

@@ -63,7 +63,7 @@ def test_two_tools_of_one_name_clash() -> None:
     other = ToolRegistry.discover().get("read_file")
     assert one is not None
     assert other is not None
-    twin = type(one)("todo", "x", other.params, "allow", other.run, other.plan)
+    twin = type(one)("todo", "x", other.params, other.kind, other.run, other.plan)
     with pytest.raises(NameClash):
         ToolRegistry([one, twin])
 

@@ -12,7 +12,6 @@ from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.sanitise import one_line
 
 Answer = Literal["once", "session", "project", "no", "instead"]
-_QUESTIONS = {"edit": "Make this change?", "run": "Run this?", "allow": "Allow this?"}
 
 
 class Asker(Protocol):
@@ -47,7 +46,7 @@ class Approver:
     async def _ask(self, request: AskRequest) -> Decision:
         answers = _answers(request)
         options = [option for _, option in answers]
-        picked = await self._asker.choose(_QUESTIONS[request.permission], options, guarded=True)
+        picked = await self._asker.choose(request.question, options, guarded=True)
         answer = "no" if picked is None else answers[picked][0]
         if answer == "instead":
             return Decision(allow=False, reason=await self._asker.ask_text("What to do instead?") or "")

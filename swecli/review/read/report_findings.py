@@ -12,6 +12,7 @@ from swecli.models.finding import KINDS, SEVERITIES
 from swecli.models.message import Display, ToolResult
 from swecli.review.read.extract import TOOL
 from swecli.tools.base import Params, Plan, Tool, ToolContext
+from swecli.tools.kinds import READ
 from swecli.tools.registry import ToolRegistry
 
 _ITEM: dict[str, Any] = {
@@ -54,11 +55,10 @@ def report_tool(answer: Callable[[], str]) -> Tool:
         return ToolResult(True, text, Display(title="Findings", body=text))
 
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
-    return Tool(TOOL, text, ReportParams, "allow", run, plan)
+    return Tool(TOOL, text, ReportParams, READ, run, plan)
 
 
 def read_only(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
     """The tools of a review: those that only read, and the one that reports."""
-    known = (tools.get(name) for name in tools.names())
-    kept = [tool for tool in known if tool is not None and tool.permission == "allow" and tool.name not in LEFT_OUT]
+    kept = [tool for tool in tools if tool.kind.reads and tool.name not in LEFT_OUT]
     return ToolRegistry([*kept, report_tool(answer)])

@@ -6,23 +6,16 @@ from pydantic import Field
 
 from swecli.models.message import ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
-from swecli.tools.edits import apply_edits, make_change, plan_change, read_base
+from swecli.tools.edits import Edit, apply_edits, make_change, plan_change, read_base
+from swecli.tools.kinds import EDIT
 from swecli.tools.paths import locate, relative
-
-
-class EditParams(Params):
-    """One replacement."""
-
-    old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
-    new_text: str = Field(description="What stands there afterwards.")
-    replace_all: bool = Field(False, description="Replace every occurrence instead of the only one.")
 
 
 class EditFileParams(Params):
     """Parameters of edit_file."""
 
     path: str = Field(description="File to change, relative to the workspace.")
-    edits: list[EditParams] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
+    edits: list[Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
 
 
 def _plan(params: EditFileParams, ctx: ToolContext) -> Plan:
@@ -36,7 +29,7 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> Plan:
     return plan_change(ctx, path, old, base, data, "Edit")
 
 
-@tool("edit", EditFileParams, _plan)
+@tool(EDIT, EditFileParams, _plan)
 async def edit_file(params: EditFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Replace exact text in a file."""
     count = len(params.edits)

@@ -11,6 +11,7 @@ from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.globs import Glob
 from swecli.tools.ignore import Entry, walk
+from swecli.tools.kinds import READ
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, relative
 
@@ -36,7 +37,7 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> Plan:
     return Plan(f"List {'.' if subject == '.' else subject + '/'}{wish}", state=folder, subject=subject)
 
 
-@tool("allow", ListFilesParams, _plan)
+@tool(READ, ListFilesParams, _plan)
 async def list_files(params: ListFilesParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """List a folder."""
     folder: Path = plan.state

@@ -10,6 +10,7 @@ from pydantic import Field
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
+from swecli.tools.kinds import READ
 from swecli.tools.limits import page, visible
 from swecli.tools.paths import locate, read_guard, relative
 
@@ -31,7 +32,7 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> Plan:
     return Plan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
 
 
-@tool("allow", ReadFileParams, _plan)
+@tool(READ, ReadFileParams, _plan)
 async def read_file(params: ReadFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Read a text file."""
     path: Path = plan.state

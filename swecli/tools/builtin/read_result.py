@@ -6,6 +6,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.kinds import READ
 from swecli.tools.limits import fold, one_line, page
 
 
@@ -23,7 +24,7 @@ def _plan(params: ReadResultParams, ctx: ToolContext) -> Plan:
     return Plan(f"Read on in the result of {params.call_id} from line {params.start_line}")
 
 
-@tool("allow", ReadResultParams, _plan)
+@tool(READ, ReadResultParams, _plan)
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Read a stored result."""
     text = ctx.results.read_result(params.call_id) if ctx.results is not None else None

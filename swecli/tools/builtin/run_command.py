@@ -15,6 +15,7 @@ from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.command_rules import objection
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git_config import pinned
+from swecli.tools.kinds import RUN
 from swecli.tools.limits import HeadTail, one_line, readable, visible
 from swecli.tools.paths import locate
 from swecli.tools.processes import Ended, Reporter, child_environment, run_group
@@ -49,7 +50,7 @@ def _plan(params: RunCommandParams, ctx: ToolContext) -> Plan:
     )
 
 
-@tool("run", RunCommandParams, _plan)
+@tool(RUN, RunCommandParams, _plan)
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Run a shell command."""
     command = plan.subject

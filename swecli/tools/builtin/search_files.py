@@ -9,6 +9,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.kinds import READ
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, read_guard, relative
 from swecli.tools.searching import Collector, Match, Search, keeper, search
@@ -34,7 +35,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> Plan:
     return Plan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
 
 
-@tool("allow", SearchFilesParams, _plan)
+@tool(READ, SearchFilesParams, _plan)
 async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Search files."""
     path: Path = plan.state

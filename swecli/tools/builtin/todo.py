@@ -8,6 +8,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, tool
+from swecli.tools.kinds import READ
 
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
@@ -30,7 +31,7 @@ def _plan(params: TodoParams, ctx: ToolContext) -> Plan:
     return Plan(f"Update the to-do list ({done} of {len(params.items)} done)")
 
 
-@tool("allow", TodoParams, _plan)
+@tool(READ, TodoParams, _plan)
 async def todo(params: TodoParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Replace the to-do list."""
     # in place: the list is the session's, and others hold on to it

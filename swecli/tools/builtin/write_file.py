@@ -8,6 +8,7 @@ from swecli.models.message import ToolResult
 from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
 from swecli.tools.edits import make_change, plan_change, read_base
 from swecli.tools.files import encode_new, with_style_of
+from swecli.tools.kinds import EDIT
 from swecli.tools.paths import locate
 
 
@@ -31,7 +32,7 @@ def _plan(params: WriteFileParams, ctx: ToolContext) -> Plan:
     return plan_change(ctx, path, old, base, data, "Write")
 
 
-@tool("edit", WriteFileParams, _plan)
+@tool(EDIT, WriteFileParams, _plan)
 async def write_file(params: WriteFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
     """Write a whole file."""
     return make_change(ctx, plan, "Wrote")

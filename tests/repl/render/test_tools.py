@@ -118,7 +118,7 @@ def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
 
 
 def test_a_question_without_a_preview_shows_the_parameters() -> None:
-    request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "run", "Do odd things", Display())
+    request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
     shown = text(tools.question(LOOK, request))
     assert '"target"' in shown
     assert "\x1b" not in shown

@@ -17,7 +17,11 @@ async def test_a_new_file_is_shown_as_a_diff_and_made(run: RunTool, root: Path, 
     assert result.ok
     assert (root / "pkg/new.py").read_text() == "a\nb\n"
     request = answers.asked[0]
-    assert (request.summary, request.permission, request.preview.kind) == ("Create pkg/new.py (+2)", "edit", "diff")
+    assert (request.summary, request.question, request.preview.kind) == (
+        "Create pkg/new.py (+2)",
+        "Make this change?",
+        "diff",
+    )
     assert request.preview.body == "--- /dev/null\n+++ b/pkg/new.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
     assert result.for_user == request.preview
 

@@ -17,11 +17,11 @@ async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, des
     rules.allow_for_project("run(pytest *)")
     rules.deny.append(Rule.parse("run(rm *)"))
     runtime.settings.origins["deny: run(rm *)"] = "environment"
-    rules.last = "`find . -delete` asked: -delete deletes files"
+    rules.last = "Run find . -delete: asked (-delete deletes files)"
     shown = await desk.type("/permissions")
     for text in ("run(make *)", "this session", "run(pytest *)", "permissions.toml", "run(rm *)", "environment"):
         assert text in shown
-    assert "last: `find . -delete` asked: -delete deletes files" in shown
+    assert "last: Run find . -delete: asked (-delete deletes files)" in shown
 
 
 async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime, desk: Desk) -> None:
