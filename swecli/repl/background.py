@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from swecli.models.events import Event
     from swecli.playbook.learning.service import LearningService, RulesPart
 
 CLOSING = 0.5
+"""Seconds that work is given to stop when the program ends."""
+
+
+class Observer(Protocol):
+    """Who hears of the work."""
+
+    @property
+    def working(self) -> bool:
+        """Whether a turn is being drawn, which events may not disturb."""
+        ...
+
+    def background_changed(self) -> None:
+        """Work began or ended."""
+
+    def background_failed(self, error: Exception) -> None:
+        """A task raised this."""
+
+    def show_above(self, event: Event) -> None:
+        """Draw an event above the prompt."""
 
 
 class Background:
-    """Tasks of one running program. `failed` is told what went wrong in one; `changed` when one begins or ends."""
+    """Tasks of one running program, and the reflections among them, one at a time."""
 
-    def __init__(self, failed: Callable[[Exception], None], changed: Callable[[], None]) -> None:
-        self._failed, self._changed = failed, changed
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._tasks: set[asyncio.Task[None]] = set()
+        self._one_by_one = asyncio.Lock()
+        self._held: list[Event] = []
 
     @property
     def busy(self) -> bool:
@@ -30,88 +51,61 @@ class Background:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
-        self._changed()
+        self._observer.background_changed()
 
     async def settle(self) -> None:
         """Wait until all of it has ended. Cancelling the wait leaves the work alone."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
-    async def cancel(self) -> int:
-        """Cancel what goes on, and wait until it has stopped; how much it was."""
+    async def cancel(self, timeout: float | None = None) -> int:
+        """Cancel what goes on, and wait until it has stopped, at most `timeout` seconds; how much it was."""
         tasks = set(self._tasks)
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=timeout)
         return len(tasks)
-
-    async def close(self) -> None:
-        """Cancel what still goes on, and give it a moment to stop."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=CLOSING)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._changed()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            if not isinstance(error, Exception):
-                raise error
-            self._failed(error)
-
-
-class Afterthought:
-    """Starts learning, and tells what came of it through `tell`; while `busy` says that a turn is being drawn, later.
-
-    `background` starts the work.
-    """
-
-    def __init__(
-        self,
-        background: Callable[[Coroutine[Any, Any, None]], None],
-        tell: Callable[[Event], Awaitable[None]],
-        busy: Callable[[], bool],
-    ) -> None:
-        self._background, self._tell, self._busy = background, tell, busy
-        self._one_by_one = asyncio.Lock()
-        self._untold: list[Event] = []
 
     def learn(self, learning: LearningService, interaction: int) -> None:
         """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
-        self._background(self._finish(learning, learning.after_turn(interaction)))
+        self.start(self._reflect(learning, learning.after_turn(interaction)))
 
     def catch_up(self, learning: LearningService) -> None:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
-        self._background(self._catch_up(learning))
+        self.start(self._catch_up(learning))
 
-    def untold(self) -> list[Event]:
-        """What came up while it could not be told; asking for it empties the list."""
-        events, self._untold = self._untold, []
+    def take_held(self) -> list[Event]:
+        """The events that came while a turn was drawn; asking for them empties the list."""
+        events, self._held = self._held, []
         return events
 
-    async def _finish(self, learning: LearningService, part: RulesPart) -> None:
-        await self._tell_all(part.events)
+    async def _reflect(self, learning: LearningService, part: RulesPart) -> None:
+        self._show(part.events)
         if part.needs_model:
             async with self._one_by_one:
                 events = await learning.reflect(part.interaction)
-            await self._tell_all(events)
+            self._show(events)
 
     async def _catch_up(self, learning: LearningService) -> None:
-        waiting = learning.pending()
-        await self._tell_all(await learning.check_anchors())
-        for item in waiting:
+        pending = learning.pending()
+        self._show(await learning.check_anchors())
+        for item in pending:
             async with self._one_by_one:
                 events = await learning.resume(item)
-            await self._tell_all(events)
+            self._show(events)
 
-    async def _tell_all(self, events: Sequence[Event]) -> None:
+    def _show(self, events: Sequence[Event]) -> None:
         for event in events:
-            await self._told(event)
+            if self._observer.working:
+                self._held.append(event)
+            else:
+                self._observer.show_above(event)
 
-    async def _told(self, event: Event) -> None:
-        if self._busy():
-            self._untold.append(event)
-        else:
-            await self._tell(event)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._observer.background_changed()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if not isinstance(error, Exception):
+                raise error
+            self._observer.background_failed(error)

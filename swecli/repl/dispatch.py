@@ -1,32 +1,136 @@
-"""A line that is loaded for, taken to its place: a command, the shell, or the model."""
+"""Takes one sent line after another to its place: a command, the shell, or the model."""
 
 from __future__ import annotations
 
-from swecli.models.errors import UsageError
-from swecli.repl.commands.registry import CommandTable
-from swecli.repl.input.lines import Line
-from swecli.repl.parts import Parts
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from swecli.models.errors import SwecliError, UsageError
+from swecli.repl.background import Background
+from swecli.repl.chat.interrupt import Work
+from swecli.repl.input.lines import Line, read_line
+from swecli.repl.reader import LineReader
+from swecli.repl.startup import Startup
+from swecli.repl.startup_banner import wait_visibly
+
+if TYPE_CHECKING:
+    from swecli.repl.commands.base import Command
+
+CLOSING = 10.0
+"""Seconds that the end waits for the store, to keep a line that was sent before it was open."""
 
 
-async def do(line: Line, parts: Parts, table: CommandTable) -> None:
-    """Do it. An unknown command never becomes a query.
+class Host(Protocol):
+    """The program whose lines are done."""
 
-    Raises:
-        SwecliError: one line for the user.
-    """
-    if line.kind == "command":
-        command = table.find(line.name)
+    def begin_loading(self) -> asyncio.Future[None]:
+        """Load what is slow, once."""
+        ...
+
+    def line_done(self) -> None:
+        """A line was done: draw what had to wait for its end."""
+
+    def report(self, error: Exception) -> None:
+        """Print what went wrong."""
+
+    def leave(self, code: int = 0) -> None:
+        """End the program."""
+
+
+class Dispatcher:
+    """Does the lines of a running REPL, while the prompt stays open for the next."""
+
+    def __init__(self, host: Host, reader: LineReader, startup: Startup, work: Work, background: Background) -> None:
+        self._host, self._reader, self._startup = host, reader, startup
+        self._work, self._background = work, background
+        self._unstored: Line | None = None
+
+    def submit(self, typed: str) -> None:
+        """Take a line that was sent: a command that needs no agent is done at once, all else waits for its turn."""
+        line, parts = read_line(self._reader.expand(typed)), self._startup.parts
+        command = parts.table.find(line.name) if parts is not None and line.kind == "command" else None
+        if command is not None and self._work.busy and command.at_once(line.text):
+            self._reader.prompt.echo(typed)
+            self._background.start(self._do(line))
+        else:
+            self._reader.queue.put(typed)
+
+    async def run(self) -> None:
+        """Do line after line, until cancelled."""
+        while True:
+            typed = await self._reader.next_line()
+            self._reader.prompt.echo(typed)
+            await self._take(typed)
+
+    async def _take(self, typed: str) -> None:
+        """Do one line. Interrupted while it still waits for the loading, it goes back into the prompt."""
+        line = read_line(self._reader.expand(typed))
+        if line.kind == "leave":
+            self._host.leave()
+        if line.kind in ("leave", "empty"):
+            return
+        self._unstored = line
+        try:
+            waited = await self._work.run(self._wait_for(line))
+        except SwecliError:  # it could not be built: the prompt ends with that error
+            return
+        self._unstored = None
+        if not waited:
+            if self._startup.parts is not None:
+                self._startup.parts.runtime.sessions.drop_query()
+            self._reader.prompt.set_draft(typed)
+            return
+        await self._work.run(self._do(line))
+        self._host.line_done()
+
+    async def _wait_for(self, line: Line) -> None:
+        """Wait, at full speed, until what the line needs is loaded."""
+        startup, prompt = self._startup, self._reader.prompt
+        startup.hurry()
+        await wait_visibly(self._host.begin_loading(), "starting", prompt)
+        if line.kind == "text" and startup.parts is not None:
+            self._store_query()
+            warm = asyncio.ensure_future(startup.warmed(startup.parts.runtime.agent))
+            await wait_visibly(warm, "warming up", prompt)
+
+    def _store_query(self) -> None:
+        """Store the user's words before anything else is waited for: whatever happens now, they were sent."""
+        line, self._unstored = self._unstored, None
+        if line is not None and line.kind == "text" and self._startup.parts is not None:
+            self._startup.parts.runtime.sessions.store_query(line.text)
+
+    async def close(self) -> None:
+        """The program ends: a line that was sent while it still loaded is stored yet."""
+        if self._unstored is not None:
+            with suppress(SwecliError, TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._host.begin_loading()), CLOSING)
+                self._store_query()
+
+    async def _do(self, line: Line) -> None:
+        """Do the line; what goes wrong in one command or turn is one line and does not take the session along."""
+        parts = self._startup.parts
+        assert parts is not None
+        try:
+            if line.kind == "command":
+                await self._find(line.name).run(parts.context, line.text)
+            elif line.kind == "shell":
+                if not line.text:
+                    raise UsageError("There is no command behind the `!`.", "For example: !git status")
+                await parts.processor.run_shell(line.text, share=line.shared)
+            else:
+                await parts.processor.process_query(line.text)
+        except Exception as error:  # noqa: BLE001 - see above
+            self._host.report(error)
+
+    def _find(self, name: str) -> Command:
+        """The command of that name. Raises UsageError with the nearest ones: it never becomes a query."""
+        assert self._startup.parts is not None
+        table = self._startup.parts.table
+        command = table.find(name)
         if command is None:
-            raise UsageError(f"There is no command /{line.name}.", _nearest(line.name, table))
-        await command.run(parts.desk, line.text)
-    elif line.kind == "shell":
-        if not line.text:
-            raise UsageError("There is no command behind the `!`.", "For example: !git status")
-        await parts.processor.run_shell(line.text, share=line.shared)
-    else:
-        await parts.processor.process_query(line.text)
-
-
-def _nearest(name: str, table: CommandTable) -> str:
-    near = table.nearest(name)
-    return f"Did you mean {' or '.join(f'/{n}' for n in near)}?" if near else "/help lists the commands."
+            near = " or ".join(f"/{n}" for n in table.nearest(name))
+            raise UsageError(
+                f"There is no command /{name}.", f"Did you mean {near}?" if near else "/help lists the commands."
+            )
+        return command

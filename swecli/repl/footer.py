@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -21,8 +20,8 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What the footer says. `held` is the interactions in the window, `context` a percentage; None: not known.
+class FooterState:
+    """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
 
     `cost` in US dollars, None where a price is unknown. `hint` takes the whole line while it is set; `busy`
     says what goes on behind the prompt.
@@ -38,42 +37,42 @@ class Facts:
     hint: str = ""
 
 
-def footer(facts: Facts, width: int) -> Fragments:
+def format_footer(state: FooterState, width: int) -> Fragments:
     """The footer as styled pieces, at most `width` columns; what matters least goes first."""
-    if facts.hint:
-        return [("class:footer.hint", clip(facts.hint, width))]
-    short = facts.model.rpartition("/")[2]
+    if state.hint:
+        return [("class:footer.hint", clip(state.hint, width))]
+    short = state.model.rpartition("/")[2]
     for long, model, dropped in (
-        (True, facts.model, 0),
-        (False, facts.model, 0),
+        (True, state.model, 0),
+        (False, state.model, 0),
         (False, short, 0),
         (False, short, 1),
         (False, short, 2),
         (False, short, 3),
     ):
-        pieces = _pieces(facts, model, long)
+        pieces = _pieces(state, model, long)
         pieces = pieces[: max(3, len(pieces) - dropped)]
         if _length(pieces) <= width:
             return _joined(pieces)
-    rest = _pieces(facts, "", False)[1:3]
+    rest = _pieces(state, "", False)[1:3]
     room = width - _length([("", ""), *rest])
     return _joined([("class:footer", clip(short, room)), *rest]) if room > 2 else _joined([("", clip(short, width))])
 
 
-def _pieces(facts: Facts, model: str, long: bool) -> Fragments:
+def _pieces(state: FooterState, model: str, long: bool) -> Fragments:
     """Most important first: model, mode, window, context, cost, what goes on behind."""
     style = "class:footer"
-    held = "" if facts.held is None else f": {facts.held}"
+    held = "" if state.held is None else f": {state.held}"
     pieces = [
         (style, model),
-        (_MODE_STYLE.get(facts.mode, style), facts.mode),
-        (style, f"window {facts.window}{held}" if long else f"{facts.window}{held}"),
+        (_MODE_STYLE.get(state.mode, style), state.mode),
+        (style, f"window {state.window}{held}" if long else f"{state.window}{held}"),
     ]
-    if facts.context is not None:
-        pieces.append((style, f"context {facts.context}%" if long else f"{facts.context}%"))
-    pieces.append((style, money(facts.cost) if facts.cost is not None else "cost unknown" if long else "$?"))
-    if facts.busy:
-        pieces.append(("class:footer.busy", facts.busy))
+    if state.context is not None:
+        pieces.append((style, f"context {state.context}%" if long else f"{state.context}%"))
+    pieces.append((style, money(state.cost) if state.cost is not None else "cost unknown" if long else "$?"))
+    if state.busy:
+        pieces.append(("class:footer.busy", state.busy))
     return pieces
 
 
@@ -93,23 +92,24 @@ def clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[:width]
 
 
-class Gauge:
-    """Keeps the figures that cost something to get; `refresh` reads them anew. `redraw` draws the footer again.
+class Footer:
+    """Keeps the figures that cost something to get; `refresh` reads them again.
 
-    `runtime` is None until it is there; a mode chosen before goes to it then.
+    `runtime` is None until it is loaded; a mode chosen before goes to it then.
     """
 
-    def __init__(self, start: Start, redraw: Callable[[], None]) -> None:
-        self._start, self._redraw = start, redraw
+    def __init__(self, start: Start) -> None:
+        self._start = start
         self.mode: Mode = start.settings.mode
         self.runtime: Runtime | None = None
         self.busy = "starting"
-        self._hint = ""
+        self.hint = ""
+        """A line shown in place of the footer; "" for none."""
         self._context: int | None = None
         self._cost: float | None = 0.0
         self._session = ""
 
-    def arrived(self, runtime: Runtime) -> None:
+    def loaded(self, runtime: Runtime) -> None:
         """The runtime is there."""
         self.runtime, self.busy = runtime, ""
         runtime.set_mode(self.mode)
@@ -120,13 +120,6 @@ class Gauge:
         self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
         if self.runtime is not None:
             self.runtime.set_mode(self.mode)
-        self._redraw()
-
-    def hint(self, text: str) -> None:
-        """Show a line in place of the footer; "" takes it away."""
-        if text != self._hint:
-            self._hint = text
-            self._redraw()
 
     def observe(self, event: Event) -> None:
         """Take the size of the newest request out of a turn's events."""
@@ -144,17 +137,17 @@ class Gauge:
         if session is not None and session.id != self._session:
             self._session, self._context = session.id, None
 
-    def footer(self, width: int) -> Fragments:
-        """The footer, now, in that many columns."""
-        return footer(self.facts(), width)
+    def line(self, width: int) -> Fragments:
+        """The footer now, in that many columns."""
+        return format_footer(self.state(), width)
 
-    def facts(self) -> Facts:
+    def state(self) -> FooterState:
         """What to show now."""
         if self.runtime is None:
             window = str(self._start.settings.window)
-            return Facts(self._start.choice.name, self.mode, window, busy=self.busy, hint=self._hint)
+            return FooterState(self._start.choice.name, self.mode, window, busy=self.busy, hint=self.hint)
         session = self.runtime.sessions.current_session
-        return Facts(
+        return FooterState(
             self.runtime.agent.model.name,
             self.mode,
             str(session.window if session else self.runtime.settings.window),
@@ -162,7 +155,7 @@ class Gauge:
             self._context,
             self._cost,
             self.busy,
-            self._hint,
+            self.hint,
         )
 
 

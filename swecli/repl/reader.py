@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
-from swecli.repl.footer import Gauge
+from swecli.repl.footer import Footer
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import LineCompleter
 from swecli.repl.input.files import FileIndex
@@ -18,7 +16,7 @@ from swecli.repl.input.keys import Controls, TwiceToLeave, make_keys
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.startup import Loading
+from swecli.repl.startup import Startup
 from swecli.repl.startup_banner import is_dumb, wants_color
 
 if TYPE_CHECKING:
@@ -26,46 +24,34 @@ if TYPE_CHECKING:
 
 
 class LineReader:
-    """Puts the prompt together. `queue` holds the lines that were sent and not begun.
-
-    `submit` gets each line as it is sent, its pastes not written out yet; `begin_loading` is called once the first
-    prompt is drawn.
-    """
+    """Puts the prompt together. `queue` holds the lines that were sent and not begun."""
 
     def __init__(
         self,
         start: Start,
-        loading: Loading,
-        gauge: Gauge,
+        startup: Startup,
+        footer: Footer,
         controls: Controls,
-        submit: Callable[[str], None],
-        begin_loading: Callable[[], object],
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
         self.color, self.dumb = wants_color(start.environ, start.settings.color), is_dumb(start.environ)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self._pastes, self._files = Pastes(), FileIndex(start.cwd)
-        self._history = LineHistory(start.paths.history, self._pastes.expand)
-        self._begin_loading = begin_loading
+        self._history = LineHistory(start.paths.history, self._pastes)
+        self._controls = controls
         self.prompt: PromptLine | PromptByLine
         if self.dumb:
-            self.prompt = PromptByLine(
-                history=self._history,
-                queue=self.queue,
-                submit=submit,
-                interrupt=controls.interrupt,
-                keyboard=keyboard,
-            )
+            self.prompt = PromptByLine(self._history, self.queue, controls, keyboard)
             return
-        twice = TwiceToLeave(time.monotonic)
+        twice = TwiceToLeave()
         prompt = self.prompt = PromptLine(
             history=self._history,
             keys=make_keys(controls, self._pastes, start.environ, twice),
-            completer=LineCompleter(loading, self._files),
-            footer=gauge.footer,
+            completer=LineCompleter(startup, self._files),
+            footer=footer.line,
             queue=self.queue,
-            submit=submit,
+            submit=controls.submit,
             color=self.color,
             keyboard=keyboard,
             output=output,
@@ -74,16 +60,16 @@ class LineReader:
         def typed(_: object) -> None:
             if prompt.buffer.text:
                 twice.typed()
-                gauge.hint("")
+                controls.hint("")
 
         prompt.buffer.on_text_changed += typed
-        prompt.app.key_processor.before_key_press += lambda _: loading.key_pressed()
-        prompt.once_drawn(begin_loading)
+        prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
+        prompt.once_drawn(controls.begin_loading)
 
     async def run(self) -> None:
         """Read lines until the user leaves. Raises what ended the prompt."""
         if self.dumb:
-            self._begin_loading()  # such a terminal is never drawn on
+            self._controls.begin_loading()  # such a terminal is never drawn on
         await self.prompt.run()
 
     async def next_line(self) -> str:

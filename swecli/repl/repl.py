@@ -3,94 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
-from swecli.repl.background import Afterthought, Background
+from swecli.repl.background import CLOSING, Background
 from swecli.repl.chat.interrupt import Work
-from swecli.repl.controls import ReplControls
-from swecli.repl.crash import fault
-from swecli.repl.footer import Gauge
-from swecli.repl.input.line_queue import LineQueue
-from swecli.repl.line_worker import LineWorker
+from swecli.repl.dispatch import Dispatcher
+from swecli.repl.footer import Footer
+from swecli.repl.input.prompt import PromptLine
 from swecli.repl.reader import LineReader
-from swecli.repl.startup import Build, Loading
+from swecli.repl.render.resume_banner import greet
+from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
-    from swecli.app import Runtime
     from swecli.config.start import Start
     from swecli.models.events import Event
     from swecli.models.message import AskRequest, Decision
-    from swecli.repl.chat.async_query_processor import Chat
     from swecli.repl.commands.base import Command
-    from swecli.repl.commands.registry import CommandTable
-    from swecli.repl.input.by_line import PromptByLine
-    from swecli.repl.input.prompt import PromptLine
-    from swecli.repl.parts import Parts
     from swecli.repl.render.renderer import Renderer
-    from swecli.repl.render.screen import Screen
     from swecli.store.session_manager import SessionManager
+
+_log = logging.getLogger(__name__)
 
 
 class REPL:
-    """One run at the terminal. `session_manager`, `agent` and `runtime` are None until the loading is done.
-
-    `keyboard` and `output` take the place of the terminal, `build` that of `build_runtime`.
-    """
+    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`."""
 
     def __init__(
         self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
     ) -> None:
         self.start = start
-        self.session_manager: SessionManager | None = None
-        self.agent: Agent | None = None
-        self.runtime: Runtime | None = None
         self._code = 0
-        self._parts: Parts | None = None
-        self.table: CommandTable | None = None
         self._up: asyncio.Task[None] | None = None
-        self.loading = Loading(start, self.ask, build)
-        self.gauge = Gauge(start, lambda: self.prompt.redraw())
-        self.worker = LineWorker(self)
-        self.reader = LineReader(
-            start,
-            self.loading,
-            self.gauge,
-            ReplControls(self),
-            self.worker.submit,
-            self.begin_loading,
-            keyboard,
-            output,
-        )
-        self.work = Work()
-        self.behind = Background(self._failed_behind, self._busy_behind)
-        self.after = Afterthought(self.behind.start, self._show_above, lambda: self.work.busy)
-
-    @property
-    def prompt(self) -> PromptLine | PromptByLine:
-        """The line, and everything that is printed above it."""
-        return self.reader.prompt
-
-    # The journey of a line
+        self._work = Work()
+        self._footer = Footer(start)
+        self._background = Background(self)
+        self._startup = Startup(start, self.ask, build)
+        self.reader = LineReader(start, self._startup, self._footer, self, keyboard, output)
+        self._prompt, self.queue = self.reader.prompt, self.reader.queue
+        self._dispatcher = Dispatcher(self, self.reader, self._startup, self._work, self._background)
 
     async def run(self) -> int:
         """Read and do lines until the user leaves. Returns the exit code."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, what: self._failed_behind(what.get("exception") or what["message"]))
+        loop.set_exception_handler(lambda _, what: self.background_failed(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, 128 + number)
-        self.prompt.write(banner(self.start, self.reader.color, self.prompt.width))
-        working = loop.create_task(self.worker.run())
+        self._prompt.write(banner(self.start, self.reader.color, self._prompt.width))
+        working = loop.create_task(self._dispatcher.run())
         try:
             await self.reader.run()
         except SwecliError as error:  # it could not be built: there is nothing to go on with
-            self.prompt.write(failure(error, self.reader.color))
+            self._prompt.write(failure(error, self.reader.color))
             self._code = error.exit_code
         except OSError:
             if not self._code:  # else the terminal went away, and that is why it ends
@@ -100,6 +71,13 @@ class REPL:
             await asyncio.wait([working])
             await self._close()
         return self._code
+
+    async def _close(self) -> None:
+        """Stop what goes on, and finish with the store."""
+        await self._dispatcher.close()
+        await self._background.cancel(timeout=CLOSING)
+        if self._startup.parts is not None:
+            self._startup.parts.runtime.close()
 
     # Loading
 
@@ -113,98 +91,141 @@ class REPL:
     async def _come_up(self) -> None:
         """Load, and put the parts together. When that fails, the reading ends with the line that says why."""
         try:
-            self.table = await self.loading.table()
-            runtime = await self.loading.ready()
-            # late: loaded behind the prompt
-            from swecli.repl.parts import make_parts  # noqa: PLC0415
-
-            self._parts = make_parts(runtime, cast("Chat", self), self, self.prompt)
+            parts = await self._startup.assemble(self, self, self._background, self._prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
-            known = error if isinstance(error, SwecliError) else fault(self.start.paths.log, error)
+            known = self._known(error)
             self.reader.give_up(known)
             raise known from error
-        self.runtime, self.session_manager, self.agent = runtime, runtime.sessions, runtime.agent
-        self.gauge.arrived(runtime)
-        self.parts.greet()
-        self.prompt.redraw()
-        self.after.catch_up(runtime.learning)
-
-    # What the processor needs: with `session_manager` and `agent` this makes it a Chat
+        self._footer.loaded(parts.runtime)
+        greet(self.renderer.screen, parts.runtime)
+        self._prompt.redraw()
+        self._background.catch_up(parts.runtime.learning)
 
     @property
-    def screen(self) -> Screen:
-        """Where everything is printed, once loaded."""
-        return self.parts.screen
+    def _parts(self) -> Parts:
+        assert self._startup.parts is not None, "asked for before the loading was done"
+        return self._startup.parts
+
+    # What the query processor needs
+
+    @property
+    def session_manager(self) -> SessionManager:
+        """The store, once loaded."""
+        return self._parts.runtime.sessions
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, once loaded."""
+        return self._parts.runtime.agent
 
     @property
     def renderer(self) -> Renderer:
         """What draws events, once loaded."""
-        return self.parts.renderer
+        return self._parts.context.renderer
 
     def observe(self, event: Event) -> None:
         """Take note of an event: for the footer."""
-        self.gauge.observe(event)
+        self._footer.observe(event)
 
     def learn_later(self, interaction: int) -> None:
         """Reflect on a turn behind the prompt."""
-        if self.runtime is not None:
-            self.after.learn(self.runtime.learning, interaction)
+        self._background.learn(self._parts.runtime.learning, interaction)
 
     async def ask(self, request: AskRequest) -> Decision:
         """The one question that comes up from below: may this call run?"""
-        return await self.parts.approver(request)
+        return await self._parts.approver(request)
 
-    # What keys and commands need: this makes it a Door
+    # What lines, keys and commands need
 
     @property
     def commands(self) -> list[Command]:
         """Every command."""
-        return self.table.commands if self.table else []
+        return self._parts.table.commands
 
     @property
-    def queue(self) -> LineQueue:
-        """The lines that wait."""
-        return self.reader.queue
+    def working(self) -> bool:
+        """Whether something runs in the foreground."""
+        return self._work.busy
+
+    def submit(self, typed: str) -> None:
+        """Take a line that was sent."""
+        self._dispatcher.submit(typed)
+
+    def line_done(self) -> None:
+        """Draw what had to wait for the end of a line."""
+        for event in self._background.take_held():
+            self.renderer.show(event)
+        self._prompt.write("\n")
+        self._refresh()
+        self._startup.warm(self.agent)
+
+    def interrupt(self) -> None:
+        """Stop what runs; what was queued stays until the user sends it."""
+        self.queue.hold()
+        self._work.interrupt()
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn, before its next request; without one it is the next line."""
+        if self.working and self._startup.parts is not None and self.agent.steer(text):
+            self._prompt.echo(text)
+        else:
+            self.queue.put(text)
 
     def leave(self, code: int = 0) -> None:
         """End the program; what runs is stopped."""
         self._code = self._code or code
-        self.prompt.end()
+        self._prompt.end()
 
-    def steer(self, text: str) -> None:
-        """Put a line into the running turn, before its next request; without one it is the next line."""
-        if self.work.busy and self.agent is not None and self.agent.steer(text):
-            self.prompt.echo(text)
-        else:
-            self.queue.put(text)
+    def expand_last(self) -> None:
+        """Print the last tool's whole output."""
+        if self._startup.parts is not None and not self.renderer.expand_last():
+            self.renderer.screen.note("no tool has run yet")
 
-    def set_draft(self, text: str) -> None:
-        """Put a text into the line, to be edited."""
-        self.prompt.set_draft(text)
+    def edit(self) -> None:
+        """Give the line to the user's editor."""
+        if isinstance(self._prompt, PromptLine):
+            self._background.start(self._prompt.edit())
 
-    # The rest
+    def cycle_mode(self) -> None:
+        """Go on to the next permission mode."""
+        self._footer.cycle_mode()
+        self._prompt.redraw()
 
-    @property
-    def parts(self) -> Parts:
-        """What draws, asks and acts, once loaded."""
-        assert self._parts is not None, "asked for before the loading was done"
-        return self._parts
+    def hint(self, text: str) -> None:
+        """Show a line in place of the footer; "" takes it away."""
+        if text != self._footer.hint:
+            self._footer.hint = text
+            self._prompt.redraw()
 
-    async def _show_above(self, event: Event) -> None:
+    # What goes on behind the prompt, and what goes wrong
+
+    def show_above(self, event: Event) -> None:
+        """Draw an event above the prompt."""
         self.renderer.show(event)
-        self.gauge.refresh()
-        self.prompt.redraw()
+        self._refresh()
 
-    def _busy_behind(self) -> None:
-        self.gauge.busy = "learning" if self.behind.busy else ""
-        self.prompt.redraw()
+    def background_changed(self) -> None:
+        """Work behind the prompt began or ended."""
+        self._footer.busy = "learning" if self._background.busy else ""
+        self._prompt.redraw()
 
-    def _failed_behind(self, error: BaseException | str) -> None:
-        self.prompt.write(failure(fault(self.start.paths.log, error), self.reader.color))
+    def background_failed(self, error: BaseException | str) -> None:
+        """Something behind the prompt went wrong."""
+        self._prompt.write(failure(self._known(error), self.reader.color))
 
-    async def _close(self) -> None:
-        """Stop what goes on, and finish with the store."""
-        await self.worker.close()
-        await self.behind.close()
-        if self.runtime is not None:
-            self.runtime.close()
+    def report(self, error: Exception) -> None:
+        """Print what went wrong in a line."""
+        known = self._known(error)
+        self.renderer.screen.error(known.message, known.hint)
+
+    def _refresh(self) -> None:
+        self._footer.refresh()
+        self._prompt.redraw()
+
+    def _known(self, error: BaseException | str) -> SwecliError:
+        """The line for the user; for a fault of the program the log gets the trace."""
+        if isinstance(error, SwecliError):
+            return error
+        _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
+        what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
+        return SwecliError(f"swecli ran into an internal error: {what}", f"The details are in {self.start.paths.log}.")

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from swecli.repl.commands.base import CommandContext, Program
 from swecli.repl.daemon import spawn
 
 if TYPE_CHECKING:
@@ -15,8 +17,13 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.config.start import Start
     from swecli.models.message import Ask
+    from swecli.repl.background import Background
+    from swecli.repl.chat.approval import Approver
+    from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, Chat
     from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
+    from swecli.repl.input.by_line import PromptByLine
+    from swecli.repl.input.prompt import PromptLine
 
 Result = TypeVar("Result")
 PAUSE = 0.4  # seconds without a key that count as a pause
@@ -24,11 +31,24 @@ _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
 
 
-class Loading:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What draws, asks and acts, for one run."""
+
+    runtime: Runtime
+    table: CommandTable
+    context: CommandContext
+    approver: Approver
+    processor: AsyncQueryProcessor
+
+
+class Startup:
     """Loads in daemon threads, and politely: while keys come it lets the prompt go first. `build` makes the runtime."""
 
     def __init__(self, start: Start, ask: Ask, build: Build | None = None) -> None:
         self._start, self._ask, self._build = start, ask, build or _build
+        self.parts: Parts | None = None
+        """What was put together, once all is loaded."""
         self._last_key = float("-inf")
         self._hurried = False
         self._table: asyncio.Future[CommandTable] | None = None
@@ -55,19 +75,13 @@ class Loading:
         """When the last key came, by `time.monotonic`; long ago when someone waits for the loading."""
         return float("-inf") if self._hurried else self._last_key
 
-    async def table(self) -> CommandTable:
-        """The commands, which are there a moment after the first prompt."""
-        self.begin()
-        assert self._table is not None
-        return await asyncio.shield(self._table)
-
     async def commands(self) -> Sequence[Command]:
-        """The commands, for completion."""
-        return (await self.table()).commands
+        """The commands, which are known a moment after the first prompt."""
+        return (await self._commands()).commands
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]:
         """What may follow a command's name, with what it is; nothing until the runtime is there."""
-        command, runtime = (await self.table()).find(name), self._runtime
+        command, runtime = (await self._commands()).find(name), self._runtime
         if command is None or command.complete is None:
             return ()
         if runtime is None or not runtime.done() or runtime.cancelled() or runtime.exception():
@@ -80,6 +94,23 @@ class Loading:
         assert self._runtime is not None
         return await asyncio.shield(self._runtime)
 
+    async def assemble(
+        self, chat: Chat, program: Program, background: Background, prompt: PromptLine | PromptByLine
+    ) -> Parts:
+        """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `ready`."""
+        table, runtime = await self._commands(), await self.ready()
+        # late: loaded behind the prompt
+        from swecli.repl.chat.approval import Approver  # noqa: PLC0415
+        from swecli.repl.chat.async_query_processor import AsyncQueryProcessor  # noqa: PLC0415
+        from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
+        from swecli.repl.render.screen import Screen  # noqa: PLC0415
+
+        renderer = Renderer(Screen.above(prompt, self._start.environ, runtime.settings.color))
+        context = CommandContext(runtime, renderer, program, prompt, background)
+        approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(chat)
+        self.parts = Parts(runtime, table, context, approver, processor)
+        return self.parts
+
     async def warmed(self, agent: Agent) -> None:
         """Wait until a first request costs no more than a second one."""
         self.warm(agent)
@@ -91,6 +122,11 @@ class Loading:
         if agent.model.name != self._warm_for:
             self._warm_for = agent.model.name
             self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm")
+
+    async def _commands(self) -> CommandTable:
+        self.begin()
+        assert self._table is not None
+        return await asyncio.shield(self._table)
 
     async def _load(self, table: asyncio.Future[CommandTable]) -> Runtime:
         await asyncio.shield(table)
@@ -137,7 +173,8 @@ def _discover() -> CommandTable:
 
 def _build(start: Start, ask: Ask) -> Runtime:
     # late, all of them: these cost most of a second, and the prompt must be there before
-    import swecli.repl.parts  # noqa: F401, PLC0415
+    import swecli.repl.chat.async_query_processor
+    import swecli.repl.render.renderer  # noqa: F401, PLC0415
     from swecli.app import build_runtime  # noqa: PLC0415
 
     return build_runtime(start, ask)

@@ -1,43 +1,93 @@
-"""Work behind the prompt."""
+"""Work behind the prompt, and the learning among it."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
+from typing import Any
 
+from swecli.models.events import Event, Notice
+from swecli.playbook.learning.service import RulesPart
 from swecli.repl.background import Background
 
 
+@dataclass
+class Observed:
+    """Keeps what it hears."""
+
+    working: bool = False
+    changes: int = 0
+    failed: list[str] = field(default_factory=list)
+    shown: list[Any] = field(default_factory=list)
+
+    def background_changed(self) -> None:
+        self.changes += 1
+
+    def background_failed(self, error: Exception) -> None:
+        self.failed.append(str(error))
+
+    def show_above(self, event: Event) -> None:
+        self.shown.append(event)
+
+
+@dataclass
+class SlowLearning:
+    """Sees something at once and asks a model about one turn at a time; `log` says what overlapped."""
+
+    log: list[str] = field(default_factory=list)
+    queue: list[int] = field(default_factory=list)
+
+    def after_turn(self, interaction: int) -> RulesPart:
+        self.log.append(f"rules {interaction}")
+        return RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
+
+    async def reflect(self, interaction: int) -> list[Event]:
+        self.log.append(f"begin {interaction}")
+        await asyncio.sleep(0.01)
+        self.log.append(f"end {interaction}")
+        return [Notice(f"learned {interaction}")]
+
+    def pending(self) -> list[int]:
+        return self.queue
+
+    async def resume(self, item: int) -> list[Event]:
+        return await self.reflect(item)
+
+    async def check_anchors(self) -> list[Event]:
+        return [Notice("stale")]
+
+
 async def test_work_goes_on_and_is_waited_for() -> None:
-    changes: list[bool] = []
+    observed = Observed()
     done: list[str] = []
 
     async def work(name: str) -> None:
         await asyncio.sleep(0)
         done.append(name)
 
-    behind = Background(lambda error: None, lambda: changes.append(behind.busy))
+    behind = Background(observed)
     behind.start(work("a"))
     behind.start(work("b"))
     assert behind.busy
     await behind.settle()
     assert done == ["a", "b"]
     assert not behind.busy
-    assert changes == [True, True, True, False]
+    assert observed.changes == 4
 
 
-async def test_a_failure_is_told_and_hurts_nobody_else() -> None:
-    told: list[Exception] = []
+async def test_a_failure_is_reported_and_hurts_nobody_else() -> None:
+    observed = Observed()
 
     async def fail() -> None:
         raise ValueError("no")
 
-    behind = Background(told.append, lambda: None)
+    behind = Background(observed)
     behind.start(fail())
     await behind.settle()
-    assert [str(error) for error in told] == ["no"]
+    assert observed.failed == ["no"]
 
 
-async def test_closing_cancels_what_still_goes_on() -> None:
+async def test_cancelling_cancels_what_still_goes_on() -> None:
     cancelled: list[bool] = []
 
     async def forever() -> None:
@@ -47,14 +97,14 @@ async def test_closing_cancels_what_still_goes_on() -> None:
             cancelled.append(True)
             raise
 
-    behind = Background(lambda error: None, lambda: None)
+    behind = Background(Observed())
     behind.start(forever())
     await asyncio.sleep(0)
-    await behind.close()
+    await behind.cancel(timeout=0.1)
     assert cancelled == [True]
 
 
-async def test_closing_does_not_wait_for_what_will_not_stop() -> None:
+async def test_the_end_does_not_wait_for_what_will_not_stop() -> None:
     let_go = asyncio.Event()
 
     async def stubborn() -> None:
@@ -64,20 +114,79 @@ async def test_closing_does_not_wait_for_what_will_not_stop() -> None:
             except (asyncio.CancelledError, TimeoutError):
                 continue
 
-    behind = Background(lambda error: None, lambda: None)
+    behind = Background(Observed())
     behind.start(stubborn())
     await asyncio.sleep(0)
-    await behind.close()
+    await behind.cancel(timeout=0.1)
     assert behind.busy
     let_go.set()
     await behind.settle()
 
 
 async def test_what_goes_on_can_be_cancelled_and_the_rest_goes_on() -> None:
-    failed: list[Exception] = []
-    behind = Background(failed.append, lambda: None)
+    observed = Observed()
+    behind = Background(observed)
     behind.start(asyncio.sleep(3600))
     assert await behind.cancel() == 1
     assert not behind.busy
     assert await behind.cancel() == 0
-    assert failed == []
+    assert observed.failed == []
+
+
+def texts(events: list[Any]) -> list[str]:
+    return [event.text for event in events]
+
+
+async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() -> None:
+    observed = Observed()
+    behind = Background(observed)
+    learner = SlowLearning()
+    behind.learn(learner, 1)  # type: ignore[arg-type]
+    behind.learn(learner, 2)  # type: ignore[arg-type]
+    assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
+    await behind.settle()
+    assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
+    assert texts(observed.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
+
+
+async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
+    observed = Observed()
+    observed.working = True
+    behind = Background(observed)
+    behind.learn(SlowLearning(), 1)  # type: ignore[arg-type]
+    await behind.settle()
+    assert observed.shown == []
+    assert texts(behind.take_held()) == ["saw 1", "learned 1"]
+    assert behind.take_held() == []
+
+
+async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
+    observed = Observed()
+    behind = Background(observed)
+    learner = SlowLearning(queue=[9, 8, 7, 6])
+    behind.catch_up(learner)  # type: ignore[arg-type]
+    while not learner.log:
+        await asyncio.sleep(0)
+    behind.learn(learner, 10)  # type: ignore[arg-type]
+    await behind.settle()
+    assert texts(observed.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
+    assert texts(observed.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
+
+
+async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
+    observed = Observed()
+    behind = Background(observed)
+    answered = asyncio.Event()
+
+    class Slow(SlowLearning):
+        async def reflect(self, interaction: int) -> list[Event]:
+            await answered.wait()
+            return [Notice(f"learned {interaction}")]
+
+    behind.learn(Slow(), 1)  # type: ignore[arg-type]
+    behind.learn(Slow(), 2)  # type: ignore[arg-type]
+    assert behind.busy, "it was begun, and the prompt has gone on"
+    assert observed.shown == []
+    answered.set()
+    await behind.settle()
+    assert len(observed.shown) == 4

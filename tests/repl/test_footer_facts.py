@@ -9,81 +9,72 @@ import pytest
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.repl.footer import Gauge, held
+from swecli.repl.footer import Footer, held
 from tests.support.runtime import make_runtime, make_start, run_turn
 
 
 @pytest.fixture
-def gauge() -> Gauge:
-    return Gauge(make_start(), lambda: None)
+def footer() -> Footer:
+    return Footer(make_start())
 
 
-def test_before_anything_is_loaded_the_settings_speak(gauge: Gauge) -> None:
-    facts = gauge.facts()
-    assert (facts.model, facts.mode, facts.window, facts.held) == ("scripted/test", "ask", "5+3", None)
-    assert facts.busy == "starting"
+def test_before_anything_is_loaded_the_settings_speak(footer: Footer) -> None:
+    state = footer.state()
+    assert (state.model, state.mode, state.window, state.held) == ("scripted/test", "ask", "5+3", None)
+    assert state.busy == "starting"
 
 
-def test_a_mode_chosen_before_reaches_the_runtime(gauge: Gauge) -> None:
-    gauge.cycle_mode()
+def test_a_mode_chosen_before_reaches_the_runtime(footer: Footer) -> None:
+    footer.cycle_mode()
     runtime = make_runtime()
-    gauge.arrived(runtime)
+    footer.loaded(runtime)
     assert runtime.agent.permissions.mode == "edits"
-    gauge.cycle_mode()
+    footer.cycle_mode()
     assert runtime.agent.permissions.mode == "plan"
     runtime.close()
 
 
-def test_a_mode_changed_elsewhere_is_noticed(gauge: Gauge) -> None:
+def test_a_mode_changed_elsewhere_is_noticed(footer: Footer) -> None:
     runtime = make_runtime()
-    gauge.arrived(runtime)
+    footer.loaded(runtime)
     runtime.set_mode("auto")
-    gauge.refresh()
-    assert gauge.facts().mode == "auto"
+    footer.refresh()
+    assert footer.state().mode == "auto"
     runtime.close()
 
 
-async def test_turns_fill_the_window_and_the_bill(gauge: Gauge) -> None:
+async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
     runtime = make_runtime(["one", "two"])
-    gauge.arrived(runtime)
+    footer.loaded(runtime)
     for query in ("a", "b"):
         for event in await run_turn(runtime, query, learn=False):
-            gauge.observe(event)
-    gauge.refresh()
-    facts = gauge.facts()
-    assert (facts.held, facts.cost, facts.busy) == (2, 0.0, "")
-    assert facts.window == "5+3"
+            footer.observe(event)
+    footer.refresh()
+    state = footer.state()
+    assert (state.held, state.cost, state.busy) == (2, 0.0, "")
+    assert state.window == "5+3"
     runtime.close()
 
 
-def test_the_newest_measure_is_the_context(gauge: Gauge) -> None:
+def test_the_newest_measure_is_the_context(footer: Footer) -> None:
     runtime = make_runtime()
-    gauge.arrived(runtime)
-    gauge.observe(ContextMeasured(500, 1000))
-    gauge.observe(StepStarted(2))
-    assert gauge.facts().context == 50
-    gauge.observe(ContextMeasured(500, None))
-    assert gauge.facts().context is None
+    footer.loaded(runtime)
+    footer.observe(ContextMeasured(500, 1000))
+    footer.observe(StepStarted(2))
+    assert footer.state().context == 50
+    footer.observe(ContextMeasured(500, None))
+    assert footer.state().context is None
     runtime.close()
 
 
-def test_another_session_begins_without_a_measure(gauge: Gauge) -> None:
+def test_another_session_begins_without_a_measure(footer: Footer) -> None:
     runtime = make_runtime()
-    gauge.arrived(runtime)
-    gauge.observe(ContextMeasured(500, 1000))
+    footer.loaded(runtime)
+    footer.observe(ContextMeasured(500, 1000))
     runtime.new_session()
-    gauge.refresh()
-    assert gauge.facts().context is None
+    footer.refresh()
+    assert footer.state().context is None
     runtime.close()
-
-
-def test_a_hint_is_drawn_at_once() -> None:
-    drawn: list[str] = []
-    gauge = Gauge(make_start(), lambda: drawn.append(gauge.facts().hint))
-    gauge.hint("careful")
-    gauge.hint("careful")
-    gauge.hint("")
-    assert drawn == ["careful", ""]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.repl.input.line_queue import LineQueue
     from swecli.repl.render.renderer import Renderer
-    from swecli.repl.render.screen import Screen
     from swecli.store.session_manager import SessionManager
 
 SHARED = 10_000
@@ -25,10 +24,20 @@ SHARED = 10_000
 class Chat(Protocol):
     """What the processor needs of the REPL."""
 
-    session_manager: SessionManager
-    agent: Agent
-    screen: Screen
-    renderer: Renderer
+    @property
+    def session_manager(self) -> SessionManager:
+        """The store."""
+        ...
+
+    @property
+    def agent(self) -> Agent:
+        """What runs turns."""
+        ...
+
+    @property
+    def renderer(self) -> Renderer:
+        """What draws their events."""
+        ...
 
     @property
     def queue(self) -> LineQueue:
@@ -72,7 +81,7 @@ class AsyncQueryProcessor:
                     repl.observe(event)
         except asyncio.CancelledError:
             repl.renderer.end()
-            repl.screen.note("interrupted")
+            repl.renderer.screen.note("interrupted")
             raise
         finally:
             repl.renderer.end()
@@ -104,12 +113,12 @@ class AsyncQueryProcessor:
         """Print what a shell line printed, and keep it for the model; `how` it ended, and what of that is shown."""
         repl = self.repl
         if text.strip():
-            repl.screen.line(text.rstrip("\n"))
+            repl.renderer.screen.line(text.rstrip("\n"))
         if share:
             repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{shortened(text)}")
         shared = "goes with your next message" if share else ""
-        if said := " · ".join(part for part in (remark, shared) if part):
-            repl.screen.note(said)
+        if note := " · ".join(part for part in (remark, shared) if part):
+            repl.renderer.screen.note(note)
 
 
 def shortened(text: str, limit: int = SHARED) -> str:

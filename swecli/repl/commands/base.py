@@ -1,68 +1,78 @@
-"""What a slash command is: an async function with a name, a line of help, and a desk to work on."""
+"""What a slash command is: an async function with a name, a line of help, and a context to work with."""
 
 from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from swecli.repl.background import Background
+from swecli.repl.input.question import Option
 
 if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
     from swecli.app import Runtime
     from swecli.models.events import Event
+    from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
 
 
-class CommandContext(Protocol):
-    """What a command may use of the program."""
+class Program(Protocol):
+    """What a command may ask of the running program."""
 
     @property
-    def runtime(self) -> Runtime:
-        """The store, the agent and the learner."""
+    def commands(self) -> list[Command]:
+        """Every command."""
         ...
+
+    def leave(self, code: int = 0) -> None:
+        """Leave after this command."""
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn; without one it is the next line."""
+
+
+class Chooser(Protocol):
+    """What puts a choice to the user."""
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """The index of the option that was picked; None for none."""
+
+
+@dataclass
+class CommandContext:
+    """What a command works with."""
+
+    runtime: Runtime
+    renderer: Renderer
+    program: Program
+    chooser: Chooser
+    background: Background
 
     @property
     def screen(self) -> Screen:
         """Where a command prints."""
-        ...
-
-    @property
-    def commands(self) -> list[Command]:
-        """Every command, for the help."""
-        ...
-
-    def leave(self) -> None:
-        """Leave the program after this command."""
-        ...
-
-    def steer(self, text: str) -> None:
-        """Put a line into the running turn; without one it is the next line."""
-        ...
-
-    def set_draft(self, text: str) -> None:
-        """Put a text into the next prompt, to be edited."""
-        ...
+        return self.renderer.screen
 
     def show(self, event: Event) -> None:
         """Draw an event as in a turn."""
-        ...
+        self.renderer.show(event)
 
-    async def pick(self, title: str, options: list[tuple[str, str]]) -> str | None:
+    async def pick(self, title: str, options: Sequence[tuple[str, str]]) -> str | None:
         """Let the user choose among (value, label) pairs; the value, or None."""
-        ...
-
-    def background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something behind the prompt; it is cancelled when the program ends."""
-        ...
-
-    async def stop_learning(self) -> bool:
-        """Cancel what is being learned; the turns stay in the queue. Whether there was anything."""
-        ...
+        if not options:
+            return None
+        marks = [str(n + 1) for n in range(len(options))] if len(options) <= 9 else [""] * len(options)
+        labelled = [Option(label, mark) for (_, label), mark in zip(options, marks, strict=True)]
+        index = await self.chooser.choose(title, labelled)
+        return None if index is None else options[index][0]
 
     async def settle(self) -> None:
         """Wait until what was learned from earlier turns is stored: before the session changes."""
-        ...
+        if self.background.busy:
+            self.screen.note("finishing what is being learned (Esc: not now)")
+            await self.background.settle()
 
 
 _GAP = 3

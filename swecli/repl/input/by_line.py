@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from prompt_toolkit import PromptSession
@@ -15,6 +15,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
+from swecli.repl.input.keys import Controls
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.question import Option
 from swecli.repl.render.sanitise import clean
@@ -24,18 +25,10 @@ WIDTH = 80
 
 
 class PromptByLine:
-    """Has the methods of `PromptLine`. `interrupt` is called for Ctrl-C while something runs."""
+    """Has the methods of `PromptLine`."""
 
-    def __init__(
-        self,
-        *,
-        history: History,
-        queue: LineQueue,
-        submit: Callable[[str], None],
-        interrupt: Callable[[], None],
-        keyboard: Input | None = None,
-    ) -> None:
-        self._queue, self._submit, self._interrupt = queue, submit, interrupt
+    def __init__(self, history: History, queue: LineQueue, controls: Controls, keyboard: Input | None = None) -> None:
+        self._queue, self._controls = queue, controls
         self._ended: asyncio.Future[None] | None = None
         self._draft = ""
         # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
@@ -60,11 +53,15 @@ class PromptByLine:
         loop = asyncio.get_running_loop()
         while True:
             with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
-                loop.add_signal_handler(signal.SIGINT, self._interrupt)  # the line's own handler has taken its place
+                loop.add_signal_handler(
+                    signal.SIGINT, self._controls.interrupt
+                )  # the line's own handler has taken its place
             await self._queue.idle.wait()
             draft, self._draft = self._draft, ""
             try:
-                self._submit(await self._session.prompt_async(MARK, default=draft, set_exception_handler=False))
+                self._controls.submit(
+                    await self._session.prompt_async(MARK, default=draft, set_exception_handler=False)
+                )
             except (EOFError, KeyboardInterrupt):
                 return
 

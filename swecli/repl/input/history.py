@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from prompt_toolkit.history import History
+
+from swecli.repl.input.paste import Pastes
 
 NEWEST_BYTES = 400_000
 
@@ -19,22 +21,23 @@ class LineHistory(History):
     the start. A history that cannot be kept must not cost the user the line: `take_problem` says so instead.
     """
 
-    def __init__(self, path: Path, expand: Callable[[str], str] = lambda line: line) -> None:
+    def __init__(self, path: Path, pastes: Pastes | None = None) -> None:
         super().__init__()
-        self._path, self._expand = path, expand
-        self._problems: list[str] = []
-        self._told = False
+        self._path, self._pastes = path, pastes or Pastes()
+        self._problem: str | None = None  # "" once it was reported
 
     def append_string(self, string: str) -> None:
         """Keep a line, with its pastes written out; the same line twice in a row is kept once."""
-        line = self._expand(string)
+        line = self._pastes.expand(string)
         if line.strip() and self._loaded_strings[:1] != [line]:
             super().append_string(line)
 
     def take_problem(self) -> str:
-        """The first failure to read or write, once; "" when there was none, or it was told."""
-        told, self._told = self._told, self._told or bool(self._problems)
-        return "" if told or not self._problems else self._problems[0]
+        """The first failure to read or write, once; "" when there was none, or it was taken."""
+        if not self._problem:
+            return ""
+        problem, self._problem = self._problem, ""
+        return problem
 
     def load_history_strings(self) -> Iterable[str]:
         """The newest entries, newest first."""
@@ -46,7 +49,7 @@ class LineHistory(History):
         except FileNotFoundError:
             return []
         except OSError as error:
-            self._problems.append(f"the line history cannot be read: {error.strerror} ({self._path})")
+            self._failed("read", error)
             return []
         return reversed(_entries(text))
 
@@ -62,7 +65,11 @@ class LineHistory(History):
             finally:
                 os.close(handle)
         except OSError as error:
-            self._problems.append(f"the line history cannot be written: {error.strerror} ({self._path})")
+            self._failed("written", error)
+
+    def _failed(self, what: str, error: OSError) -> None:
+        if self._problem is None:
+            self._problem = f"the line history cannot be {what}: {error.strerror} ({self._path})"
 
 
 def _entries(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from prompt_toolkit.application import get_app
@@ -24,6 +24,12 @@ _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 
 class Controls(Protocol):
     """What the keys can do besides editing."""
+
+    def begin_loading(self) -> object:
+        """Called once the prompt is drawn."""
+
+    def submit(self, typed: str) -> None:
+        """Take a line that was sent, its pastes not written out yet."""
 
     @property
     def working(self) -> bool:
@@ -58,19 +64,17 @@ class Controls(Protocol):
 
 
 class TwiceToLeave:
-    """A key pressed twice within two seconds leaves. `clock` gives seconds."""
+    """A key pressed twice within two seconds leaves."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._last = float("-inf")
 
     def typed(self) -> None:
         """Something else was typed: the next press is a first one."""
         self._last = float("-inf")
 
-    def press(self) -> bool:
-        """Count a press; true when it is the second one."""
-        now = self._clock()
+    def press(self, now: float) -> bool:
+        """Count a press at `now`, in seconds; true when it is the second one."""
         leaves = now - self._last <= LEAVE_WITHIN
         self._last = float("-inf") if leaves else now
         return leaves
@@ -118,11 +122,12 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
     empty = Condition(lambda: not get_app().current_buffer.text)
 
     def leave_at_second(key: str, what: str) -> None:
-        if twice.press():
+        loop = asyncio.get_running_loop()
+        if twice.press(loop.time()):
             controls.leave()
             return
         controls.hint(f"Press {key} again to leave{what}")
-        asyncio.get_running_loop().call_later(LEAVE_WITHIN, controls.hint, "")
+        loop.call_later(LEAVE_WITHIN, controls.hint, "")
 
     @keys.add("c-c", filter=typing)
     @keys.add("<sigint>")

@@ -9,7 +9,18 @@ from swecli.models.session import Session
 from swecli.repl.render.formatting import age
 
 if TYPE_CHECKING:
+    from swecli.app import Runtime
     from swecli.repl.render.screen import Screen
+
+
+def greet(screen: Screen, runtime: Runtime) -> None:
+    """What only the loaded program can say: notices, and where a resumed session stands."""
+    for notice in runtime.notices:
+        screen.warn(notice)
+    session = runtime.sessions.current_session
+    if runtime.start.resume is not None and session is not None:
+        show_session(screen, session)
+        screen.line()
 
 
 def session_name(session: Session) -> str:
@@ -17,7 +28,7 @@ def session_name(session: Session) -> str:
     return session.title or session.id[:13]
 
 
-def show_tail(screen: Screen, session: Session) -> None:
+def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
     turns = "1 turn" if session.interactions == 1 else f"{session.interactions} turns"
     screen.note(f"session {session_name(session)} · {turns} · last used {age(session.updated_at)} ago")

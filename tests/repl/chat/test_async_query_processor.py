@@ -52,8 +52,8 @@ async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for
     runtime = make_runtime(["Seen."])
     printed: list[str] = []
     screen = SimpleNamespace(line=printed.append, note=printed.append)
-    renderer = SimpleNamespace(begin=lambda label: None, end=lambda: None)
-    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, screen=screen, renderer=renderer))  # type: ignore[arg-type]
+    renderer = SimpleNamespace(begin=lambda label: None, end=lambda: None, screen=screen)
+    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))  # type: ignore[arg-type]
     running = asyncio.create_task(processor.run_shell("echo 7 of 9 done; touch begun; sleep 60"))
     while not Path("begun").exists():
         await asyncio.sleep(0.01)

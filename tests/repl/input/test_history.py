@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.input.history import NEWEST_BYTES, LineHistory
+from swecli.repl.input.paste import Pastes
 
 
 def loaded(path: Path) -> list[str]:
@@ -40,8 +41,9 @@ def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
-    LineHistory(tmp_path / "h", lambda line: line.upper()).append_string("shown")
-    assert loaded(tmp_path / "h") == ["SHOWN"]
+    pastes, pasted = Pastes(), "word " * 1000
+    LineHistory(tmp_path / "h", pastes).append_string(f"see {pastes.take(pasted)}")
+    assert loaded(tmp_path / "h") == [f"see {pasted}"]
 
 
 def test_two_programs_append_to_one_file(tmp_path: Path) -> None:

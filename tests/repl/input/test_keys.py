@@ -8,17 +8,16 @@ from swecli.repl.input.keys import TwiceToLeave, editor
 
 
 def test_two_presses_within_two_seconds_leave() -> None:
-    times = iter([0.0, 1.9, 10.0, 13.0, 14.0])
-    twice = TwiceToLeave(lambda: next(times))
-    assert [twice.press() for _ in range(5)] == [False, True, False, False, True]
+    twice = TwiceToLeave()
+    assert [twice.press(now) for now in (0.0, 1.9, 10.0, 13.0, 14.0)] == [False, True, False, False, True]
 
 
 def test_typing_between_two_presses_makes_them_two_first_ones() -> None:
-    twice = TwiceToLeave(lambda: 0.0)
-    assert not twice.press()
+    twice = TwiceToLeave()
+    assert not twice.press(0.0)
     twice.typed()
-    assert not twice.press()
-    assert twice.press()
+    assert not twice.press(0.0)
+    assert twice.press(0.0)
 
 
 def test_the_editor_is_the_users() -> None:

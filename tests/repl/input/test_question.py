@@ -62,7 +62,7 @@ class Typist:
         self.pipe, self.desk, self.sent = pipe, Desk(), []  # type: tuple[PipeInput, Desk, list[str]]
         self.prompt = PromptLine(
             history=InMemoryHistory(),
-            keys=make_keys(self.desk, Pastes(), {}, TwiceToLeave(lambda: 0.0)),
+            keys=make_keys(self.desk, Pastes(), {}, TwiceToLeave()),
             completer=DummyCompleter(),
             footer=lambda width: [],
             queue=self.desk.queue,

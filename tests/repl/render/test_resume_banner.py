@@ -6,13 +6,13 @@ import io
 
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
-from swecli.repl.render.resume_banner import session_name, show_tail
+from swecli.repl.render.resume_banner import session_name, show_session
 from swecli.repl.render.screen import Screen
 
 
 def told(session: Session) -> str:
     paper = io.StringIO()
-    show_tail(Screen(False, width=80, file=paper), session)
+    show_session(Screen(False, width=80, file=paper), session)
     return paper.getvalue()
 
 

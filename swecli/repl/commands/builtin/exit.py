@@ -8,4 +8,4 @@ from swecli.repl.commands.base import CommandContext, command
 @command("exit", aliases=("quit", "q"))
 async def leave(ctx: CommandContext, args: str) -> None:
     """Leave; `swecli -c` goes on from here"""
-    ctx.leave()
+    ctx.program.leave()

@@ -11,7 +11,7 @@ from swecli.repl.commands.base import CommandContext, command
 async def reflect(ctx: CommandContext, args: str) -> None:
     """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
     if args.lower() == "stop":
-        stopped = await ctx.stop_learning()
+        stopped = await ctx.background.cancel()
         ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
         return
     session = ctx.runtime.sessions.current_session

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import age
-from swecli.repl.render.resume_banner import show_tail
+from swecli.repl.render.resume_banner import show_session
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -37,7 +37,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
     runtime.resume(ref)
     session = runtime.sessions.current_session
     if session is not None:
-        show_tail(ctx.screen, session)
+        show_session(ctx.screen, session)
 
 
 def _label(info: SessionInfo) -> str:

@@ -11,4 +11,4 @@ async def steer(ctx: CommandContext, args: str) -> None:
     """Add a line to the running turn (Ctrl+T sends what is typed)"""
     if not args.strip():
         raise UsageError("There is nothing to add.", "Use /steer TEXT, or type a line and press Ctrl+T.")
-    ctx.steer(args.strip())
+    ctx.program.steer(args.strip())
