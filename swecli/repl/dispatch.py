@@ -16,6 +16,7 @@ from swecli.repl.startup_banner import wait_visibly
 
 if TYPE_CHECKING:
     from swecli.repl.commands.base import Command
+    from swecli.store.session_manager import SessionManager
 
 CLOSING = 10.0
 """Seconds that the end waits for the store, to keep a line that was sent before it was open."""
@@ -23,6 +24,11 @@ CLOSING = 10.0
 
 class Host(Protocol):
     """The program whose lines are done."""
+
+    @property
+    def session_manager(self) -> SessionManager:
+        """The store, once loaded."""
+        ...
 
     def begin_loading(self) -> asyncio.Future[None]:
         """Load what is slow, once."""
@@ -78,7 +84,7 @@ class Dispatcher:
         self._unstored = None
         if not waited:
             if self._startup.parts is not None:
-                self._startup.parts.runtime.sessions.drop_query()
+                self._host.session_manager.drop_query()
             self._reader.prompt.set_draft(typed)
             return
         await self._work.run(self._do(line))
@@ -98,7 +104,7 @@ class Dispatcher:
         """Store the user's words before anything else is waited for: whatever happens now, they were sent."""
         line, self._unstored = self._unstored, None
         if line is not None and line.kind == "text" and self._startup.parts is not None:
-            self._startup.parts.runtime.sessions.store_query(line.text)
+            self._host.session_manager.store_query(line.text)
 
     async def close(self) -> None:
         """The program ends: a line that was sent while it still loaded is stored yet."""
