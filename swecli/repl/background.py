@@ -14,7 +14,7 @@ CLOSING = 0.5
 """Seconds that work is given to stop when the program ends."""
 
 
-class Observer(Protocol):
+class _Observer(Protocol):
     """Who hears of the work."""
 
     @property
@@ -35,7 +35,7 @@ class Observer(Protocol):
 class Background:
     """Tasks of one running program, and the reflections among them, one at a time."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: _Observer) -> None:
         self._observer = observer
         self._tasks: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()

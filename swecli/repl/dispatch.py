@@ -22,7 +22,7 @@ CLOSING = 10.0
 """Seconds that the end waits for the store, to keep a line that was sent before it was open."""
 
 
-class Host(Protocol):
+class _Host(Protocol):
     """The program whose lines are done."""
 
     @property
@@ -47,7 +47,7 @@ class Host(Protocol):
 class Dispatcher:
     """Does the lines of a running REPL, while the prompt stays open for the next."""
 
-    def __init__(self, host: Host, reader: LineReader, startup: Startup, work: Work, background: Background) -> None:
+    def __init__(self, host: _Host, reader: LineReader, startup: Startup, work: Work, background: Background) -> None:
         self._host, self._reader, self._startup = host, reader, startup
         self._work, self._background = work, background
         self._unstored: Line | None = None

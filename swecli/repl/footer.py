@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from swecli.models.events import ContextMeasured, Event
     from swecli.models.session import Session
 
-SEPARATOR = " · "
+_SEPARATOR = " · "
 Fragments = list[tuple[str, str]]
 _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto": "class:footer.auto"}
 
@@ -79,12 +79,12 @@ def _pieces(state: FooterState, model: str, long: bool) -> Fragments:
 def _joined(pieces: Fragments) -> Fragments:
     out: Fragments = []
     for piece in pieces:
-        out += [("class:footer", SEPARATOR), piece] if out else [piece]
+        out += [("class:footer", _SEPARATOR), piece] if out else [piece]
     return out
 
 
 def _length(pieces: Fragments) -> int:
-    return sum(len(text) for _, text in pieces) + len(SEPARATOR) * max(0, len(pieces) - 1)
+    return sum(len(text) for _, text in pieces) + len(_SEPARATOR) * max(0, len(pieces) - 1)
 
 
 def clip(text: str, width: int) -> str:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.prompt import PromptLine
 
-Result = TypeVar("Result")
-PAUSE = 0.4  # seconds without a key that count as a pause
+_Result = TypeVar("_Result")
+_PAUSE = 0.4  # seconds without a key that count as a pause
 _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
 
@@ -150,11 +150,11 @@ class Startup:
 
     def _await_pause(self) -> None:
         """Until no key came for a moment, or someone waits."""
-        while time.monotonic() - self.last_key() < PAUSE:
+        while time.monotonic() - self.last_key() < _PAUSE:
             time.sleep(0.02)
 
-    def _politely(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        def run() -> Result:
+    def _politely(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
+        def run() -> _Result:
             # late: behind the prompt
             from swecli.llm.providers.warmup import polite  # noqa: PLC0415
 

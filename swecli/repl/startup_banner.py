@@ -15,7 +15,7 @@ from swecli.repl.render.sanitise import clean
 if TYPE_CHECKING:
     from swecli.config.start import Start
 
-HELP = ("/help for commands", "Shift+Tab changes the mode")
+_HELP = ("/help for commands", "Shift+Tab changes the mode")
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _DUMB = ("", "dumb", "unknown")
 
@@ -30,7 +30,7 @@ def is_dumb(environ: Mapping[str, str]) -> bool:
     return environ.get("TERM", "") in _DUMB
 
 
-def dim(text: str, color: bool) -> str:
+def _dim(text: str, color: bool) -> str:
     """The text, quiet."""
     return f"\x1b[2m{text}\x1b[0m" if color else text
 
@@ -41,7 +41,7 @@ def banner(start: Start, color: bool, width: int = 80) -> str:
     lines = folded([_one(fact) for fact in facts], width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-    lines += [dim(line, color) for line in folded(HELP, width)]
+    lines += [_dim(line, color) for line in folded(_HELP, width)]
     lines += [f"! {_one(notice)}" for notice in start.notices]
     return "\n".join(lines) + "\n\n"
 
@@ -84,14 +84,14 @@ def _one(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-class Above(Protocol):
+class _Above(Protocol):
     """Where a wait is shown."""
 
     def live(self, lines: Sequence[str]) -> None:
         """What goes on now; [] when nothing does."""
 
 
-async def wait_visibly(future: asyncio.Future[Any], label: str, shown: Above) -> None:
+async def wait_visibly(future: asyncio.Future[Any], label: str, shown: _Above) -> None:
     """Wait for a future with a spinner and the seconds; nothing stays on the screen. Raises what it raises.
 
     Cancelling the wait leaves the future alone.

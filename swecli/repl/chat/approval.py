@@ -14,7 +14,7 @@ from swecli.repl.render.sanitise import one_line
 Answer = Literal["once", "session", "project", "no", "instead"]
 
 
-class Asker(Protocol):
+class _Asker(Protocol):
     """What puts a question to the user."""
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
@@ -27,7 +27,7 @@ class Asker(Protocol):
 class Approver:
     """Shows a call on the renderer's screen and asks; one question at a time, however many calls wait."""
 
-    def __init__(self, renderer: Renderer, asker: Asker) -> None:
+    def __init__(self, renderer: Renderer, asker: _Asker) -> None:
         self._renderer, self._asker = renderer, asker
         self._one_at_a_time = asyncio.Lock()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager
 
-SHARED = 10_000
+_SHARED = 10_000
 
 
 class Chat(Protocol):
@@ -121,7 +121,7 @@ class AsyncQueryProcessor:
             repl.renderer.screen.note(note)
 
 
-def shortened(text: str, limit: int = SHARED) -> str:
+def shortened(text: str, limit: int = _SHARED) -> str:
     """The text in about `limit` characters: its head, how much is left out, and its tail, where errors stand."""
     if len(text) <= limit:
         return text

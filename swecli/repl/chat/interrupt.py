@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-AGAIN_AFTER = 1.0
+_AGAIN_AFTER = 1.0
 
 
 class Work:
@@ -42,6 +42,6 @@ class Work:
         if self._task is None:
             return
         now = asyncio.get_running_loop().time()
-        if now - self._asked >= AGAIN_AFTER:
+        if now - self._asked >= _AGAIN_AFTER:
             self._asked = now
             self._task.cancel()

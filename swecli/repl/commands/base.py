@@ -33,7 +33,7 @@ class Program(Protocol):
         """Put a line into the running turn; without one it is the next line."""
 
 
-class Chooser(Protocol):
+class _Chooser(Protocol):
     """What puts a choice to the user."""
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
@@ -47,7 +47,7 @@ class CommandContext:
     runtime: Runtime
     renderer: Renderer
     program: Program
-    chooser: Chooser
+    chooser: _Chooser
     background: Background
 
     @property
@@ -78,7 +78,7 @@ class CommandContext:
 _GAP = 3
 Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]
-Complete = Callable[["Runtime"], Values]
+_Complete = Callable[["Runtime"], Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Command:
     usage: str
     help: str
     run: Run
-    complete: Complete | None = None
+    complete: _Complete | None = None
     beside: str = ""
 
     def at_once(self, args: str) -> bool:
@@ -108,7 +108,7 @@ def command(
     *,
     aliases: Sequence[str] = (),
     usage: str = "",
-    complete: Complete | None = None,
+    complete: _Complete | None = None,
     beside: str = "",
 ) -> Callable[[Run], Command]:
     """Declare a command: an `async def (ctx, args)`; its docstring's first line is the help."""

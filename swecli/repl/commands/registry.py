@@ -9,7 +9,7 @@ from swecli.discovery import by_name, declared_in
 from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command
 
-ENTRY_POINTS = "swecli.commands"
+_ENTRY_POINTS = "swecli.commands"
 
 
 class CommandTable:
@@ -33,4 +33,4 @@ class CommandTable:
 
 def discover() -> CommandTable:
     """The built-in commands and those of installed packages."""
-    return CommandTable(declared_in(builtin, Command, ENTRY_POINTS))
+    return CommandTable(declared_in(builtin, Command, _ENTRY_POINTS))

@@ -11,7 +11,7 @@ from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.question import Question
 from swecli.repl.render.sanitise import clean
 
-QUEUE_ROWS = 4
+_QUEUE_ROWS = 4
 
 
 def lines_above(
@@ -31,7 +31,7 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     if not waiting:
         return []
     shown = [f"  {number} {' '.join(clean(line).split())}" for number, line in enumerate(waiting, 1)]
-    if len(shown) > QUEUE_ROWS:
-        shown[QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - QUEUE_ROWS + 1} more"]
+    if len(shown) > _QUEUE_ROWS:
+        shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
     head = "queue held after the interrupt · Enter sends it" if queue.held else "queued"
     return [[("class:quiet", clip(line, columns))] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]

@@ -17,7 +17,7 @@ _STEPS = {"up": -1, "down": 1}
 _JUMPS = {"pageup": -_FAR, "pagedown": _FAR, "home": -(10**9), "end": 10**9}
 
 
-class Asking(Protocol):
+class _Asking(Protocol):
     """A line with a question above it, or none."""
 
     @property
@@ -31,7 +31,7 @@ class Asking(Protocol):
         ...
 
 
-def make_answer_keys(prompt: Asking) -> KeyBindings:
+def make_answer_keys(prompt: _Asking) -> KeyBindings:
     """The bindings of whatever question `prompt` shows. They hold only while it is open, and leave the draft alone."""
     keys = KeyBindings()
     asking = Condition(lambda: prompt.question is not None)
@@ -61,7 +61,7 @@ def make_answer_keys(prompt: Asking) -> KeyBindings:
     return keys
 
 
-def _moving(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
+def _moving(keys: KeyBindings, prompt: _Asking, is_open: Filter) -> None:
     choosing = Condition(lambda: bool(_shown(prompt).options))
     browsing = Condition(lambda: not _shown(prompt).guarded and not prompt.buffer.text)
 
@@ -76,7 +76,7 @@ def _moving(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
         bind(key, by, browsing)
 
 
-def _typing(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
+def _typing(keys: KeyBindings, prompt: _Asking, is_open: Filter) -> None:
     """A lone digit or letter is an answer once nothing follows it; it stands in the line until then."""
 
     @keys.add(Keys.Any, filter=is_open & Condition(lambda: not prompt.buffer.text))
@@ -103,7 +103,7 @@ def _typing(keys: KeyBindings, prompt: Asking, is_open: Filter) -> None:
     prompt.buffer.on_text_changed += withdraw
 
 
-def _bind_alt(keys: KeyBindings, prompt: Asking, digit: str, asking: Filter) -> None:
+def _bind_alt(keys: KeyBindings, prompt: _Asking, digit: str, asking: Filter) -> None:
     @keys.add("escape", digit, filter=asking)
     def answer(event: KeyPressEvent) -> None:
         place = _shown(prompt).option_of(digit)
@@ -111,16 +111,16 @@ def _bind_alt(keys: KeyBindings, prompt: Asking, digit: str, asking: Filter) -> 
             _shown(prompt).answer(place)
 
 
-def _shown(prompt: Asking) -> Question:
+def _shown(prompt: _Asking) -> Question:
     assert prompt.question is not None
     return prompt.question
 
 
-def _open(prompt: Asking) -> bool:
+def _open(prompt: _Asking) -> bool:
     return prompt.question is not None and prompt.question.is_open(asyncio.get_running_loop().time())
 
 
-def _picked(prompt: Asking) -> int | None:
+def _picked(prompt: _Asking) -> int | None:
     question = prompt.question
     if question is None:
         return None

@@ -20,8 +20,8 @@ from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.question import Option
 from swecli.repl.render.sanitise import clean
 
-MARK = "> "
-WIDTH = 80
+_MARK = "> "
+_WIDTH = 80
 
 
 class PromptByLine:
@@ -60,7 +60,7 @@ class PromptByLine:
             draft, self._draft = self._draft, ""
             try:
                 self._controls.submit(
-                    await self._session.prompt_async(MARK, default=draft, set_exception_handler=False)
+                    await self._session.prompt_async(_MARK, default=draft, set_exception_handler=False)
                 )
             except (EOFError, KeyboardInterrupt):
                 return
@@ -73,7 +73,7 @@ class PromptByLine:
     @property
     def width(self) -> int:
         """Columns."""
-        return WIDTH
+        return _WIDTH
 
     @property
     def draft(self) -> str:
@@ -104,8 +104,8 @@ class PromptByLine:
         shown = [f"{mark} {clean(option.label)}" for mark, option in zip(marks, options, strict=True)]
         self.write("\n".join([clean(title), *shown]) + "\n")
         if guarded:
-            forget_typed()
-        while typed := await self._line(MARK):
+            _forget_typed()
+        while typed := await self._line(_MARK):
             for place, option in enumerate(options):
                 if typed in (marks[place], option.letter):
                     return place
@@ -124,7 +124,7 @@ class PromptByLine:
             raise asyncio.CancelledError from None
 
 
-def forget_typed() -> None:
+def _forget_typed() -> None:
     """Drop what was typed before now and not read yet: it is no answer to what was not on the screen."""
     with suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -16,10 +16,10 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
-Values = Sequence[tuple[str, str]]
+_Values = Sequence[tuple[str, str]]
 
 
-class Named(Protocol):
+class _Named(Protocol):
     """A command, as far as the menu shows it."""
 
     @property
@@ -38,14 +38,14 @@ class Named(Protocol):
         ...
 
 
-class CommandSource(Protocol):
+class _CommandSource(Protocol):
     """Where the commands come from."""
 
-    async def commands(self) -> Sequence[Named]:
+    async def commands(self) -> Sequence[_Named]:
         """All of them, once they are known."""
         ...
 
-    async def values(self, name: str) -> Values:
+    async def values(self, name: str) -> _Values:
         """The (value, what it is) pairs that may follow a name or alias."""
         ...
 
@@ -53,7 +53,7 @@ class CommandSource(Protocol):
 class LineCompleter(Completer):
     """Completes a line. All its sources are awaited, so a slow one never holds up a key."""
 
-    def __init__(self, source: CommandSource, files: FileIndex) -> None:
+    def __init__(self, source: _CommandSource, files: FileIndex) -> None:
         self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -69,7 +69,7 @@ class LineCompleter(Completer):
 
     async def _completions(self, before: str) -> list[Completion]:
         if match := _COMMAND_WORD.fullmatch(before):
-            return commands_for(match[1], await self._source.commands())
+            return _commands_for(match[1], await self._source.commands())
         if match := _ARGUMENT.fullmatch(before):
             return [
                 Completion(value, -len(match[2]), display_meta=what)
@@ -82,7 +82,7 @@ class LineCompleter(Completer):
         return []
 
 
-def commands_for(word: str, commands: Sequence[Named]) -> list[Completion]:
+def _commands_for(word: str, commands: Sequence[_Named]) -> list[Completion]:
     """Commands whose name begins with the word, then those with such an alias, shown by their name."""
     start = word.lower()
     named = [c for c in commands if c.name.startswith(start)]

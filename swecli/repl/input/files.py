@@ -11,7 +11,7 @@ from swecli.models.errors import BadInput
 from swecli.repl.daemon import spawn
 from swecli.tools.git import run_git
 
-MAX_FILES = 20_000
+_MAX_FILES = 20_000
 _SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
 _SECONDS = 10  # for git to list them
 
@@ -42,7 +42,7 @@ def list_files(root: Path) -> list[str]:
         found = _walked(root)
     else:
         found += _git(root, "--others", "--exclude-standard") or []
-    files = [path for path in dict.fromkeys(found) if path.isprintable()][:MAX_FILES]
+    files = [path for path in dict.fromkeys(found) if path.isprintable()][:_MAX_FILES]
     folders = {f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name}
     return files + sorted(folders)
 
@@ -60,6 +60,6 @@ def _walked(root: Path) -> list[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         found += [Path(folder, name).relative_to(root).as_posix() for name in sorted(names)]
-        if len(found) >= MAX_FILES:
+        if len(found) >= _MAX_FILES:
             break
     return found

@@ -18,7 +18,7 @@ from prompt_toolkit.keys import Keys
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 
-LEAVE_WITHIN = 2.0
+_LEAVE_WITHIN = 2.0
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 
 
@@ -75,7 +75,7 @@ class TwiceToLeave:
 
     def press(self, now: float) -> bool:
         """Count a press at `now`, in seconds; true when it is the second one."""
-        leaves = now - self._last <= LEAVE_WITHIN
+        leaves = now - self._last <= _LEAVE_WITHIN
         self._last = float("-inf") if leaves else now
         return leaves
 
@@ -127,7 +127,7 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
             controls.leave()
             return
         controls.hint(f"Press {key} again to leave{what}")
-        loop.call_later(LEAVE_WITHIN, controls.hint, "")
+        loop.call_later(_LEAVE_WITHIN, controls.hint, "")
 
     @keys.add("c-c", filter=typing)
     @keys.add("<sigint>")

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-LineKind = Literal["empty", "command", "shell", "leave", "text"]
+_LineKind = Literal["empty", "command", "shell", "leave", "text"]
 
-LEAVING = frozenset({"exit", "quit", ":q"})
+_LEAVING = frozenset({"exit", "quit", ":q"})
 # a first word that opens with a slash and has no second one: `/usr/bin` and `/* note */` are plain text
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z?][^\s/]*)?(?:\s+(?P<args>.*))?", re.DOTALL)
 
@@ -20,7 +20,7 @@ class Line:
     `shared` is set for a shell line whose output the model will see.
     """
 
-    kind: LineKind
+    kind: _LineKind
     text: str = ""
     name: str = ""
     shared: bool = False
@@ -31,7 +31,7 @@ def read_line(typed: str) -> Line:
     text = typed.strip()
     if not text:
         return Line("empty")
-    if text in LEAVING:
+    if text in _LEAVING:
         return Line("leave")
     if text.startswith("!!"):
         return Line("shell", text[2:].strip())

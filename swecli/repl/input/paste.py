@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-MAX_CHARS = 1000
-MAX_LINES = 15
+_MAX_CHARS = 1000
+_MAX_LINES = 15
 
 _PLACEHOLDER = re.compile(r"\[Pasted text #(\d+)\]")
 # C0 without tab and newline, DEL, C1: they would move the cursor or colour the screen
@@ -21,7 +21,7 @@ class Pastes:
     def take(self, pasted: str) -> str:
         """What to put into the line for a paste: the text itself, or its placeholder when it is long."""
         text = plain(pasted)
-        if len(text) <= MAX_CHARS and text.count("\n") < MAX_LINES:
+        if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
             return text
         number = len(self._texts) + 1
         self._texts[number] = text

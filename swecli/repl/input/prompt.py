@@ -51,8 +51,8 @@ from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput
 from swecli.repl.render.sanitise import clean
 
 MARK = "> "
-MENU_ROWS = 8
-SMALL = 3
+_MENU_ROWS = 8
+_SMALL = 3
 """Rows of a screen that is too small for a footer."""
 
 
@@ -242,8 +242,8 @@ class PromptLine:
             _rows(self._above),
             line,
             search,
-            CompletionsMenu(max_height=MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
-            _rows(lambda: [[*self._footer(self.width)]] if self._size().rows > SMALL else []),
+            CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
+            _rows(lambda: [[*self._footer(self.width)]] if self._size().rows > _SMALL else []),
         ]
         return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
 
@@ -262,8 +262,8 @@ class PromptLine:
             self._above_at = self.app.render_counter
             size, now = self._size(), asyncio.get_running_loop().time()
             menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
-            footer = 1 if size.rows > SMALL else 0
-            rows = size.rows - self._line_rows() - min(menu, MENU_ROWS) - footer
+            footer = 1 if size.rows > _SMALL else 0
+            rows = size.rows - self._line_rows() - min(menu, _MENU_ROWS) - footer
             if self.question is not None:
                 self.question.drafting = bool(self.buffer.text)
             self._above_lines = lines_above(

@@ -14,7 +14,7 @@ QUIET = 0.7
 """Seconds without a key, after a guarded question was drawn, until it can be answered."""
 HOLD = 0.5
 """Seconds that a lone letter or digit waits for a second key: what goes on is text, not an answer."""
-Line = tuple[str, str]  # style, text
+_Line = tuple[str, str]  # style, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ class Question:
 
     # Drawing
 
-    def lines(self, columns: int, rows: int, now: float) -> list[Line]:
+    def lines(self, columns: int, rows: int, now: float) -> list[_Line]:
         """The question in at most `rows` lines."""
         style = "" if self.is_open(now) else "class:quiet"
-        gap: list[Line] = [("", "")] if rows > len(self.options) + 3 else []
-        title: list[Line] = [("class:title", line) for part in self.title.splitlines() for line in wrap(part, columns)]
+        gap: list[_Line] = [("", "")] if rows > len(self.options) + 3 else []
+        title: list[_Line] = [("class:title", line) for part in self.title.splitlines() for line in wrap(part, columns)]
         hint = self._hint(now)
         title, tail = gap + title[: max(1, rows - 2)], [("class:quiet", hint[:columns])] if hint and rows > 3 else []
         room = max(1, rows - len(title) - len(tail))
@@ -115,7 +115,7 @@ class Question:
         shown = islice(options, first, first + room)
         return [*title, *(line for lines in shown for line in lines), *tail]
 
-    def _option(self, place: int, columns: int, style: str) -> list[Line]:
+    def _option(self, place: int, columns: int, style: str) -> list[_Line]:
         option, picked = self.options[place], place in (self.at, self.pending)
         lead = f"{'>' if picked else ' '} {option.mark + ' ' if option.mark else ''}"
         lines = wrap(option.label, columns, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
@@ -133,6 +133,6 @@ class Question:
         return "Answer with a digit, or with the arrows and Enter · Esc interrupts"
 
 
-def _cut(line: Line, columns: int) -> Line:
+def _cut(line: _Line, columns: int) -> _Line:
     style, text = line
     return style, f"{text[: columns - 1]}…"

@@ -11,12 +11,12 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from swecli.repl.input.terminal import HeldOutput
 
-FRAME = 0.03
+_FRAME = 0.03
 """Seconds between two printings, at least: each draws everything below it again."""
 
 
 class Scrollback:
-    """Prints above a running application, in one write; what follows within `FRAME` is printed together.
+    """Prints above a running application, in one write; what follows within `_FRAME` is printed together.
 
     `live` are the lines to draw now.
     """
@@ -41,7 +41,7 @@ class Scrollback:
             self.flush()
         elif not self._away and self._next is None:
             loop = asyncio.get_running_loop()
-            due = self._printed_at + FRAME - loop.time()
+            due = self._printed_at + _FRAME - loop.time()
             if due <= 0:
                 self.flush()
             else:

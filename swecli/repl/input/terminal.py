@@ -14,7 +14,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
-SETTLING = 0.1
+_SETTLING = 0.1
 """Seconds without another change of size before the line is drawn again: terminals move their lines first."""
 
 
@@ -87,17 +87,17 @@ class InlineApplication(Application[None]):
         """Draw once the size has stopped changing."""
         if self._settle is not None:
             self._settle.cancel()
-        self._settle = asyncio.get_running_loop().call_later(SETTLING, self._draw_resized)
+        self._settle = asyncio.get_running_loop().call_later(_SETTLING, self._draw_resized)
 
     def _draw_resized(self) -> None:
         self._settle = None
         if self.is_running and not self.is_done:
-            self.output.cursor_up(rows_added(self))
+            self.output.cursor_up(_rows_added(self))
             self.renderer.erase()
             self.invalidate()
 
 
-def rows_added(app: Application[None]) -> int:
+def _rows_added(app: Application[None]) -> int:
     """How many rows what is drawn above the cursor has gained, now that terminals have broken its lines anew."""
     screen, columns = app.renderer.last_rendered_screen, max(1, app.output.get_size().columns)
     if screen is None:

@@ -15,7 +15,7 @@ from swecli.repl.render.sanitise import clean, one_line
 from swecli.repl.render.theme import Look
 from swecli.repl.render.tools import tail
 
-OUTPUT_ROWS = 4
+_OUTPUT_ROWS = 4
 THOUGHT_ROWS = 3
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
 _FRAMES = 5  # of the spinner, a second
@@ -33,7 +33,7 @@ _ESC = "Esc to interrupt"
 
 
 @dataclass(slots=True)
-class Running:
+class _Running:
     """A call at work; `since` on the renderer's clock."""
 
     call: ToolCall
@@ -91,7 +91,7 @@ class Activity:
     label: str = "Working"
     begun: float = 0.0
     since: float = 0.0
-    running: dict[str, Running] = field(default_factory=dict)
+    running: dict[str, _Running] = field(default_factory=dict)
 
     def begin(self, label: str) -> None:
         """A turn, or a step of it, begins."""
@@ -100,7 +100,7 @@ class Activity:
 
     def start(self, call: ToolCall, summary: str) -> None:
         """A call begins to run."""
-        self.running[call.id] = Running(call, summary, self.clock())
+        self.running[call.id] = _Running(call, summary, self.clock())
 
     def progress(self, call_id: str, text: str) -> None:
         """A running call has written something."""
@@ -112,7 +112,7 @@ class Activity:
         """The last lines of what runs; the call's name before them if there are several."""
         drawn: list[RenderableType] = []
         for at in self.running.values():
-            rows = OUTPUT_ROWS if len(self.running) == 1 else 1
+            rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
             drawn += [indented(line, 4) for line in tail(at.output, rows)]
         return drawn
 

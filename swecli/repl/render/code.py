@@ -12,8 +12,8 @@ from swecli.repl.render.layout import indented
 from swecli.repl.render.sanitise import clean
 from swecli.repl.render.theme import Look
 
-INDENT = 2
-TAB = 4
+_INDENT = 2
+_TAB = 4
 _REACH = 100  # lines of an unfinished string, comment or block that are looked back at, at most
 _LONGEST = 5_000  # characters of a line that are worth colouring
 
@@ -54,7 +54,7 @@ class Highlighter:
 
     def next(self, piece: str) -> Text:
         """The piece, coloured; the next one goes on from here."""
-        piece = piece.expandtabs(TAB)
+        piece = piece.expandtabs(_TAB)
         text, inside = self._color(piece)
         self._before = self._before + piece if inside else ""
         if self._before.count("\n") > _REACH:
@@ -63,7 +63,7 @@ class Highlighter:
 
     def peek(self, piece: str) -> Text:
         """The piece, coloured, without going on."""
-        return self._color(piece.expandtabs(TAB))[0]
+        return self._color(piece.expandtabs(_TAB))[0]
 
     def _color(self, piece: str) -> tuple[Text, bool]:
         """`piece` has no tabs, which the lexer would make longer. Also says whether it left something open."""
@@ -100,7 +100,7 @@ def code_block(source: str, language: str, look: Look) -> RenderableType:
 
 def framed(code: Text) -> RenderableType:
     """Coloured code as it stands in an answer: indented, without a border that would be copied along."""
-    return indented(code, INDENT)
+    return indented(code, _INDENT)
 
 
 def _lexer(language: str) -> Any:

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-NARROW = 12  # below this many columns an indent would cost more than it tells
+_NARROW = 12  # below this many columns an indent would cost more than it tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Prefixed:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         indent = max(self.first.cell_len, self.rest.cell_len)
         room = options.max_width - indent
-        if room < NARROW:
+        if room < _NARROW:
             yield self.content
             return
         inner = options.update(width=room, height=None)

@@ -36,7 +36,7 @@ from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
-LIVE_ROWS = 12
+_LIVE_ROWS = 12
 """Lines of what goes on now, at most: more would only jump, and each key draws them again."""
 FRAME = 0.1
 """Seconds between two drawings of the live region, at least."""
@@ -263,7 +263,7 @@ class Renderer:
             return
         if now or self._clock() - self._drawn_at >= FRAME:
             self._drawn_at, self._shown = self._clock(), True
-            rows = max(1, min(LIVE_ROWS, self.screen.height - 3))
+            rows = max(1, min(_LIVE_ROWS, self.screen.height - 3))
             self.screen.show_live(self._now(rows), rows)
 
     def _hide(self) -> None:

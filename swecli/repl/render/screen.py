@@ -19,12 +19,12 @@ from swecli.repl.render.markdown import draw_markdown, grid
 from swecli.repl.render.sanitise import clean
 from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme, wants_color
 
-NARROWEST = 20
+_NARROWEST = 20
 # What tools and tables write beyond ASCII, each as one column, for places that cannot show it.
 _PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█", "---.-->/''\"\"-|#")
 
 
-class Surface(Protocol):
+class _Surface(Protocol):
     """The bottom of a terminal, above which is printed."""
 
     def write(self, text: str) -> None:
@@ -49,7 +49,7 @@ class Screen:
         file: TextIO | None = None,
         many_colors: bool = False,
         size: Callable[[], os.terminal_size] | None = None,
-        surface: Surface | None = None,
+        surface: _Surface | None = None,
     ) -> None:
         self._file, self._width = file, width
         self._size = size or self._ask_size
@@ -73,7 +73,7 @@ class Screen:
         self.printed = 0  # how often something was printed
 
     @classmethod
-    def above(cls, surface: Surface, environ: Mapping[str, str], color: bool = True) -> Screen:
+    def above(cls, surface: _Surface, environ: Mapping[str, str], color: bool = True) -> Screen:
         """The screen above a surface that fits the environment, the setting and what stdout is."""
         colored = wants_color(environ, sys.stdout.isatty(), color)
         return cls(colored, many_colors=has_many_colors(environ), surface=surface)
@@ -91,7 +91,7 @@ class Screen:
     @property
     def width(self) -> int:
         """Columns, now."""
-        return self._width or max(NARROWEST, self._size().columns)
+        return self._width or max(_NARROWEST, self._size().columns)
 
     @property
     def height(self) -> int:

@@ -15,9 +15,9 @@ from swecli.repl.render.screen import Screen
 
 CODE_LINES = 8
 """Lines of code that are printed together."""
-LIST_ITEMS = 8
+_LIST_ITEMS = 8
 """Finished items of a list that are printed together."""
-LONGEST = 4_096
+_LONGEST = 4_096
 """Characters of one paragraph that are held back; and of a tail that is worth parsing just to show it."""
 _SMALL = 2_048  # a tail below this is parsed at every new line, a longer one only when it has grown by a quarter
 _GROWTH = 1.25
@@ -72,7 +72,7 @@ class MarkdownStream:
             return self._spaced(self._code.tail(self._rest[-rows * self._screen.width :], rows))
         if not self._rest.strip():
             return None
-        if len(self._rest) <= LONGEST:
+        if len(self._rest) <= _LONGEST:
             return self._spaced(draw_all(self._parse(self._rest), self._screen.look))
         room = max(1, rows) * self._screen.width
         return self._spaced(Text("\n".join(self._rest[-room:].split("\n")[-rows:])))
@@ -83,7 +83,7 @@ class MarkdownStream:
     def _due(self, text: str) -> bool:
         """Whether looking for finished blocks is worth its price now that `text` came."""
         size = len(self._rest)
-        if size - self._tried >= LONGEST:
+        if size - self._tried >= _LONGEST:
             return True
         if "\n" not in text:
             return False
@@ -145,7 +145,7 @@ class MarkdownStream:
         start = block.start
         if block.kind.endswith("list_open"):
             count, tokens, line = split_list(block)
-            if count >= LIST_ITEMS:
+            if count >= _LIST_ITEMS:
                 number = list_start(block.tokens[0]) + count
                 self._print(draw(tokens, self._screen.look))
                 self._joined, self._number, start = True, number, line
@@ -155,8 +155,8 @@ class MarkdownStream:
 
     def _cut_long(self) -> None:
         """A paragraph or quote without end is printed in pieces, cut at a line end, else at a space."""
-        while len(self._rest) >= LONGEST:
-            cut = (self._rest.rfind("\n", 0, LONGEST) + 1) or (self._rest.rfind(" ", 0, LONGEST) + 1) or LONGEST
+        while len(self._rest) >= _LONGEST:
+            cut = (self._rest.rfind("\n", 0, _LONGEST) + 1) or (self._rest.rfind(" ", 0, _LONGEST) + 1) or _LONGEST
             self.parsed += cut
             self._print(draw_all(self._parse(self._rest[:cut]), self._screen.look))
             self._joined, self._rest = True, self._rest[cut:]

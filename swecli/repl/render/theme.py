@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.theme import Theme
 
 # The sixteen colours of the terminal's own palette and no backgrounds: readable on dark and on light.
-STYLES: Mapping[str, str] = {
+_STYLES: Mapping[str, str] = {
     "quiet": "dim",
     "warn": "yellow",
     "error": "red",
@@ -53,7 +53,7 @@ STYLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Glyphs:
+class _Glyphs:
     """The signs that are drawn. Each may be more than one cell wide; whoever draws measures."""
 
     bullet: str = "●"
@@ -72,7 +72,7 @@ class Glyphs:
     frames: tuple[str, ...] = ("◐", "◓", "◑", "◒")
 
 
-_ASCII = Glyphs("*", "|", "...", "+", "x", "*", "~", "-", "-", "|", "-", ":", "->", ("|", "/", "-", "\\"))
+_ASCII = _Glyphs("*", "|", "...", "+", "x", "*", "~", "-", "-", "|", "-", ":", "->", ("|", "/", "-", "\\"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ class Look:
     unicode: bool = True
 
     @property
-    def glyphs(self) -> Glyphs:
+    def glyphs(self) -> _Glyphs:
         """The signs this place can show."""
-        return Glyphs() if self.unicode else _ASCII
+        return _Glyphs() if self.unicode else _ASCII
 
 
 def theme(many_colors: bool = False) -> Theme:
     """The styles by name, for rich. With 256 colours "dim" is a middle grey, which every terminal shows alike."""
-    grey = {name: style.replace("dim", "color(244)") for name, style in STYLES.items()}
-    return Theme(grey if many_colors else dict(STYLES))
+    grey = {name: style.replace("dim", "color(244)") for name, style in _STYLES.items()}
+    return Theme(grey if many_colors else dict(_STYLES))
 
 
 def wants_color(environ: Mapping[str, str], terminal: bool, setting: bool = True) -> bool:
@@ -110,7 +110,7 @@ def has_many_colors(environ: Mapping[str, str]) -> bool:
 
 def can_show_signs(encoding: str | None) -> bool:
     """Whether every sign of ours can be written in this encoding."""
-    glyphs = Glyphs()
+    glyphs = _Glyphs()
     try:
         "".join("".join(getattr(glyphs, name)) for name in glyphs.__slots__).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

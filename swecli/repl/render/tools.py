@@ -16,14 +16,14 @@ from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import REVEALED, clean, one_line, reveal
 from swecli.repl.render.theme import Look
 
-OUTPUT_LINES = 6
-DIFF_LINES = 24
+_OUTPUT_LINES = 6
+_DIFF_LINES = 24
 LINE_LIMIT = 300
 """Characters of one line in a folded result; unfolded it is `FULL_LIMIT`."""
 FULL_LIMIT = 20_000
-LIST_TOOLS = {"todo": 20}
+_LIST_TOOLS = {"todo": 20}
 """Tools whose result is short by nature and worth seeing whole: how many lines."""
-HINT = "Ctrl+O shows all"
+_HINT = "Ctrl+O shows all"
 _SLOW_MS = 1_000
 
 State = Literal["running", "asking", "ok", "failed", "denied"]
@@ -56,7 +56,7 @@ def outcome(
     lines: list[RenderableType] = [Text(title, style=_title_style(result))] if title else []
     if not result.denied:
         lines += (
-            _diff(look, result, seen, DIFF_LINES) if result.for_user.kind == "diff" else _folded(look, call, result)
+            _diff(look, result, seen, _DIFF_LINES) if result.for_user.kind == "diff" else _folded(look, call, result)
         )
     if not lines and headless:
         lines.append(Text("done", style="quiet"))
@@ -141,14 +141,14 @@ def _body(result: ToolResult) -> list[str]:
 def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableType]:
     """A program's last lines, since that is where it says how it ended; of anything else the first ones."""
     lines = _body(result)
-    room = LIST_TOOLS.get(call.name, OUTPUT_LINES)
+    room = _LIST_TOOLS.get(call.name, _OUTPUT_LINES)
     style = "output" if result.ok or result.for_user.title else "failed"
     if len(lines) <= room:
         return [_output(line, LINE_LIMIT, style) for line in lines]
     hidden = len(lines) - room + 1
     if result.exit_code is not None or result.cancelled:
         shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
-        return [Text(f"{look.glyphs.more} {hidden:,} lines before ({HINT})", style="quiet"), *shown]
+        return [Text(f"{look.glyphs.more} {hidden:,} lines before ({_HINT})", style="quiet"), *shown]
     shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]
     return [*shown, _more(look, hidden)]
 
@@ -163,7 +163,7 @@ def _diff(look: Look, result: ToolResult, seen: bool, room: int) -> list[Rendera
 
 
 def _more(look: Look, hidden: int) -> Text:
-    return Text(f"{look.glyphs.more} {hidden:,} more lines ({HINT})", style="quiet")
+    return Text(f"{look.glyphs.more} {hidden:,} more lines ({_HINT})", style="quiet")
 
 
 def _output(line: str, limit: int, style: str = "output") -> Text:

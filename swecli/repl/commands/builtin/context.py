@@ -12,7 +12,7 @@ from swecli.repl.render.formatting import bar, percent, tokens
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter
 
-VIEWS = (
+_VIEWS = (
     ("detail", "each part, and the provider's count against ours"),
     ("plan", "what the next reduction takes out"),
     ("undo", "take the newest reduction back"),
@@ -24,7 +24,7 @@ VIEWS = (
 @command(
     aliases=("tokens",),
     usage="[detail | plan | undo | why TEXT | log]",
-    complete=lambda runtime: VIEWS,
+    complete=lambda runtime: _VIEWS,
     beside="detail plan why log",
 )
 async def context(ctx: CommandContext, args: str) -> None:
@@ -35,14 +35,14 @@ async def context(ctx: CommandContext, args: str) -> None:
             f"/context does not know {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]"
         )
     if word == "why":
-        say_why(ctx, rest)
+        _show_why(ctx, rest)
     elif word in SHOWN:
         SHOWN[word](ctx)
     else:
-        say_meter(ctx, detail=False)
+        _show_meter(ctx, detail=False)
 
 
-def say_meter(ctx: CommandContext, *, detail: bool) -> None:
+def _show_meter(ctx: CommandContext, *, detail: bool) -> None:
     """The parts with their tokens, the bar, and the rung that comes next."""
     found = ctx.runtime.context_control.meter()
     parts = list(found.parts) if detail else found.grouped()
@@ -59,13 +59,13 @@ def say_meter(ctx: CommandContext, *, detail: bool) -> None:
             f"{bar(found.total, found.limit)} {about}{tokens(found.total)} of {tokens(found.limit)} tokens ({share}%)"
         )
     if detail:
-        say_detail(ctx, found)
+        _show_detail(ctx, found)
     session = ctx.runtime.sessions.current_session
     if session is not None and session.context.epoch is not None:
-        say_plan(ctx)
+        _show_plan(ctx)
 
 
-def say_detail(ctx: CommandContext, found: Meter) -> None:
+def _show_detail(ctx: CommandContext, found: Meter) -> None:
     """What stands behind the figures."""
     ctx.screen.note(
         f"{tokens(found.cached)} of them were sent before, {tokens(found.reserve)} are reserved for the answer"
@@ -79,7 +79,7 @@ def say_detail(ctx: CommandContext, found: Meter) -> None:
         ctx.screen.note(f"from {tokens(found.threshold)} on it is made smaller: results, summary, truncation")
 
 
-def say_plan(ctx: CommandContext) -> None:
+def _show_plan(ctx: CommandContext) -> None:
     """What the next reduction takes out, and when."""
     plan = ctx.runtime.context_control.plan()
     after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
@@ -88,13 +88,13 @@ def say_plan(ctx: CommandContext) -> None:
         ctx.screen.note(f"takes out {', '.join(plan.removes)}; /pin keeps a turn")
 
 
-def say_undo(ctx: CommandContext) -> None:
+def _show_undo(ctx: CommandContext) -> None:
     """Take the newest reduction back."""
     taken = ctx.runtime.context_control.undo()
     ctx.screen.line(f"{taken.id} ({taken.how}) is taken back: the next request begins as before it")
 
 
-def say_why(ctx: CommandContext, text: str) -> None:
+def _show_why(ctx: CommandContext, text: str) -> None:
     """Where a text is, and the command that brings it back."""
     found = ctx.runtime.context_control.why(text)
     if not found:
@@ -111,7 +111,7 @@ def say_why(ctx: CommandContext, text: str) -> None:
             ctx.screen.note("was never sent in these words")
 
 
-def say_log(ctx: CommandContext) -> None:
+def _show_log(ctx: CommandContext) -> None:
     """All reductions, newest first."""
     session = ctx.runtime.context_control.session
     rows = ctx.runtime.sessions.context.log(session)
@@ -129,8 +129,8 @@ def say_log(ctx: CommandContext) -> None:
 
 
 SHOWN: dict[str, Callable[[CommandContext], None]] = {
-    "detail": lambda ctx: say_meter(ctx, detail=True),
-    "plan": say_plan,
-    "undo": say_undo,
-    "log": say_log,
+    "detail": lambda ctx: _show_meter(ctx, detail=True),
+    "plan": _show_plan,
+    "undo": _show_undo,
+    "log": _show_log,
 }

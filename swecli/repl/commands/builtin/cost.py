@@ -5,7 +5,7 @@ from __future__ import annotations
 from swecli.repl.commands.base import CommandContext, command, show_pairs
 from swecli.repl.render.formatting import money
 
-BUCKETS = (
+_BUCKETS = (
     ("input", "input, not cached"),
     ("cache_read", "read from the cache"),
     ("cache_write", "written to the cache"),
@@ -18,7 +18,7 @@ BUCKETS = (
 async def cost(ctx: CommandContext, args: str) -> None:
     """Show the tokens and the money this session took"""
     totals = ctx.runtime.sessions.totals()
-    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in BUCKETS]
+    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     show_pairs(ctx.screen, [*rows, ("all tokens", f"{totals.usage.total:>12,}")])
     requests = "1 request" if totals.requests == 1 else f"{totals.requests} requests"
     why = "" if totals.cost is not None else " (the price of a request is not known)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.repl.commands.base import CommandContext, command, show_pairs
 
-KEYS = (
+_KEYS = (
     ("Enter", "send; while it works, queue (↑ edits the queue)"),
     ("Ctrl+T", "put the line into the running turn"),
     ("Alt+Enter, Ctrl+J, \\ Enter", "new line"),
@@ -37,5 +37,5 @@ async def show_help(ctx: CommandContext, args: str) -> None:
         return
     show_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
     ctx.screen.line()
-    show_pairs(ctx.screen, KEYS)
+    show_pairs(ctx.screen, _KEYS)
     ctx.screen.note("/help COMMAND shows its arguments and other names")

@@ -6,7 +6,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
 
-MEANINGS: dict[Mode, str] = {
+_MEANINGS: dict[Mode, str] = {
     "ask": "reads freely, asks before edits and commands that do more than read",
     "edits": "edits files in this folder unasked, asks before commands that do more than read",
     "plan": "reads only: edits and commands that do more are refused",
@@ -14,14 +14,14 @@ MEANINGS: dict[Mode, str] = {
 }
 
 
-@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(MEANINGS.items()), beside="*")
+@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MEANINGS.items()), beside="*")
 async def mode(ctx: CommandContext, args: str) -> None:
     """Show or change what runs without being asked"""
     if args:
         _change(ctx, args.lower())
         return
     present = ctx.runtime.agent.permissions.mode
-    ctx.screen.table(("", "mode", "does"), [("●" if m == present else "", m, MEANINGS[m]) for m in MODES])
+    ctx.screen.table(("", "mode", "does"), [("●" if m == present else "", m, _MEANINGS[m]) for m in MODES])
 
 
 @command(beside="*")
@@ -41,4 +41,4 @@ def _change(ctx: CommandContext, wanted: str) -> None:
     if found is None:
         raise BadInput(f"There is no mode {wanted!r}.", f"Use one of: {', '.join(MODES)}")
     ctx.runtime.set_mode(found)
-    ctx.screen.note(f"mode {found}: {MEANINGS[found]}")
+    ctx.screen.note(f"mode {found}: {_MEANINGS[found]}")

@@ -9,9 +9,9 @@ from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import tokens
 
-STAND_IN = "…"
-CACHED = "up to here the request was sent before: a provider may bill it as cached"
-FRESH = "an epoch begins with this request: nothing of it but tools and system text was sent before"
+_STAND_IN = "…"
+_CACHED = "up to here the request was sent before: a provider may bill it as cached"
+_FRESH = "an epoch begins with this request: nothing of it but tools and system text was sent before"
 
 
 def _print_unwrapped(file: TextIO, value: Any) -> None:
@@ -31,7 +31,7 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     if first.startswith("--") and not raw:
         raise UsageError(f"/prompt does not know {first}.", "Use /prompt [--raw] [TEXT]")
     agent = ctx.runtime.agent
-    turn = agent.prepare((rest if raw else args).strip() or STAND_IN)
+    turn = agent.prepare((rest if raw else args).strip() or _STAND_IN)
     specs = agent.tools.specs()
     if raw:
         whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
@@ -42,7 +42,7 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     for segment in turn.request.segments:
         ctx.screen.line()
         if segment.name == "query":
-            ctx.screen.note(CACHED if turn.request.opened is None else FRESH)
+            ctx.screen.note(_CACHED if turn.request.opened is None else _FRESH)
         ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
         ctx.screen.line(segment.text.strip())
     ctx.screen.line()

@@ -9,7 +9,7 @@ from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import money, tokens
 
-SIZES = (
+_SIZES = (
     ("5", "the last 5 interactions"),
     ("5+3", "5, growing to 8 before it is cut back"),
     ("full", "everything"),
@@ -17,22 +17,22 @@ SIZES = (
 )
 
 
-@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: SIZES, beside="*")
+@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: _SIZES, beside="*")
 async def window(ctx: CommandContext, args: str) -> None:
     """Show or change how many interactions the next request holds"""
     words = args.split()
     if words[:1] == ["preview"]:
-        say_preview(ctx, read_spec(" ".join(words[1:])))
+        _show_preview(ctx, _read_spec(" ".join(words[1:])))
         return
     save = "--save" in words
     if written := " ".join(word for word in words if word != "--save"):
-        ctx.runtime.set_window(read_spec(written))
+        ctx.runtime.set_window(_read_spec(written))
     if save:
-        save_window(ctx, ctx.runtime.settings.window)
-    say_window(ctx)
+        _save_window(ctx, ctx.runtime.settings.window)
+    _show_window(ctx)
 
 
-def read_spec(text: str) -> WindowSpec:
+def _read_spec(text: str) -> WindowSpec:
     """What the user wrote. Raises BadInput."""
     try:
         return WindowSpec.parse(text)
@@ -41,7 +41,7 @@ def read_spec(text: str) -> WindowSpec:
         raise BadInput(f"{said[0].upper()}{said[1:]}.") from error
 
 
-def save_window(ctx: CommandContext, spec: WindowSpec) -> None:
+def _save_window(ctx: CommandContext, spec: WindowSpec) -> None:
     """Keep it as the default for new sessions. Raises BadInput."""
     path = ctx.runtime.start.paths.config_file
     try:
@@ -52,7 +52,7 @@ def save_window(ctx: CommandContext, spec: WindowSpec) -> None:
     ctx.screen.note(f"{spec} is the default of new sessions now, in {path}")
 
 
-def say_preview(ctx: CommandContext, spec: WindowSpec) -> None:
+def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     """What would leave or come back, in tokens and money. Nothing changes."""
     sessions, agent = ctx.runtime.sessions, ctx.runtime.agent
     session = sessions.current_session
@@ -65,11 +65,11 @@ def say_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     moved = f"{abs(other - first)} interaction{'s' if abs(other - first) != 1 else ''}"
     told = f"{moved} would leave" if other > first else f"{moved} would come back" if other < first else "nothing moves"
     ctx.screen.line(f"window {session.window} → {spec}: {told}")
-    was, will = priced(agent.model.name, now.tokens), priced(agent.model.name, then.tokens)
+    was, will = _priced(agent.model.name, now.tokens), _priced(agent.model.name, then.tokens)
     ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {was} → {will} uncached")
 
 
-def priced(model: str, count: int) -> str:
+def _priced(model: str, count: int) -> str:
     """So many tokens of input in money; unknown is said."""
     # late: reads the price table, which only this asks for
     from swecli.llm.prices import cost_of_model  # noqa: PLC0415
@@ -77,7 +77,7 @@ def priced(model: str, count: int) -> str:
     return money(cost_of_model(Usage(input=count), model))
 
 
-def say_next(ctx: CommandContext) -> None:
+def _show_next(ctx: CommandContext) -> None:
     """What leaves the window next."""
     session = ctx.runtime.sessions.current_session
     if session is None or session.context.epoch is None:
@@ -87,7 +87,7 @@ def say_next(ctx: CommandContext) -> None:
     ctx.screen.note(f"next {plan.how} {plan.when}{takes}")
 
 
-def say_window(ctx: CommandContext) -> None:
+def _show_window(ctx: CommandContext) -> None:
     """One line on the setting, one on what the next request will hold."""
     session = ctx.runtime.sessions.current_session
     spec = session.window if session else ctx.runtime.settings.window
@@ -98,7 +98,7 @@ def say_window(ctx: CommandContext) -> None:
     if last < first:
         ctx.screen.note("the next request holds no earlier interaction")
         return
-    say_next(ctx)
+    _show_next(ctx)
     which = f"interaction {last}" if first == last else f"interactions {first} to {last}"
     left = f"; {first - 1} earlier stay stored and are not sent" if first > 1 else ""
     ctx.screen.note(f"the next request holds {which} ({tokens(held)} tokens){left}")
