@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from swecli.config.start import Start
     from swecli.models.events import Event
     from swecli.models.message import AskRequest, Decision
-    from swecli.repl.commands.base import Command
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager
 
@@ -136,11 +135,6 @@ class REPL:
         return await self._parts.approver(request)
 
     # What lines, keys and commands need
-
-    @property
-    def commands(self) -> list[Command]:
-        """Every command."""
-        return self._parts.table.commands
 
     @property
     def working(self) -> bool:

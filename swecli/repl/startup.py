@@ -106,7 +106,7 @@ class Startup:
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
         renderer = Renderer(Screen.above(prompt, self._start.environ, runtime.settings.color))
-        context = CommandContext(runtime, renderer, program, prompt, background)
+        context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(chat)
         self.parts = Parts(runtime, table, context, approver, processor)
         return self.parts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from swecli.app import Runtime
 from swecli.repl.background import Background
-from swecli.repl.commands.base import Command, CommandContext
+from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import discover
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
@@ -19,16 +19,14 @@ class Desk(CommandContext):
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
         renderer = Renderer(Screen(False, width=width, file=self.paper))
-        super().__init__(runtime, renderer, program=self, chooser=self, background=Background(self))  # type: ignore[arg-type]
         self.table = discover()
+        super().__init__(
+            runtime, self.table.commands, renderer, program=self, chooser=self, background=Background(self)
+        )  # type: ignore[arg-type]
         self.left = False
         self.settled = 0
         self.offered: list[list[tuple[str, str]]] = []
         self._picks = list(picks)
-
-    @property
-    def commands(self) -> list[Command]:
-        return self.table.commands
 
     def leave(self, code: int = 0) -> None:
         self.left = True

@@ -21,11 +21,6 @@ if TYPE_CHECKING:  # commands are declared before these are loaded, so that the 
 class Program(Protocol):
     """What a command may ask of the running program."""
 
-    @property
-    def commands(self) -> list[Command]:
-        """Every command."""
-        ...
-
     def leave(self, code: int = 0) -> None:
         """Leave after this command."""
 
@@ -45,6 +40,7 @@ class CommandContext:
     """What a command works with."""
 
     runtime: Runtime
+    commands: Sequence[Command]
     renderer: Renderer
     program: Program
     chooser: _Chooser

@@ -1,4 +1,4 @@
-"""`/context`: what the next request is made of, what will be taken out of it next, and what was."""
+"""`/context`, `/compact`, `/pin`: what the next request is made of, and what leaves it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
+from swecli.models.ids import turn_number
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import bar, percent, tokens
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter
+    from swecli.app import Runtime
 
 _VIEWS = (
     ("detail", "each part, and the provider's count against ours"),
@@ -134,3 +136,38 @@ SHOWN: dict[str, Callable[[CommandContext], None]] = {
     "undo": _show_undo,
     "log": _show_log,
 }
+
+
+@command(aliases=("condense",), usage="[WISH]")
+async def compact(ctx: CommandContext, args: str) -> None:
+    """Have the conversation summed up now; WISH says what to dwell on"""
+    async for event in ctx.runtime.context_control.compact(args.strip()):
+        ctx.show(event)
+        if event.type == "context_reduced":
+            ctx.screen.note("/context undo takes it back; /pin beforehand keeps a turn word for word")
+
+
+def _turns(runtime: Runtime) -> list[tuple[str, str]]:
+    """The newest turns with their questions, to choose from."""
+    session = runtime.sessions.current_session
+    groups = list(session.by_interaction())[-12:] if session else []
+    return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
+
+
+@command(usage="[TURN]", complete=_turns)
+async def pin(ctx: CommandContext, args: str) -> None:
+    """Keep a turn in every request, whatever else leaves (the last one, or T7)"""
+    control = ctx.runtime.context_control
+    number = turn_number(args) if args.strip() else None
+    size = control.pin(number)
+    session = control.session
+    ctx.screen.line(f"T{number or session.interactions} stays, at {tokens(size)} tokens in every request")
+    if len(session.context.pins) > 1:
+        ctx.screen.note(f"pinned: {', '.join(f'T{n}' for n in session.context.pins)}")
+
+
+@command(usage="[TURN]", complete=_turns)
+async def unpin(ctx: CommandContext, args: str) -> None:
+    """Let a pinned turn leave like any other"""
+    number = ctx.runtime.context_control.unpin(turn_number(args) if args.strip() else None)
+    ctx.screen.line(f"T{number} leaves with the next reduction that passes it")

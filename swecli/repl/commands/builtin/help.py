@@ -24,7 +24,7 @@ _KEYS = (
 async def show_help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
     wanted = args.removeprefix("/").lower()
-    chosen = [c for c in ctx.program.commands if not wanted or wanted in (c.name, *c.aliases)]
+    chosen = [c for c in ctx.commands if not wanted or wanted in (c.name, *c.aliases)]
     if not chosen:
         ctx.screen.error(f"There is no command /{wanted}.", "/help lists the commands.")
         return
