@@ -32,6 +32,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundInteraction:
+    """An interaction that a query refers to. `score` is from 0 to 1; `excerpts` are at most two quotations of about
+    400 characters, the better one first."""
+
+    interaction: int
+    score: float
+    excerpts: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What some requests took. `cost` in US dollars, None as soon as one of them is unknown."""
 

@@ -15,10 +15,11 @@ from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook_store import PlaybookStore
-from swecli.store.records import InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
+from swecli.store.records import FoundInteraction, InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
 from swecli.store.session_files import copies as session_copies
 from swecli.store.sessions import queries as session_queries
 from swecli.store.sessions.context import ContextStore
+from swecli.store.sessions.search import FLOOR, search_session
 from swecli.store.sessions.store import INTERRUPTED, SessionStore
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
@@ -240,6 +241,22 @@ class SessionManager:
     def find(self, text: str, limit: int = 20) -> list[Place]:
         """Where a text stands in this session, in messages and in results, newest first."""
         return session_queries.find_in_session(self.database, self._session().id, clean_text(text), limit)
+
+    def search_session(
+        self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
+    ) -> list[FoundInteraction]:
+        """The interactions of this session that a query refers to, best first, each with excerpts; often none.
+
+        Args:
+            query: what the user typed, or any words.
+            before: the first interaction that is sent anyway: only earlier ones are found, and only by words that no
+                later one has. None for the whole session.
+            limit: the most interactions.
+            floor: the least score, from 0 to 1. Above 0, more than one word has to match, in one passage; 0 gives all
+                that have any of the words and lets the caller choose.
+        """
+        session = self._session().id
+        return search_session(self.database, session, clean_text(query), before=before, limit=limit, floor=floor)
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result in this session; None for an unknown id, or without a result."""

@@ -32,7 +32,7 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
 
 SEARCH = (
-    "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}')",
+    "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
     "CREATE TRIGGER {table}_fts_insert AFTER INSERT ON {table} BEGIN "
     "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
     "CREATE TRIGGER {table}_fts_delete AFTER DELETE ON {table} BEGIN "
@@ -41,7 +41,12 @@ SEARCH = (
     "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); "
     "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
 )
-SEARCHED = {"message": ("content", "id"), "session": ("title", "number")}
+# table: its text, its key and what more the index is made with; of results no phrases are searched, only words
+SEARCHED = {
+    "message": ("content", "id", ""),
+    "session": ("title", "number", ""),
+    "tool_call": ("result", "id", ", detail=none"),
+}
 
 
 def make_engine(path: Path | None, only_read: str = "") -> Engine:
@@ -213,10 +218,13 @@ def copy_file(engine: Engine, to: Path) -> None:
 
 
 def create_search(connection: Connection) -> None:
-    """Make the full-text indexes. They hold no text of their own; triggers keep them true to their tables."""
-    for table, (searched, key) in SEARCHED.items():
-        for statement in SEARCH:
-            connection.exec_driver_sql(statement.format(table=table, column=searched, key=key))
+    """Make the full-text indexes that are not there yet. They hold no text of their own; triggers keep them in step."""
+    present = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name LIKE '%_fts'").scalars().all()
+    for table, (searched, key, more) in SEARCHED.items():
+        if f"{table}_fts" not in present:
+            for statement in SEARCH:
+                connection.exec_driver_sql(statement.format(table=table, column=searched, key=key, more=more))
+            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
 
 
 def rebuild_search(connection: Connection) -> None:

@@ -89,8 +89,13 @@ def step_8(connection: Connection) -> None:
     add_column(connection, "interaction", "partial_after")
 
 
+def step_9(connection: Connection) -> None:
+    """What tools returned is searched for words too."""
+    sqlite.create_search(connection)
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

@@ -1,0 +1,153 @@
+"""What was said earlier in one session, found by the words of a query: messages and results, ranked by rare words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import sqlmodel
+from sqlalchemy import text
+from sqlmodel import col, select
+
+from swecli.redact import redact_part
+from swecli.store.records import FoundInteraction, Place
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
+
+FLOOR = 0.5
+_WORDS = re.compile(r"[^\W_]+")
+_MOST_TERMS = 32  # of a query; a longer one is a text that was pasted
+_COMMON = 200  # texts; a word that stands in more of them points at none
+_CANDIDATES = 12  # interactions whose texts are read
+_EXCERPT = 400  # characters
+_EXCERPTS = 2  # of one interaction
+_AROUND = 4_000  # characters beside an excerpt in which secrets that reach into it are looked for
+
+# CROSS: the index is walked first, within the keys of this session
+_IN_MESSAGES = text(
+    "SELECT m.interaction FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid "
+    "WHERE message_fts MATCH :word AND message_fts.rowid BETWEEN :low AND :high AND m.session_id = :session LIMIT :most"
+)
+_IN_RESULTS = text(
+    "SELECT m.interaction FROM tool_call_fts CROSS JOIN tool_call c ON c.id = tool_call_fts.rowid "
+    "CROSS JOIN message m ON m.id = c.message_id "
+    "WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid BETWEEN :low AND :high AND c.session_id = :session "
+    "LIMIT :most"
+)
+_KEYS = text(
+    "SELECT (SELECT min(id) FROM message WHERE session_id = :session), "
+    "(SELECT max(id) FROM message WHERE session_id = :session), "
+    "(SELECT min(id) FROM tool_call WHERE session_id = :session), "
+    "(SELECT max(id) FROM tool_call WHERE session_id = :session)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    weight: float
+    rare: float  # how much of it is of words that point here
+    place: Place
+
+
+def search_session(
+    database: Database, session_id: str, query: str, *, before: int | None, limit: int, floor: float
+) -> list[FoundInteraction]:
+    """The interactions of a session that a query refers to, best first; see `SessionManager.search_session`.
+
+    A word weighs ln((N + 1) / (n + 0.5)), as it stands in n of N interactions (the inverse document frequency of
+    Spärck Jones, 1972). The score of an interaction is the weight of the query's words in its best passage over the
+    weight of all of the query's words that the session has.
+    """
+    words = list(dict.fromkeys(word.lower() for word in _WORDS.findall(query)))[:_MOST_TERMS]
+    with database.reading() as db:
+        total = db.exec(select(SessionRow.interactions).where(col(SessionRow.id) == session_id)).first() or 0
+        last = total if before is None else min(total, before - 1)
+        where = _interactions_of(db, session_id, words)
+        weights = {
+            word: math.log((total + 1) / (len(found) + 0.5)) for word, found in where.items() if 4 * len(found) <= total
+        }
+        # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
+        often = max(2, total // 50) if floor > 0 else total
+        rare = {word for word in weights if max(where[word]) <= last and _episodes(where[word]) <= often}
+        by_interaction = {
+            number: sum(weights[word] for word in weights if number in where[word])
+            for number in {number for word in rare for number in where[word]}
+        }
+        best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
+        passages = _passages(db, session_id, best, weights, rare)
+    whole = sum(weights.values())
+    enough = math.log(total + 1) * 1.2 if floor > 0 else 0.0  # more than one word weighs, however rare it is
+    found = [
+        FoundInteraction(number, ranked[0].weight / whole, tuple(passage.place for passage in ranked[:_EXCERPTS]))
+        for number, ranked in passages.items()
+        if ranked and ranked[0].rare >= enough and ranked[0].weight >= floor * whole
+    ]
+    return sorted(found, key=lambda one: (-one.score, -one.interaction))[: max(0, limit)]
+
+
+def _episodes(numbers: set[int]) -> int:
+    """How often something came up: interactions that are at most three apart count as one."""
+    ordered = sorted(numbers)
+    return 1 + sum(later - earlier > 3 for earlier, later in pairwise(ordered))
+
+
+def _interactions_of(db: sqlmodel.Session, session_id: str, words: Iterable[str]) -> dict[str, set[int]]:
+    """By word, the interactions it stands in; words that stand nowhere or in too many texts are left out."""
+    given = {"session": session_id, "most": _COMMON + 1}
+    first, last, first_call, last_call = db.connection().execute(_KEYS, given).one()
+    found: dict[str, set[int]] = {}
+    for word in words:
+        asked = given | {"word": f'"{word}"'}
+        texts = list(db.connection().execute(_IN_MESSAGES, asked | {"low": first, "high": last}).scalars())
+        texts += db.connection().execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call}).scalars()
+        if texts and len(texts) <= _COMMON:
+            found[word] = set(texts)
+    return found
+
+
+def _passages(
+    db: sqlmodel.Session, session_id: str, numbers: Iterable[int], weights: Mapping[str, float], rare: set[str]
+) -> dict[int, list[_Passage]]:
+    """By interaction, the best passage of each of its texts that has a word of `rare`, heaviest first."""
+    found: dict[int, list[_Passage]] = {number: [] for number in numbers}
+    theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).in_(found))
+    messages = sqlmodel.select(MessageRow.interaction, MessageRow.role, MessageRow.content).where(*theirs)
+    results = sqlmodel.select(MessageRow.interaction, CallRow.call_id, CallRow.result)
+    results = results.join_from(CallRow, MessageRow, col(MessageRow.id) == col(CallRow.message_id)).where(*theirs)
+    texts = [
+        (number, "query" if role == "user" else "answer", content) for number, role, content in db.exec(messages).all()
+    ]
+    texts += [(number, f"result of {call}", result) for number, call, result in db.exec(results).all() if result]
+    for number, where, content in texts:
+        if passage := _best_passage(number, where, content, weights, rare):
+            found[number].append(passage)
+    for ranked in found.values():
+        ranked.sort(key=lambda passage: -passage.weight)
+    return found
+
+
+def _best_passage(
+    number: int, where: str, content: str, weights: Mapping[str, float], rare: set[str]
+) -> _Passage | None:
+    """The stretch of at most 400 characters whose different words weigh most."""
+    hits = [(m.start(), m.end(), m[0].lower()) for m in _WORDS.finditer(content) if m[0].lower() in weights]
+    best, weight, pointing = (0, 0), 0.0, 0.0
+    for at, (start, _, _) in enumerate(hits):
+        inside = [hit for hit in hits[at : at + _MOST_TERMS] if hit[1] <= start + _EXCERPT]
+        words = {word for _, _, word in inside}
+        if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
+            best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
+    return _Passage(weight, pointing, Place(number, where, _excerpt(content, *best))) if weight else None
+
+
+def _excerpt(content: str, start: int, end: int) -> str:
+    """The passage with what is around it, 400 characters in all, without secrets that reach into it."""
+    beside = max(0, _EXCERPT - (end - start)) // 2
+    start, end = max(0, start - beside), min(len(content), end + beside)
+    near = content[max(0, start - _AROUND) : end + _AROUND]
+    offset = start - max(0, start - _AROUND)
+    clean = " ".join(redact_part(near, offset, offset + end - start).split())
+    return ("…" if start else "") + clean + ("…" if end < len(content) else "")
