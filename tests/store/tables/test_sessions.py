@@ -47,5 +47,5 @@ def test_what_people_name_by_number_never_gets_a_number_twice(memory: Database) 
 
 
 def test_searched_columns_exist() -> None:
-    for table, (column, key) in SEARCHED.items():
+    for table, (column, key, _) in SEARCHED.items():
         assert {column, key} <= set(Row.metadata.tables[table].columns.keys())
