@@ -12,9 +12,9 @@ from typing import Any
 
 from swecli.cli.subcommands import common, ground_of, say, table, tell
 from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
-from swecli.config.load import load_settings, read_toml, unknown_setting
+from swecli.config.load import load_settings, read_toml
 from swecli.config.paths import find_paths
-from swecli.config.settings import described
+from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import BadInput, ConfigError, SwecliError, UsageError
 from swecli.models.window import WindowSpec
 
@@ -51,11 +51,10 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _get(args: argparse.Namespace) -> int:
-    names = [row[0] for row in described()]
-    if args.name and args.name not in names:
+    if args.name and args.name not in SETTINGS:
         raise unknown_setting(args.name)
     settings = ground_of(args).settings
-    wanted = [args.name] if args.name else names
+    wanted = [args.name] if args.name else list(SETTINGS)
     values = {name: getattr(settings, name) for name in wanted}
     origins = {name: settings.origins.get(name, "default") for name in wanted}
     if args.json:
@@ -83,7 +82,7 @@ def _set(args: argparse.Namespace) -> int:
         raise UsageError("Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE")
     path = settings_file(args)
     if args.unset:
-        if args.name not in [row[0] for row in described()]:
+        if args.name not in SETTINGS:
             raise unknown_setting(args.name)
         changed = unset_in(_text(path), args.name)
     else:

@@ -2,80 +2,66 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from swecli.config.load import parse_setting, unknown_setting
-from swecli.config.settings import described
+from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
 
-HEAD = "# Settings of swecli. `swecli config get` shows what is in force, and which layer said so.\n"
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+_HEAD = "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
 
 
 def set_in(text: str, name: str, value: Any) -> str:
-    """The text of a settings file with one setting changed, or added at its end; `value` as `parse_setting` gives it.
+    """The text of a settings file with one setting changed, or added; `value` as the setting's parser gives it.
 
-    Comments inside a list that is replaced go with it; a comment behind the value stays.
-
-    Raises:
-        ConfigError: the text is not TOML, or the place cannot be found safely.
+    Comments inside a list that is replaced go with it; a comment behind the value stays. Raises ConfigError for a
+    text that is not TOML.
     """
-    assignment = f"{name} = {toml_value(value)}"
-    lines, (start, end) = _lines(text), _place(text, name)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    if start == end:
-        if lines and not lines[-1].endswith("\n"):
-            lines[-1] += newline
-        changed = "".join([*lines, assignment, newline])
-    else:
-        rest = _behind_value("".join(lines[start:end]))
-        changed = "".join([*lines[:start], assignment, rest, *lines[end:]])
-    return _checked(changed, _parsed(text) | {name: tomllib.loads(assignment)[name]})
+    document = _parsed(text)
+    document[name] = _plain(value)
+    changed = document.as_string()
+    if 0 < text.count("\n") == text.count("\r\n"):
+        changed = changed.replace("\r\n", "\n").replace("\n", "\r\n")
+    return changed
 
 
 def unset_in(text: str, name: str) -> str:
     """The text of a settings file without that setting; the same text where it is not set. Raises ConfigError."""
-    lines, (start, end) = _lines(text), _place(text, name)
-    wanted = {key: value for key, value in _parsed(text).items() if key != name}
-    return _checked("".join([*lines[:start], *lines[end:]]), wanted)
+    document = _parsed(text)
+    document.pop(name, None)
+    return document.as_string()
 
 
 def from_words(name: str, words: list[str]) -> Any:
     """A setting's value out of the words of a command line: rules may be several. Raises ConfigError."""
-    known = {row[0]: row[3] for row in described()}
-    if name not in known:
+    if (setting := SETTINGS.get(name)) is None:
         raise unknown_setting(name)
-    listed = isinstance(known[name], tuple)
+    listed = isinstance(setting.default, tuple)
     if not listed and len(words) != 1:
-        raise ConfigError(f"{name} takes one value, here are {len(words)}.", "Put it in quotes if it holds spaces.")
+        raise ConfigError(f"{name} takes one value, not {len(words)}.", "Put it in quotes if it holds spaces.")
     try:
-        return parse_setting(name, words if listed else words[0])
+        return setting.parse(words if listed else words[0])
     except ValueError as error:
         raise ConfigError(f"{name}: {error}.") from error
 
 
 def toml_value(value: Any) -> str:
     """A setting's value as TOML writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(toml_value(item) for item in value)}]"
-    if isinstance(value, WindowSpec) and str(value).isdecimal():
-        return str(value)
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    # late: 30 ms that only a change of the settings needs
+    from tomlkit import item  # noqa: PLC0415
+
+    return str(item(_plain(value)).as_string())
 
 
 def template() -> str:
     """A settings file that sets nothing and names everything."""
-    rows = [f"# {doc}\n# {name} = {_example(default)}\n" for name, doc, _, default in described()]
-    return "\n".join([HEAD, *rows])
+    rows = [f"# {s.doc}\n# {s.name} = {toml_value(1 if s.default is None else s.default)}\n" for s in SETTINGS.values()]
+    return "\n".join([_HEAD, *rows])
 
 
 def write_settings(path: Path, text: str) -> None:
@@ -99,55 +85,21 @@ def write_settings(path: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _example(default: Any) -> str:
-    return toml_value(1 if default is None else default)
+def _plain(value: Any) -> Any:
+    """A value as TOML has it."""
+    if isinstance(value, WindowSpec):
+        return int(str(value)) if str(value).isdecimal() else str(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
-def _lines(text: str) -> list[str]:
-    """Lines as TOML knows them: no other sign than a newline ends one."""
-    return [line for line in re.split(r"(?<=\n)", text) if line]
+def _parsed(text: str) -> TOMLDocument:
+    # late: 30 ms that only a change of the settings needs
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
-
-def _place(text: str, name: str) -> tuple[int, int]:
-    """The lines of the setting's assignment, [start, end); an empty range at the file's end where it is not set."""
-    lines = _lines(text)
-    if name not in _parsed(text):
-        return len(lines), len(lines)
-    begins = re.compile(rf"""[ \t]*(?:{name}|"{name}"|'{name}')[ \t]*=""")
-    for start, line in enumerate(lines):
-        # inside a list or a long text the lines before are not whole
-        if begins.match(line) and _is_toml("".join(lines[:start])):
-            ends = (end for end in range(start + 1, len(lines) + 1) if _is_toml("".join(lines[start:end])))
-            return start, next(ends)
-    raise ConfigError(f"{name} is set in a way that cannot be changed here.", "Change it with `swecli config edit`.")
-
-
-def _behind_value(assignment: str) -> str:
-    """What stands behind the value: spaces, a comment, the line's end."""
-    signs = [match.start() for match in re.finditer("#", assignment)]
-    at = next((sign for sign in signs if _is_toml(assignment[:sign])), len(assignment))
-    return assignment[len(assignment[:at].rstrip()) :]
-
-
-def _is_toml(text: str) -> bool:
     try:
-        tomllib.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except ValueError as error:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
         raise ConfigError(
             f"The settings file is not valid TOML: {error}", "Correct it with `swecli config edit`."
         ) from error
-
-
-def _checked(text: str, wanted: dict[str, Any]) -> str:
-    """The text, if it says what it should and nothing else. Raises ConfigError."""
-    if not _is_toml(text) or tomllib.loads(text) != wanted:
-        raise ConfigError("The settings file cannot be changed safely.", "Change it with `swecli config edit`.")
-    return text

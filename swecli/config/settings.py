@@ -1,16 +1,117 @@
-"""Everything a user can set, with its default and one line of what it does. Standard library only: read at start."""
+"""Everything a user can set: default, parser, one line of what it does. Standard library only: read at start."""
 
 from __future__ import annotations
 
+import difflib
+import re
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from swecli.models.message import Mode
+from swecli.models.errors import ConfigError
+from swecli.models.message import MODES, Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 
-def _setting(default: Any, doc: str, env: str = "") -> Any:
-    return field(default=default, metadata={"doc": doc, "env": env})
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not text")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{value!r} is not valid UTF-8 text")
+    return value
+
+
+def _window(value: Any) -> WindowSpec:
+    return value if isinstance(value, WindowSpec) else WindowSpec.parse(str(value))
+
+
+def _mode(value: Any) -> str:
+    if value not in MODES:
+        raise ValueError(f"unknown mode {value!r} (choose: {', '.join(MODES)})")
+    return str(value)
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).lower()
+    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
+        raise ValueError(f"{value!r} is not true or false")
+    return word in {"1", "true", "yes", "on"}
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        text = str(value).strip()
+        whole = not isinstance(value, bool) and text.isdecimal() and len(text) < 20
+        if not whole or not low <= int(text) <= high:
+            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def _money(value: Any) -> float:
+    try:
+        amount = -1.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        amount = -1.0
+    if not 0 < amount < 1e9:
+        raise ValueError(f"{value!r} is not an amount of dollars above 0")
+    return amount
+
+
+def _ablation(value: Any) -> str:
+    if not re.fullmatch(r"never|(?:off|one):(?:[2-9]|[1-9]\d{1,4})", str(value)):
+        raise ValueError(f"{value!r} is not never, off:N or one:N (every Nth turn, N from 2)")
+    return str(value)
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(rule, str) for rule in value):
+        raise ValueError('takes a list of rules, for example ["run(git status*)"]')
+    return tuple(value)
+
+
+def _thresholds(value: Any) -> tuple[str, ...]:
+    """Pairs of a profile and a percentage. One out of range is reported; the global one counts."""
+    pairs = value if isinstance(value, (list, tuple)) else [value]
+    for pair in pairs:
+        name, sign, percent = str(pair).partition("=")
+        if not (name.strip() and sign and re.fullmatch(r"-?\d{1,6}", percent.strip())):
+            raise ValueError(f"{pair!r} is not a profile with its percentage, for example review=60")
+    return tuple(str(pair) for pair in pairs)
+
+
+def _commands(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) and _is_command(line) for line in value):
+        raise ValueError('takes a list of commands, for example ["mypy {files}"]')
+    return tuple(value)
+
+
+def _is_command(line: str) -> bool:
+    try:
+        return bool(shlex.split(line))
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known of one setting. `parse` makes its value of TOML, text or a flag and raises ValueError with what is
+    wrong; `env` is its variable, "" for none; where it `tightens`, a project's file may set it to nothing looser."""
+
+    name: str
+    default: Any
+    parse: Callable[[Any], Any]
+    doc: str
+    env: str
+    tightens: bool
+
+
+def _setting(default: Any, parse: Callable[[Any], Any], doc: str, *, env: bool = True, tightens: bool = False) -> Any:
+    return field(default=default, metadata={"parse": parse, "doc": doc, "env": env, "tightens": tightens})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,47 +119,49 @@ class Settings:
     """One frozen value for a run. `origins` names, for each setting, the layer that won, and for each permission rule
     ("allow: run(git status*)") the one it stands in."""
 
-    model: str = _setting("", "model as provider/name; empty: chosen at start", "SWECLI_MODEL")
-    window: WindowSpec = _setting(
-        WindowSpec(slack=DEFAULT_SLACK), "reflection window: N, N+S, full or auto", "SWECLI_WINDOW"
-    )
-    window_min: int = _setting(3, "smallest window that `auto` picks", "SWECLI_WINDOW_MIN")
-    window_max: int = _setting(10, "largest window that `auto` picks", "SWECLI_WINDOW_MAX")
-    auto_condense_context: bool = _setting(
-        True, "let a model sum up a conversation that is too long", "SWECLI_AUTO_CONDENSE_CONTEXT"
-    )
+    model: str = _setting("", _text, "model as provider/name; empty: chosen at start", tightens=True)
+    window: WindowSpec = _setting(WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto")
+    window_min: int = _setting(3, _whole(1, 1000), "smallest window that `auto` picks")
+    window_max: int = _setting(10, _whole(1, 1000), "largest window that `auto` picks")
+    auto_condense_context: bool = _setting(True, _flag, "let a model summarise a conversation that is too long")
     auto_condense_context_percent: int = _setting(
-        75,
-        "percent of the model's window at which the context is made smaller, 50 to 100",
-        "SWECLI_AUTO_CONDENSE_CONTEXT_PERCENT",
+        75, _whole(50, 100), "percent of the model's window at which the context is reduced, 50 to 100"
     )
-    profile: str = _setting("default", "profile whose threshold counts", "SWECLI_PROFILE")
-    profile_thresholds: tuple[str, ...] = _setting((), "thresholds of profiles, e.g. review=60; -1 inherits")
-    custom_condensing_prompt: str = _setting("", "what a model is asked when it sums up; empty: the built-in text")
-    condense_model: str = _setting("", "model for summing up; empty: the session's", "SWECLI_CONDENSE_MODEL")
-    cache_minutes: int = _setting(5, "minutes a provider keeps what it was sent", "SWECLI_CACHE_MINUTES")
-    mode: Mode = _setting("ask", "ask, edits, plan or auto", "SWECLI_MODE")
-    max_turns: int = _setting(50, "requests to the model in one turn, at most", "SWECLI_MAX_TURNS")
-    max_budget_usd: float | None = _setting(None, "stop the turn when it has cost this much", "SWECLI_MAX_BUDGET_USD")
-    max_tokens: int | None = _setting(None, "length of one answer, in tokens", "SWECLI_MAX_TOKENS")
-    max_strategies: int = _setting(30, "playbook strategies in a prompt, at most", "SWECLI_MAX_STRATEGIES")
-    playbook_tokens: int = _setting(1200, "tokens of the playbook in a prompt, at most", "SWECLI_PLAYBOOK_TOKENS")
-    learn: bool = _setting(True, "reflect after each turn", "SWECLI_LEARN")
-    reflect_with_model: bool = _setting(True, "let a model reflect after friction", "SWECLI_REFLECT_WITH_MODEL")
-    reflect_model: str = _setting("", "model for reflection; empty: the session's", "SWECLI_REFLECT_MODEL")
-    reflect_percent: int = _setting(15, "reflecting may take this % of a session's tokens", "SWECLI_REFLECT_PERCENT")
-    reflect_usd_per_day: float | None = _setting(
-        None, "reflecting may cost this much a day", "SWECLI_REFLECT_USD_PER_DAY"
+    profile: str = _setting("default", _text, "profile whose threshold counts")
+    profile_thresholds: tuple[str, ...] = _setting(
+        (), _thresholds, "thresholds of profiles, e.g. review=60; -1 inherits", env=False
     )
-    ablation: str = _setting("never", "leave strategies out to measure them: off:N, one:N", "SWECLI_ABLATION")
-    command_timeout: int = _setting(120, "seconds a command may run", "SWECLI_COMMAND_TIMEOUT")
-    review_loops: int = _setting(20, "requests to the model in one review, at most", "SWECLI_REVIEW_LOOPS")
-    review_leads: tuple[str, ...] = _setting((), "more tools a review asks for leads, e.g. mypy {files}")
-    allow: tuple[str, ...] = _setting((), "permission rules that run unasked, e.g. run(git status*)")
-    ask: tuple[str, ...] = _setting((), "permission rules that always ask")
-    deny: tuple[str, ...] = _setting((), "permission rules that are always refused")
-    db: str = _setting("", "database file or sqlite:/// URL", "SWECLI_DB")
-    color: bool = _setting(True, "colour on the screen")
+    custom_condensing_prompt: str = _setting(
+        "", _text, "prompt for summarising; empty: the built-in one", env=False, tightens=True
+    )
+    condense_model: str = _setting("", _text, "model for summarising; empty: the session's", tightens=True)
+    cache_minutes: int = _setting(5, _whole(0, 10_000), "minutes a provider keeps its cache of the prompt")
+    mode: Mode = _setting("ask", _mode, "ask, edits, plan or auto", tightens=True)
+    max_turns: int = _setting(50, _whole(1, 10_000), "requests to the model in one turn, at most", tightens=True)
+    max_budget_usd: float | None = _setting(None, _money, "stop the turn when it has cost this much", tightens=True)
+    max_tokens: int | None = _setting(None, _whole(1, 10_000_000), "length of one answer, in tokens")
+    max_strategies: int = _setting(30, _whole(0, 1000), "playbook strategies in a prompt, at most")
+    playbook_tokens: int = _setting(1200, _whole(0, 100_000), "tokens of the playbook in a prompt, at most")
+    learn: bool = _setting(True, _flag, "reflect after each turn")
+    reflect_with_model: bool = _setting(True, _flag, "let a model reflect after friction")
+    reflect_model: str = _setting("", _text, "model for reflection; empty: the session's", tightens=True)
+    reflect_percent: int = _setting(
+        15, _whole(0, 100), "percent of a session's tokens that reflection may use", tightens=True
+    )
+    reflect_usd_per_day: float | None = _setting(None, _money, "dollars that reflection may cost a day", tightens=True)
+    ablation: str = _setting("never", _ablation, "leave strategies out to measure them: off:N, one:N")
+    command_timeout: int = _setting(120, _whole(1, 86_400), "seconds a command may run")
+    review_loops: int = _setting(20, _whole(1, 1000), "requests to the model in one review, at most", tightens=True)
+    review_leads: tuple[str, ...] = _setting(
+        (), _commands, "more linters for a review's hints, e.g. mypy {files}", env=False, tightens=True
+    )
+    allow: tuple[str, ...] = _setting(
+        (), _rules, "permission rules: run without asking, e.g. run(git status*)", env=False, tightens=True
+    )
+    ask: tuple[str, ...] = _setting((), _rules, "permission rules: always ask", env=False)
+    deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
+    db: str = _setting("", _text, "database file or sqlite:/// URL", tightens=True)
+    color: bool = _setting(True, _flag, "colour on the screen", env=False)
     origins: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -68,7 +171,15 @@ class Settings:
         return {name.strip(): int(percent) for name, _, percent in pairs}
 
 
-def described() -> list[tuple[str, str, str, Any]]:
-    """(name, what it does, environment variable or "", default) of every setting, in their order."""
-    rows = [f for f in fields(Settings) if f.metadata]
-    return [(f.name, f.metadata["doc"], f.metadata["env"], f.default) for f in rows]
+SETTINGS = {
+    f.name: Setting(f.name, f.default, **{**f.metadata, "env": f"SWECLI_{f.name.upper()}" if f.metadata["env"] else ""})
+    for f in fields(Settings)
+    if f.metadata
+}
+
+
+def unknown_setting(name: str, where: str = "") -> ConfigError:
+    """The error for a name that is not a setting, with the nearest one that is."""
+    near = difflib.get_close_matches(name, SETTINGS, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
+    return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)

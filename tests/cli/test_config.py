@@ -84,7 +84,7 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
     [
         (["mod", "ask"], 42, "Did you mean mode?"),
         (["mod", "--unset"], 42, "Did you mean mode?"),
-        (["mode", "yolo"], 42, "none of ask, edits, plan, auto"),
+        (["mode", "yolo"], 42, "choose: ask, edits, plan, auto"),
         (["mode", "ask", "plan"], 42, "takes one value"),
         (["max_turns", "0"], 42, "whole number"),
         (["allow", "bad("], 42, "no permission rule"),
@@ -123,7 +123,7 @@ def test_edit_says_what_is_wrong_with_what_was_written(run: Run, monkeypatch: py
     file.write_text('mode = "yolo"')
     monkeypatch.setenv("VISUAL", "true")
     done = run("config", "edit")
-    assert (done.code, "mode: 'yolo' is none of" in done.complaint) == (42, True)
+    assert (done.code, "unknown mode 'yolo'" in done.complaint) == (42, True)
 
 
 @pytest.mark.parametrize(("editor", "code"), [("false", 1), ("/no/such/editor", 42), ("'", 42)])
