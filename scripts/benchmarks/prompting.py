@@ -25,7 +25,7 @@ MODEL = ("-m", "openai/gpt-4.1")  # nothing is sent to it: no line is entered
 LITELLM = """
 import os
 from pathlib import Path
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 prepare_environment(os.environ)
 import litellm, openai, tiktoken
 tiktoken.get_encoding("o200k_base")

@@ -14,7 +14,7 @@ from swecli.context.prepare import RequestInput, build_request, past_request, pr
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Moment, opening
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager

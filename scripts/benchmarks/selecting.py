@@ -13,7 +13,7 @@ from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import judged_session
 from swecli.context.tokens import TokenCounter
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.relevance import terms
 from swecli.playbook.score import Standings

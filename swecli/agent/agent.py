@@ -64,7 +64,7 @@ class Agent:
         self.model, self.tools, self.permissions, self.ctx = model, tools, permissions, ctx
         self.sessions, self.settings = sessions, settings
         self.builder, self.condense_prompt, self.condense_model = builder, condense_prompt, condense_model
-        self.counter = TokenCounter(model.encoding)
+        self.counter = TokenCounter(model.profile.encoding)
         self.known = ModelLimits()
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
@@ -80,7 +80,7 @@ class Agent:
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
         self.model = model
-        self.counter = TokenCounter(model.encoding)
+        self.counter = TokenCounter(model.profile.encoding)
 
     def add_note(self, text: str) -> None:
         """Text that goes with the next query: the output of a shell line the user shared."""
@@ -166,7 +166,7 @@ class Agent:
         settings, session = self.settings, self.sessions.current_session
         assert session is not None, "a turn runs in a session"
         threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
-        if not self.model.offline:
+        if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
         loop = settings.profile == LOOP_PROFILE
@@ -177,5 +177,5 @@ class Agent:
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""
-        window = self.model.context_window
+        window = self.model.profile.window
         return min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT

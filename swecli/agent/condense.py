@@ -58,8 +58,8 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
     model = by.model
     instruction = f"{by.instruction}\n\nThe user wishes above all: {asked.wish}" if asked.wish else by.instruction
     messages = [*asked.messages, {"role": "user", "content": instruction}]
-    tools_tokens, output = counter.count_tools(asked.tools), asked.max_tokens or model.max_output
-    limits = RequestLimits(model.context_window, output, tools_tokens=tools_tokens)
+    tools_tokens, output = counter.count_tools(asked.tools), asked.max_tokens or model.profile.max_output
+    limits = RequestLimits(model.profile.window, output, tools_tokens=tools_tokens)
     try:  # smaller where this model takes less than the session's
         sent, _ = fit(messages, limits, counter)
     except ContextFull:

@@ -217,7 +217,7 @@ class ContextControl:
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(list(prepared.keyed)).tokens
-        window, output = agent.model.context_window, agent.settings.max_tokens or agent.model.max_output
+        window, output = agent.model.profile.window, agent.settings.max_tokens or agent.model.profile.max_output
         session = agent.sessions.current_session
         context = session.context if session else None
         return Meter(

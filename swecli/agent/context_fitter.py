@@ -166,12 +166,12 @@ class ContextFitter:
 
     def refused(self, error: ContextOverflow, sent: Fitted) -> None:
         """A request was too long after all: the next one is smaller, by what the provider said or by a part."""
-        named = allowed_by(error, self.rules.max_tokens or self.model.max_output)
+        named = allowed_by(error, self.rules.max_tokens or self.model.profile.max_output)
         self.known = self.known.refused(self.model.name, sent.measured.tokens, named)
 
     def counted(self, usage: Usage | None, sent: Fitted) -> bool:
         """Take the provider's count of a request; False when it cut the request without a word."""
-        if self.model.offline or usage is None:
+        if self.model.profile.offline or usage is None:
             return True
         known = self.known.counted(self.model.name, usage, sent.counted)
         self.known = known or self.known
@@ -184,8 +184,8 @@ class ContextFitter:
         """What a request is held to."""
         name = self.model.name
         return RequestLimits(
-            window=self.model.context_window,
-            max_output=self.rules.max_tokens or self.model.max_output,
+            window=self.model.profile.window,
+            max_output=self.rules.max_tokens or self.model.profile.max_output,
             threshold=self.rules.threshold,
             allowed=self.known.limits.get(name),
             scale=self.known.scales.get(name, 1.0),
@@ -236,7 +236,7 @@ class ContextFitter:
         return TruncateOptions(
             messages=climb.messages,
             total_tokens=_pressure(measured) - last,
-            context_window=self.model.context_window or 0,
+            context_window=self.model.profile.window or 0,
             auto_condense_context_percent=0,  # whether the threshold is reached is measured already
             count_tokens=self.counter.count,
             condense=summarise,

@@ -162,7 +162,7 @@ class Loop:
 
     def _said(self, reply: ModelReply) -> bool:
         """Whether the provider itself counted the tokens."""
-        return reply.usage is not None and not getattr(self._with.model, "estimates_usage", False)
+        return reply.usage is not None and not self._with.model.profile.estimates
 
     def _answered(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""

@@ -135,7 +135,7 @@ class RequestBuilder:
         asked_at, state, settings = session.context.asked_at, session.context, self.settings
         keeps = timedelta(minutes=settings.cache_minutes)
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
-        allowed = request_limit(model.context_window, settings.max_tokens or model.max_output)
+        allowed = request_limit(model.profile.window, settings.max_tokens or model.profile.max_output)
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
 
 

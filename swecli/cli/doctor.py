@@ -13,7 +13,7 @@ from swecli import __version__
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import common, ground_of, location_of, say, tell
 from swecli.llm.default_model import choose_model
-from swecli.llm.environment import tokenizer_folder
+from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
 from swecli.tools.processes import find_program

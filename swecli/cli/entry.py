@@ -118,7 +118,7 @@ def _run_headless(start: Start, args: argparse.Namespace) -> int:
     try:
         for line in (*start.notices, *runtime.notices):
             writer.note(f"swecli: {line}")
-        if runtime.agent.model.offline and not start.settings.model:
+        if runtime.agent.model.profile.offline and not start.settings.model:
             writer.note(f"swecli: The {start.choice.name} model answers: {start.choice.why}.")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if streamed else just(prompt)
         return asyncio.run(run_prompts(runtime, prompts, writer))

@@ -9,8 +9,8 @@ from typing import Any
 from swecli.cli.subcommands import common, ground_of, say, table, tell
 from swecli.llm.default_model import choose_model
 from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.price_table import chat_models, model_table, row_of
 from swecli.llm.registry import in_tree, installed, load
-from swecli.llm.tables import chat_models, model_row, model_table
 from swecli.models.errors import BadInput, ModelNotFound
 
 KNOWN_HEAD = ("model", "window", "$ per million in", "out")
@@ -73,8 +73,7 @@ def _known(args: argparse.Namespace) -> int:
 
 
 def _facts(models: dict[str, dict[str, Any]], name: str) -> tuple[str, int | None, float | None, float | None]:
-    provider, _, model = name.partition("/")
-    row = model_row(models, provider, model) or {}
+    row = row_of(models, name) or {}
     return (
         name,
         row.get("max_input_tokens"),

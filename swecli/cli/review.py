@@ -126,7 +126,7 @@ async def _review(
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in (*runtime.start.notices, *runtime.notices):
         writer.say(f"swecli: {line}")
-    if agent.model.offline and not runtime.settings.model:
+    if agent.model.profile.offline and not runtime.settings.model:
         writer.say(f"swecli: The {runtime.start.choice.name} model reviews: {runtime.start.choice.why}.")
     if target is None:
         record = store.unfinished()

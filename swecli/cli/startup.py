@@ -18,7 +18,7 @@ from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
 from swecli.llm.default_model import choose_model
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
 from swecli.models.message import Choice
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.flags import Parser
 from swecli.cli.startup import Ground, find_ground, from_here, go_to
 from swecli.headless.plain import complaint, dumps, plain
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, SwecliError
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from swecli.llm.prices import cost_of, limit
-from swecli.llm.tables import model_row, model_table, provider_of
+from swecli.llm.price_table import cost_of, find_row, limit, owner_of
 from swecli.models.message import Usage
 
 Unit = Literal["USD", "relative units"]
@@ -54,11 +53,10 @@ def relative_prices(model: str = "", context_window: int | None = None) -> Price
 
 def prices_of(name: str) -> Prices:
     """The prices of the model `provider/name` (or `name`) by litellm's local table; relative ones where it has none."""
-    models = model_table()
     provider, slash, model = name.partition("/")
     if not slash:
-        provider, model = provider_of(models, name) or "", name
-    row = model_row(models, provider, model)
+        provider, model = owner_of(name) or "", name
+    row = find_row(provider, model)
     window = limit(row, "max_input_tokens", "max_tokens")
     if cost_of(Usage(input=1, output=1), row) is None:
         return relative_prices(name, window)

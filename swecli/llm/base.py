@@ -8,23 +8,18 @@ from typing import Protocol
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import Service
+from swecli.llm.profile import Profile
 from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):
-    """A model that answers requests with a stream.
+    """A model that answers requests with a stream: its name (`provider/name`) and what it can do.
 
-    `name` is `provider/name`; `context_window` and `max_output` are in tokens, None where unknown;
-    `offline` is set for models that ship in the package and use no network; `encoding` names the tiktoken
-    table that counts best for it. Two more are looked for where a model has them: `estimates_usage`, set when its
-    usage is an estimate, and `review_notice`, a line that a review by it begins with.
+    One more is looked for where a model has it: `review_notice`, a line that a review by it begins with.
     """
 
     name: str
-    context_window: int | None
-    max_output: int | None
-    offline: bool
-    encoding: str
+    profile: Profile
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Answer one request, piece by piece; one attempt, no retries.
@@ -38,7 +33,7 @@ class ChatModel(Protocol):
 
 
 Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
-Warm = Callable[[Callable[[], float], str], str]
+Warm = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Provider:
     `make` takes the whole name, the settings and the environment. `key_variables` may hold the key, the first that
     is set counts; without one of them no model is made. `default_model` is meant by the provider's name alone.
     `listed` are the services behind it, where it reaches several. `warm`, run in a background thread, loads what a
-    first request to a model needs (given the time of the last key and the model's name) and returns a line for the log.
+    first request to a model of that name needs.
     """
 
     name: str

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, Service, base_of
+from swecli.models.errors import ConfigError
 from swecli.models.message import Choice
 
 CONNECT_SECONDS = 0.05
@@ -94,7 +95,7 @@ def _loopback_port(service: Service, environ: Mapping[str, str]) -> int:
         parts = urlsplit(base or "")
         here = parts.hostname in (None, "127.0.0.1", "localhost")
         return (parts.port or service.port) if here else 0
-    except ValueError:
+    except (ValueError, ConfigError):
         return 0
 
 

@@ -6,10 +6,10 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.models.message import CallDelta, ModelChunk, ModelReply, StopReason, ToolCall, Usage
+from swecli.models.message import Blocks, CallDelta, ModelChunk, ModelReply, StopReason, ToolCall, Usage
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
@@ -26,7 +26,13 @@ class _Slot:
     index: int
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def goes_on(self, delta: CallDelta) -> bool:
+        """Whether a piece under its index is part of it: some servers give every parallel call the index 0."""
+        if delta.id and self.id and delta.id != self.id:
+            return False
+        return not (delta.name and self.arguments) or delta.id == self.id != "" or not _whole("".join(self.arguments))
 
 
 class ReplyBuilder:
@@ -49,16 +55,20 @@ class ReplyBuilder:
         self.usage: Usage | None = None
         self.cost: float | None = None
         self.stop: StopReason | None = None
+        self.blocks: Blocks | None = None
+        self._refusal: list[str] = []
 
     def add(self, chunk: ModelChunk) -> None:
         """Take one more piece."""
         self._text.append(chunk.text)
         self._reasoning.append(chunk.reasoning)
+        self._refusal.append(chunk.refusal)
         if chunk.call is not None:
             self._add_call(chunk.call)
         self.usage = chunk.usage or self.usage
         self.cost = self.cost if chunk.cost is None else chunk.cost
         self.stop = chunk.stop or self.stop
+        self.blocks = chunk.blocks or self.blocks
 
     def build(self) -> ModelReply:
         """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
@@ -68,6 +78,8 @@ class ReplyBuilder:
             usage=self.usage,
             cost=self.cost,
             stop=self.stop or "stop",
+            refusal=whole_characters("".join(self._refusal)),
+            blocks=self.blocks,
         )
         used = set(self._taken)
         for slot in self._slots:
@@ -81,13 +93,14 @@ class ReplyBuilder:
 
     def _add_call(self, delta: CallDelta) -> None:
         slot = next((s for s in reversed(self._slots) if s.index == delta.index), None)
-        # some servers give every parallel call the index 0: another id is another call
-        if slot is None or (delta.id and slot.id and delta.id != slot.id):
+        if slot is None or not slot.goes_on(delta):
             slot = _Slot(delta.index)
             self._slots.append(slot)
         slot.id = slot.id or delta.id
-        slot.name = slot.name or delta.name
-        slot.arguments += delta.arguments
+        if delta.name != slot.name and not slot.arguments:  # a name may come in two pieces, or whole in each
+            slot.name += delta.name
+        if delta.arguments:
+            slot.arguments.append(delta.arguments)
 
     def _free_id(self, wanted: str, used: set[str]) -> str:
         if wanted and wanted.isprintable() and wanted not in used:
@@ -99,7 +112,7 @@ class ReplyBuilder:
 
 def _finish(slot: _Slot) -> tuple[ToolCall, str]:
     """The call, and what is wrong with it ("" for nothing). A name no provider would take back is made harmless."""
-    parameters, problem = parse_arguments(slot.arguments)
+    parameters, problem = parse_arguments("".join(slot.arguments))
     if not problem and holds_nul(parameters):
         problem = "they hold a NUL character, which no path, command or text file can hold"
     name = slot.name
@@ -120,6 +133,10 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     if not isinstance(value, dict):
         return {}, f"the arguments are no JSON object: {_excerpt(text)}"
     return clean_value(value), ""
+
+
+def _whole(arguments: str) -> bool:
+    return arguments.rstrip().endswith("}") and not parse_arguments(arguments)[1]
 
 
 def _no_constant(name: str) -> None:

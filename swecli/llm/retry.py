@@ -1,26 +1,31 @@
-"""Trying again what may pass: which failures, how often, after which wait."""
+"""Trying again what may pass: which failures, how often, after which wait; and how long a stream may be silent."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from swecli.llm.base import ChatModel
-from swecli.llm.patience import Patience, closing, watched
+from swecli.llm.endpoints import Endpoint
+from swecli.llm.errors import CUT_TRIES, silent
 from swecli.models.errors import ProviderError, RateLimited, Unavailable
 from swecli.models.message import ModelChunk, ModelRequest
 
-LONGEST_WAIT = 60.0
+LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
+_TRIES = 5
 _FIRST_WAIT = 1.0
+NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
     """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1.
 
-    With `restart` set, pieces of an answer had come already: they must be thrown away, the answer begins anew.
+    With `restart` set, pieces of an answer had come already: they must be thrown away, the answer begins again.
     """
 
     attempt: int
@@ -35,33 +40,35 @@ async def stream_with_retry(
     *,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     on_retry: Callable[[Retry], None] | None = None,
-    attempts: int = 5,
-    first_byte: float | None = None,
-    quiet: float | None = None,
+    attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator[ModelChunk]:
     """The model's stream, begun again on failures that may pass, at most `attempts` times in all.
 
-    A stream that ends without a `stop` counts as cut off. Nothing of an unfinished answer is ever acted upon, so
-    it can be begun again; `on_retry` says so before the wait. `first_byte` and `quiet` (seconds) watch a model
-    that has no timers of its own.
+    Each kind of failure has its own number of tries, and all waits together are at most ALL_WAITS. A stream that ends
+    without a `stop` counts as cut off. Nothing of an unfinished answer is ever acted upon, so it can be begun again;
+    `on_retry` reports that before the wait.
 
     Raises:
         ProviderError: the last failure, or the first that cannot pass or asks for a wait above LONGEST_WAIT.
     """
-    patience = Patience(first_byte, quiet)
+    failed: Counter[int] = Counter()
+    waited = 0.0
     for attempt in range(1, attempts + 1):
         came = False
         try:
-            async with closing(watched(_complete(model, request), patience, model.name)) as source:
+            async with aclosing(_complete(model, request)) as source:
                 async for chunk in source:
-                    came = True
+                    came = came or bool(chunk.text or chunk.reasoning or chunk.call)
                     yield chunk
             return
         except ProviderError as failure:
-            wait = _wait(failure, attempt, jitter())
-            if attempt == attempts or wait is None:
+            tries = getattr(failure, "tries", 1)
+            failed[tries] += 1
+            wait = _wait(failure, failed[tries], jitter())
+            if attempt == attempts or failed[tries] >= tries or wait is None or waited + wait > ALL_WAITS:
                 raise
+            waited += wait
             if on_retry is not None:
                 on_retry(Retry(attempt, wait, failure.message, came))
         await sleep(wait)
@@ -78,12 +85,51 @@ def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:
     return full * (0.5 + chance / 2)
 
 
-async def _complete(model: ChatModel, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+async def _complete(model: ChatModel, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
     """The model's chunks. Raises Unavailable when none of them carried a stop."""
     stopped = False
-    async with closing(model.stream(request)) as source:
+    source = model.stream(request)
+    try:
         async for chunk in source:
             stopped = stopped or chunk.stop is not None
             yield chunk
+    finally:  # a generator left to the collector keeps its connection
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
     if not stopped:
-        raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.")
+        raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
+
+
+async def watched(chunks: AsyncIterator[ModelChunk], at: Endpoint) -> AsyncIterator[ModelChunk]:
+    """The same chunks; the stream is closed and the wait ended when nothing comes for too long.
+
+    The first chunk marks that the request was sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks)
+    count as signs of life, and not as tokens.
+
+    Raises:
+        Unavailable: on a stall; it is not tried again, the answer may have been paid.
+    """
+    clock = asyncio.get_running_loop().time
+    limit, what = None, ""  # the transport watches how long it takes until the request is sent
+    sent, began = 0.0, False
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(limit):
+                    chunk = await anext(chunks, None)
+            except TimeoutError:
+                raise silent(at.address, at.first_token if what == NO_WORD else limit, what) from None
+            if chunk is None:
+                return
+            sent = sent or clock()
+            began = began or bool(chunk.text or chunk.reasoning or chunk.call)
+            yield chunk
+            limit, what = (at.quiet, "stopped in its answer and sent no byte") if began else (at.first_byte, NO_BYTE)
+            left = None if began or at.first_token is None else sent + at.first_token - clock()
+            if left is not None and (limit is None or left < limit):
+                limit, what = left, NO_WORD
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

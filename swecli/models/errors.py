@@ -103,10 +103,15 @@ class ContextOverflow(ProviderError):
 
 
 class Unavailable(ProviderError):
-    """The service cannot be reached, is overloaded, or cut its answer off."""
+    """The service cannot be reached, is overloaded, or cut its answer off. `tries` is how often such a request is sent
+    in all: what may have been paid is not paid again and again."""
 
     exit_code = 75
     retryable = True
+
+    def __init__(self, message: str, hint: str = "", *, status: int | None = None, tries: int = 5) -> None:
+        super().__init__(message, hint, status=status)
+        self.tries = tries
 
 
 class RateLimited(Unavailable):

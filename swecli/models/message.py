@@ -25,7 +25,10 @@ DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review"]
-StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
+# pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
+StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
+# What a provider sent that only it can read, with what it belongs to: `origin`, `prefix` (a hash), `content`.
+Blocks = dict[str, Any]
 
 
 class Role(StrEnum):
@@ -234,7 +237,8 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelChunk:
-    """One piece of a streamed reply; any of the fields may be set."""
+    """One piece of a streamed reply; any of the fields may be set. `alive`: a byte came, and there is nothing to show.
+    `refusal`: text in which the model refuses. `blocks`, with the last piece, is what must come back as it is."""
 
     text: str = ""
     reasoning: str = ""
@@ -242,6 +246,9 @@ class ModelChunk:
     usage: Usage | None = None
     cost: float | None = None
     stop: StopReason | None = None
+    alive: bool = False
+    refusal: str = ""
+    blocks: Blocks | None = None
 
 
 @dataclass(slots=True)
@@ -256,6 +263,8 @@ class ModelReply:
     usage: Usage | None = None
     cost: float | None = None
     stop: StopReason = "stop"
+    refusal: str = ""
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)

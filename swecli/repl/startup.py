@@ -1,4 +1,4 @@
-"""Everything slow, behind the first prompt: commands, drawing, store, model; then the model's library is warmed up."""
+"""Everything slow, behind the first prompt: commands, drawing, store, model and what its first request needs."""
 
 from __future__ import annotations
 
@@ -136,17 +136,18 @@ class Startup:
 
     def _warm_up(self, agent: Agent) -> None:
         # late: part of what is loaded behind the prompt
-        from swecli.llm.providers.warmup import polite  # noqa: PLC0415
         from swecli.llm.registry import find_provider  # noqa: PLC0415
+        from swecli.repl.polite import polite  # noqa: PLC0415
 
+        warm = None if agent.model.profile.offline else find_provider(agent.model.name.partition("/")[0]).warm
         with polite(self.last_key):
+            if warm is not None:
+                try:
+                    warm(agent.model.name)
+                except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
+                    _log.warning("the model's library could not be loaded beforehand", exc_info=True)
             self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
             agent.warm()
-        warm = None if agent.model.offline else find_provider(agent.model.name.partition("/")[0]).warm
-        if warm is not None:
-            line = warm(self.last_key, agent.model.name)
-            if "failed" in line:
-                _log.warning("%s", line)
 
     def _await_pause(self) -> None:
         """Until no key came for a moment, or someone waits."""
@@ -156,7 +157,7 @@ class Startup:
     def _politely(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
         def run() -> _Result:
             # late: behind the prompt
-            from swecli.llm.providers.warmup import polite  # noqa: PLC0415
+            from swecli.repl.polite import polite  # noqa: PLC0415
 
             with polite(self.last_key):
                 return work()

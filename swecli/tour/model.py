@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
+from swecli.llm.profile import Profile
 from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 from swecli.tour.answers import ABOUT, NO_LESSONS, NO_REVIEW, answer, condense
 from swecli.tour.requests import Call, read_turn
@@ -26,11 +27,7 @@ class Tour:
     """
 
     name = "demo"
-    context_window: int | None = 32_000
-    max_output: int | None = 4_096
-    offline = True
-    encoding = "o200k_base"
-    estimates_usage = True
+    profile = Profile(32_000, 4_096, offline=True, estimates=True)
     review_notice = NO_REVIEW
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:

@@ -31,10 +31,9 @@ COUNTER = TokenCounter("no table")
 SYSTEM = "You help."
 
 
-class Online(ScriptedModel):
+def online(replies: Any, **more: Any) -> ScriptedModel:
     """A scripted model whose counts are to be believed."""
-
-    offline = False
+    return ScriptedModel(replies, offline=False, **more)
 
 
 def keyed(history: list[Message]) -> list[ApiMessage]:
@@ -182,7 +181,7 @@ def test_reductions_that_bring_almost_nothing_three_times_end_the_turn() -> None
 
 
 def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is_not_believed() -> None:
-    climb = Climb(long_turn(40), Online(["x"], context_window=100_000))
+    climb = Climb(long_turn(40), online(["x"], context_window=100_000))
     climb.fit()
     sent = climb.last
     assert climb.fitter.counted(Usage(input=sent.counted * 2), sent)

@@ -11,7 +11,7 @@ import pytest
 
 from swecli.agent.request_builder import remember_counts
 from swecli.app import Runtime
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
 from swecli.models.errors import Unavailable

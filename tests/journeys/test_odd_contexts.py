@@ -69,14 +69,11 @@ def test_a_threshold_out_of_range_is_said_and_the_global_one_counts() -> None:
 
 
 async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_and_sent_again() -> None:
-    class Cutting(ScriptedModel):
-        offline = False
-
     def answer(request: ModelRequest) -> Any:
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4
         return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
 
-    model = Cutting(answer, context_window=100_000)
+    model = ScriptedModel(answer, context_window=100_000, offline=False)
     runtime = make_runtime(model, reflect_with_model=False, window=WindowSpec(mode="full"))
     events = []
     for number in range(9):

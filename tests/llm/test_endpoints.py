@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.models.errors import AuthFailed, ModelNotFound
+from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from swecli.models.errors import AuthFailed, ModelNotFound
         ("openai/gpt-4.1", {"OPENAI_API_KEY": "k"}, None, "k"),
         ("openai/gpt-4.1", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://x/v1"}, "http://x/v1", "k"),
         ("openai/gpt-4.1", {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": "http://y/v1"}, "http://y/v1", "k"),
-        ("openai/gpt-4.1", {"OPENAI_BASE_URL": "http://x/v1"}, "http://x/v1", "none"),
+        ("openai/gpt-4.1", {"OPENAI_BASE_URL": "http://x/v1"}, "http://x/v1", None),
         ("anthropic/c", {"ANTHROPIC_API_KEY": " k ", "ANTHROPIC_BASE_URL": "http://x"}, "http://x", "k"),
         ("gemini/g", {"GOOGLE_API_KEY": "k"}, None, "k"),
         ("gemini/g", {"GOOGLE_API_KEY": "g", "GEMINI_API_KEY": "k", "GEMINI_API_BASE": "http://x"}, "http://x", "k"),
@@ -27,7 +27,7 @@ def test_the_usual_variables_are_honoured(
     name: str, environ: dict[str, str], base: str | None, key: str | None
 ) -> None:
     endpoint = resolve(name, environ)
-    assert (endpoint.base, endpoint.key, endpoint.route) == (base, key, name)
+    assert (endpoint.base, endpoint.key, endpoint.name) == (base, key, name)
     assert not endpoint.local
 
 
@@ -47,9 +47,9 @@ def test_the_usual_variables_are_honoured(
 def test_every_way_to_write_ollamas_address_is_understood(given: str, base: str) -> None:
     endpoint = resolve("ollama/qwen3:8b", {"OLLAMA_HOST": given})
     assert endpoint.base == base
-    assert endpoint.route == "openai/qwen3:8b"
+    assert (endpoint.api, endpoint.model) == ("openai", "qwen3:8b")
     assert endpoint.local
-    assert endpoint.key == "none"
+    assert endpoint.key is None
 
 
 def test_a_missing_key_names_the_variable_and_the_ways_out() -> None:
@@ -69,3 +69,23 @@ def test_a_key_is_never_in_what_is_said() -> None:
     endpoint = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "sk-secret"})
     assert "sk-secret" not in f"{endpoint.address}{endpoint.name}{endpoint.key_name}"
     assert "sk-secret" not in repr(endpoint)
+
+
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b"])
+def test_a_key_that_no_header_can_hold_is_named_and_not_shown(key: str) -> None:
+    given = f"x{key}x"
+    with pytest.raises(AuthFailed, match="OPENAI_API_KEY holds") as caught:
+        resolve("openai/gpt-4.1", {"OPENAI_API_KEY": given})
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("base", ["gateway", "ftp://x/v1", "http://", "https:///v1"])
+def test_an_address_that_is_none_is_refused_before_anything_is_sent(base: str) -> None:
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL is no address"):
+        resolve("openai/gpt-4.1", {"OPENAI_BASE_URL": base})
+
+
+def test_credentials_in_an_address_are_refused_without_showing_them() -> None:
+    with pytest.raises(ConfigError, match="has credentials in it") as caught:
+        resolve("openai/gpt-4.1", {"OPENAI_BASE_URL": "https://me:secret@gateway/v1"})
+    assert "secret" not in str(caught.value)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swecli.llm.environment import litellm_folder, prepare_environment, tokenizer_folder
+from swecli.llm.price_table import prepare_environment, tokenizer_folder
 
 
 def test_every_table_is_local_and_no_env_file_is_read() -> None:
@@ -21,8 +21,9 @@ def test_every_table_is_local_and_no_env_file_is_read() -> None:
 
 
 def test_every_switch_litellm_has_against_fetching_is_set() -> None:
-    folder = litellm_folder()
-    assert folder is not None
+    tables = tokenizer_folder()
+    assert tables is not None
+    folder = tables.parents[1]
     environ: dict[str, str] = {}
     prepare_environment(environ)
     known = {
@@ -52,7 +53,7 @@ def test_the_token_tables_are_where_tiktoken_will_look() -> None:
 
 def test_preparing_imports_nothing_heavy() -> None:
     program = (
-        "import sys; from swecli.llm.environment import prepare_environment; prepare_environment({}); "
+        "import sys; from swecli.llm.price_table import prepare_environment; prepare_environment({}); "
         "print([m for m in ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken') if m in sys.modules])"
     )
     root = str(Path(__file__).resolve().parents[2])

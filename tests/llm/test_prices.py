@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.prices import cost_of, cost_of_model, limit
+from swecli.llm.price_table import cost_of, cost_of_model, find_row, limit, model_table
 from swecli.llm.providers.litellm import load_litellm
-from swecli.llm.tables import model_row, model_table
 from swecli.models.message import Usage
 
 TABLE = model_table()
@@ -38,7 +37,7 @@ def test_the_sum_is_the_one_litellm_makes(litellm: Any, name: str, size: int) ->
         completion_tokens_details={"reasoning_tokens": 200, "text_tokens": 300},
     )
     expected = sum(litellm.cost_per_token(model=model, custom_llm_provider=provider, usage_object=said))
-    assert cost_of(usage, model_row(TABLE, provider, model)) == pytest.approx(expected)
+    assert cost_of(usage, find_row(provider, model)) == pytest.approx(expected)
 
 
 def test_a_long_prompt_takes_the_dearer_price_of_the_table() -> None:
@@ -71,7 +70,7 @@ def test_limits_are_numbers_or_unknown() -> None:
 @given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**6), st.sampled_from(MODELS))
 def test_more_tokens_never_cost_less(one: int, other: int, output: int, name: str) -> None:
     provider, _, model = name.partition("/")
-    row = model_row(TABLE, provider, model)
+    row = find_row(provider, model)
     small, large = sorted((one, other))
     cheap, dear = cost_of(Usage(input=small, output=output), row), cost_of(Usage(input=large, output=output), row)
     assert cheap is not None

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.providers.litellm import LiteLLMModel
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import AuthFailed, ModelNotFound
@@ -42,9 +41,9 @@ def test_limits_and_encoding_come_from_the_local_table(
     name: str, full: str, window: int | None, output: int | None, encoding: str
 ) -> None:
     model = make_model(name, Settings(), KEYS)
-    assert isinstance(model, LiteLLMModel)
-    assert (model.name, model.context_window, model.max_output, model.encoding) == (full, window, output, encoding)
-    assert not model.offline
+    known = model.profile
+    assert (model.name, known.window, known.max_output, known.encoding) == (full, window, output, encoding)
+    assert not known.offline
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.providers.scripted import Reply, ScriptedModel
-from swecli.llm.retry import LONGEST_WAIT, Retry, stream_with_retry
+from swecli.llm.retry import ALL_WAITS, LONGEST_WAIT, Retry, stream_with_retry
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -100,12 +100,30 @@ async def test_waits_are_spread_and_never_longer_than_a_minute() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    failing = ScriptedModel(lambda _: Unavailable("x"))
+    failing = ScriptedModel(lambda _: Unavailable("x", tries=12))
     with pytest.raises(Unavailable):
         async for _ in stream_with_retry(failing, request(), sleep=sleep, attempts=12, jitter=lambda: 0.0):
             pass
     assert waits[:3] == [0.5, 1.0, 2.0]
     assert max(waits) <= LONGEST_WAIT
+    assert sum(waits) <= ALL_WAITS
+
+
+@pytest.mark.parametrize(("tries", "requests"), [(1, 1), (2, 2), (3, 3), (5, 5)])
+async def test_each_kind_of_failure_has_its_own_number_of_tries(tries: int, requests: int) -> None:
+    model = ScriptedModel(lambda _: Unavailable("x", tries=tries))
+    with pytest.raises(Unavailable):
+        await Recorder().run(model)
+    assert len(model.requests) == requests
+
+
+async def test_kinds_are_counted_apart_and_five_is_the_most_of_any_mixture() -> None:
+    failures = [Unavailable("429"), Unavailable("cut", tries=3), Unavailable("empty", tries=2)]
+    assert (await Recorder().run(ScriptedModel([*failures, "hello"]))).text == "hello"
+    mixed = ScriptedModel([*failures[:2], *failures[:2], *failures[:2]])
+    with pytest.raises(Unavailable):
+        await Recorder().run(mixed)
+    assert len(mixed.requests) == 5
 
 
 @pytest.mark.parametrize(
@@ -133,14 +151,6 @@ async def test_a_stream_that_just_ends_is_cut_off() -> None:
     assert (await recorder.run(model)).text == "whole"
     assert recorder.told[0].restart
     assert "cut off" in recorder.told[0].reason
-
-
-async def test_a_silent_model_is_given_up_and_tried_again() -> None:
-    recorder = Recorder()
-    model = ScriptedModel([Reply("late", delay=30), "hello"])
-    assert (await recorder.run(model, first_byte=0.01)).text == "hello"
-    model = ScriptedModel([Reply("late", delay=30), "again"])
-    assert (await Recorder().run(model, first_byte=0.01, quiet=5)).text == "again"
 
 
 async def test_cancelling_during_the_wait_is_heard() -> None:
@@ -173,6 +183,6 @@ async def test_real_failures_of_a_service_are_got_over() -> None:
     recorder = Recorder()
     with StrictProvider(list(answers)) as server:
         assert (await recorder.run(model_at(server, "openai/gpt-4.1"))).text == "hello"
-    assert recorder.waits == [3.0, 2.0, 4.0]
+    assert recorder.waits == [3.0, 2.0, 1.0]
     assert [r.restart for r in recorder.told] == [False, False, True]
     assert len({received.raw for received in server.requests}) == 1

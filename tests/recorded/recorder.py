@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from swecli.models.events import to_json
 from swecli.models.message import ModelRequest
 

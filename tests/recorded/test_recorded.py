@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from swecli.llm.environment import prepare_environment
+from swecli.llm.price_table import prepare_environment
 from tests.recorded.recorder import RECORDINGS, workspace
 from tests.recorded.script import SESSIONS, play
 

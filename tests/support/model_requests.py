@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import resolve
+from swecli.llm.endpoints import Endpoint, resolve
 from swecli.llm.merge import ReplyBuilder
-from swecli.llm.patience import Patience
-from swecli.llm.providers.litellm import LiteLLMModel
+from swecli.llm.price_table import find_row
+from swecli.llm.providers.services import model_at as on_its_wire
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, ToolSpec
 from tests.support.strict_provider import StrictProvider
 
@@ -22,10 +22,14 @@ def request(messages: Sequence[Mapping[str, Any]] = HELLO, **more: Any) -> Model
     return ModelRequest("m", [dict(message) for message in messages], **more)
 
 
-def model_at(server: StrictProvider, name: str, patience: Patience | None = None, **settings: Any) -> LiteLLMModel:
+def model_at(server: StrictProvider, name: str, *, max_tokens: int | None = None, **clocks: float) -> ChatModel:
     """The model as a user with this server's variables set gets it."""
-    endpoint = resolve(name, server.environ())
-    return LiteLLMModel(endpoint, max_tokens=Settings(**settings).max_tokens, patience=patience)
+    return wired(replace(resolve(name, server.environ()), **clocks), max_tokens)  # type: ignore[arg-type]
+
+
+def wired(endpoint: Endpoint, max_tokens: int | None = None) -> ChatModel:
+    """The model of an endpoint on its wire."""
+    return on_its_wire(endpoint, find_row(endpoint.provider, endpoint.model), max_tokens)
 
 
 async def collect(chunks: AsyncIterator[ModelChunk]) -> list[ModelChunk]:

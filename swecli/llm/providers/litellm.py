@@ -1,33 +1,44 @@
-"""The door to every provider on the network: litellm, kept quiet and kept honest. Its only import in the program."""
+"""The fallback: litellm, kept quiet and kept honest, for services without a wire of our own. Its only import."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import gc
 import logging
 import os
+import re
 import sys
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from swecli.llm import errors
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.environment import prepare_environment
-from swecli.llm.patience import Patience, closing, watched
-from swecli.llm.prices import cost_of, limit
-from swecli.llm.providers.endings import Ending
-from swecli.llm.providers.failures import translate
-from swecli.llm.providers.outgoing import outgoing
-from swecli.llm.providers.usage import normalise
-from swecli.llm.tables import model_row, model_table
-from swecli.models.errors import ProviderError, Unavailable
-from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason
+from swecli.llm.http import load_httpx
+from swecli.llm.native import plain_id
+from swecli.llm.price_table import cost_of, prepare_environment
+from swecli.llm.profile import Profile
+from swecli.llm.retry import watched
+from swecli.llm.usage import openai_usage
+from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
+from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
-_TRANSPORT_TIMEOUT = 900.0  # a backstop only: our own timers end a wait long before
-_ANSWER_LENGTH = 32_000  # of providers that must be told one; models that can do less are told less
-_LOCAL_PATIENCE = Patience(first=600.0, quiet=300.0)  # a local server may load the model first
+_TRANSPORT_TIMEOUT = 900.0  # a backstop only: our own clocks end a wait before
+_STOPS: dict[str, StopReason] = {
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+}
+# these put a signature into their call ids that must come back unchanged, and mark every piece as a last one
+_GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
+_SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
 def load_litellm() -> Any:
@@ -43,6 +54,7 @@ def load_litellm() -> Any:
         return _silenced(litellm)
     # reads the environment: litellm looks at the process's own while it is imported
     prepare_environment(os.environ)
+    load_httpx()
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -58,14 +70,13 @@ def load_litellm() -> Any:
 def _silenced(module: Any) -> Any:
     module.suppress_debug_info = True
     module.telemetry = False
-    # usage is the provider's word or unknown; counting here would load tables, or fetch them
+    # usage is what the provider counted or unknown; counting here would load tables, or fetch them
     module.disable_token_counter = True
     module.disable_hf_tokenizer_download = True
     # an answer may well repeat itself (a ruled line, a table); who has enough of it can interrupt
     module.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     # the other transport complains on stderr about sessions nobody can reach to close
     module.disable_aiohttp_transport = True
-    module.module_level_aclient = _ClientOfTheLoop()
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [logging.NullHandler()]
@@ -76,128 +87,117 @@ def _silenced(module: Any) -> Any:
     return module
 
 
-class _ClientOfTheLoop:
-    """Stands for litellm's one global client, whose connections break in any event loop but the first."""
-
-    def __getattr__(self, name: str) -> Any:
-        # late: part of litellm
-        from litellm.llms.custom_httpx.http_handler import get_async_httpx_client  # noqa: PLC0415
-
-        return getattr(get_async_httpx_client("swecli"), name)
-
-
-_KEEPER = "swecli: model connections"
-
-
 class LiteLLMModel:
-    """A model behind one endpoint. `patience` None: a minute and a half, more for local servers.
+    """A model behind litellm."""
 
-    `models` is the table of prices and limits, where it was read already (reading it takes 50 ms).
-    """
-
-    offline = False
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        max_tokens: int | None = None,
-        patience: Patience | None = None,
-        models: dict[str, dict[str, Any]] | None = None,
-    ) -> None:
-        self.endpoint = endpoint
-        self.name = endpoint.name
-        self.row = model_row(model_table() if models is None else models, endpoint.provider, endpoint.model)
-        self.context_window = limit(self.row, "max_input_tokens", "max_tokens")
-        self.max_output = limit(self.row, "max_output_tokens", "max_tokens")
-        self.encoding = "cl100k_base" if _is_old(endpoint.model) else "o200k_base"
-        self.max_tokens = max_tokens
-        self.patience = patience or (_LOCAL_PATIENCE if endpoint.local else Patience())
+    def __init__(self, endpoint: Endpoint, profile: Profile, max_tokens: int | None = None) -> None:
+        self.name, self.endpoint, self.profile, self.max_tokens = endpoint.name, endpoint, profile, max_tokens
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`.
 
         Raises:
-            ProviderError: one of its kinds, at any point; Unavailable also for a stream that ends without saying
-                that it ended, and for an answer with nothing in it.
+            ProviderError: one of its kinds, at any point.
         """
-        return watched(self._pieces(request), self.patience, self.endpoint.address)
+        return watched(self._pieces(request), self.endpoint)
 
     async def _pieces(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         stream = None
         try:
-            # in a thread: where the warm-up has not finished, the screen must go on living
+            # in a thread: where it is not loaded yet, the screen must go on living
             litellm = await asyncio.to_thread(load_litellm)
-            _close_when_the_loop_ends()
+            await _close_with_the_loop(litellm)
+            yield ModelChunk(alive=True)  # from here on the clocks run
             stream = await litellm.acompletion(**self._arguments(request))
-            async with closing(stream):
+            async with contextlib.aclosing(stream):
                 async for chunk in self._read(stream):
                     yield chunk
         except ProviderError:
             raise
         except Exception as error:  # noqa: BLE001  # the library raises anything; all of it becomes a line for the user
-            raise translate(error, self.endpoint, began=stream is not None) from error
+            raise _translated(error, self.endpoint, began=stream is not None) from error
 
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
+        at = self.endpoint
         arguments: dict[str, Any] = {
-            "model": self.endpoint.route,
-            "messages": outgoing(request.messages, self.endpoint.provider),
+            "model": at.name,
+            "messages": [self._message(message) for message in request.messages],
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_retries": 0,
             "num_retries": 0,
             "timeout": _TRANSPORT_TIMEOUT,
         }
-        if self.endpoint.key is not None:
-            arguments["api_key"] = self.endpoint.key
-        if self.endpoint.base is not None:
-            arguments["api_base"] = self.endpoint.base
+        if at.key is not None:
+            arguments["api_key"] = at.key
+        if at.base is not None:
+            arguments["api_base"] = at.base
         if request.tools:
             arguments["tools"] = [spec.to_api() for spec in request.tools]
-        if tokens := self._answer_length(request):
-            arguments["max_tokens"] = tokens
+        if tokens := request.max_tokens or self.max_tokens:
+            arguments["max_tokens"] = min(tokens, self.profile.max_output or tokens)
         return arguments
 
-    def _answer_length(self, request: ModelRequest) -> int | None:
-        asked = request.max_tokens or self.max_tokens
-        if asked is None and self.endpoint.provider == "anthropic":
-            asked = _ANSWER_LENGTH if self.max_output else 8_192
-        return min(asked, self.max_output) if asked and self.max_output else asked
+    def _message(self, message: ApiMessage) -> ApiMessage:
+        sent = {name: message[name] for name in _SENT if name in message}
+        if self.endpoint.provider in _GOOGLE:
+            return sent
+        if "tool_call_id" in sent:
+            sent["tool_call_id"] = plain_id(sent["tool_call_id"])
+        if sent.get("tool_calls"):
+            sent["tool_calls"] = [call | {"id": plain_id(call["id"])} for call in sent["tool_calls"]]
+        return sent
 
     async def _read(self, stream: Any) -> AsyncIterator[ModelChunk]:
         """Our chunks out of litellm's, and at the end the check that it was the end."""
-        said_something, usage = False, None
-        ending = Ending(stream, self.endpoint.provider)
-        await ending.attach()
+        answered, usage = False, None
+        google = await _google_ending(stream) if self.endpoint.provider in _GOOGLE else None
         async for part in stream:
             usage = getattr(part, "usage", None) or usage
             for choice in part.choices[:1]:
                 for chunk in _chunks(choice.delta):
-                    said_something = said_something or bool(chunk.text.strip() or chunk.call)
+                    answered = answered or bool(chunk.text.strip() or chunk.call)
                     yield chunk
-        stop = self._stop(ending.reason(), said_something)
-        counted = normalise(usage)
-        yield ModelChunk(usage=counted, cost=self._cost(counted), stop=stop)
+        word = getattr(stream, "received_finish_reason", None)
+        if word is None and google:
+            word = getattr(stream, "intermittent_finish_reason", None)
+        counted = openai_usage(usage.model_dump() if usage is not None else None)
+        stop = self._stop(word, answered)
+        yield ModelChunk(usage=counted, cost=cost_of(counted, self.profile.price) if counted else None, stop=stop)
 
-    def _stop(self, stop: StopReason | None, said_something: bool) -> StopReason:
-        """The reason itself. Raises ProviderError where the answer did not end, or holds nothing."""
+    def _stop(self, word: Any, answered: bool) -> StopReason:
+        """The ending. Raises ProviderError where the answer did not end, or holds nothing."""
         at = self.endpoint.address
-        if stop is None and said_something:
-            raise Unavailable(f"{at} cut its answer off.", "Try again.")
-        if stop is None:
-            raise Unavailable(f"{at} sent no answer.", "Try again; is the address that of a model's service?")
-        if said_something:
+        if word is None and answered:
+            raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
+        if word is None:
+            raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)
+        stop = _STOPS.get(str(word), "stop")
+        if answered:
             return stop
-        if stop == "content_filter":
+        if stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Say it in other words.")
         if stop == "length":
             raise ProviderError(f"{at} used up the answer's length before saying anything.", "Raise max_tokens.")
-        raise Unavailable(f"{at} sent an empty answer.", "Try again.")
+        raise Unavailable(f"{at} sent an empty answer.", "Try again.", tries=errors.EMPTY_TRIES)
 
-    def _cost(self, usage: Any) -> float | None:
-        if usage is None:
-            return None
-        return 0.0 if self.endpoint.local else cost_of(usage, self.row)
+
+async def _google_ending(stream: Any) -> list[Any]:
+    """Fills with the endings that Google's raw pieces name: once litellm has read them, all look like last ones."""
+    found: list[Any] = []
+    if getattr(stream, "completion_stream", None) is None:
+        await stream.fetch_stream()
+    pieces = stream.completion_stream
+    parse = getattr(pieces, "chunk_parser", None)
+    if parse is None:
+        return [None]
+
+    def spying(chunk: dict[str, Any]) -> Any:
+        found.extend(c["finishReason"] for c in chunk.get("candidates") or () if c.get("finishReason"))
+        return parse(chunk)
+
+    pieces.chunk_parser = spying
+    return found
 
 
 def _chunks(delta: Any) -> list[ModelChunk]:
@@ -214,34 +214,80 @@ def _chunks(delta: Any) -> list[ModelChunk]:
     return found
 
 
-def _is_old(model: str) -> bool:
-    """Whether the model is of the generation that counted with the smaller table."""
-    return model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))
+_held: WeakKeyDictionary[Any, AsyncGenerator[None]] = WeakKeyDictionary()
 
 
-async def close_connections() -> None:
-    """Close the connections litellm keeps for this event loop. Harmless when there are none."""
-    if "litellm" not in sys.modules:
-        return
-    cache = load_litellm().in_memory_llm_clients_cache.cache_dict
-    # the cache is shared by all loops; its keys end with the loop's identity
-    mine = [key for key in cache if key.endswith(f"-{id(asyncio.get_running_loop())}")]
-    for client in [cache.pop(key) for key in mine]:
-        close = getattr(client, "aclose", None) or getattr(client, "close", None)
-        if close is not None:
-            with contextlib.suppress(Exception):  # what cannot be closed is closed by the end of the process
-                await close()
+async def _close_with_the_loop(litellm: Any) -> None:
+    """Have litellm's connections of this event loop closed with it: a loop that ends closes its open generators."""
+    loop = asyncio.get_running_loop()
+    if loop not in _held:
+        _held[loop] = _connections(litellm, loop)
+        await anext(_held[loop])
 
 
-def _close_when_the_loop_ends() -> None:
-    """Leave a task behind that closes the connections when the loop ends, which cancels it; one for each loop."""
-    if not any(task.get_name() == _KEEPER for task in asyncio.all_tasks()):
-        asyncio.create_task(_keep_connections(), name=_KEEPER)
-
-
-async def _keep_connections() -> None:
+async def _connections(litellm: Any, loop: Any) -> AsyncGenerator[None]:
     try:
-        while True:  # a sleeping task is held by the loop's clock, so the collector leaves it alone
-            await asyncio.sleep(86_400)
+        yield
     finally:
-        await close_connections()
+        cache = litellm.in_memory_llm_clients_cache.cache_dict
+        # the cache is shared by all loops; its keys end with the loop's identity
+        for client in [cache.pop(key) for key in list(cache) if key.endswith(f"-{id(loop)}")]:
+            close = getattr(client, "aclose", None) or getattr(client, "close", None)
+            if close is not None:
+                with contextlib.suppress(Exception):  # what cannot be closed is closed by the end of the process
+                    await close()
+
+
+def _translated(error: Exception, endpoint: Endpoint, *, began: bool) -> ProviderError:
+    """One of our errors for whatever litellm raised; `began` says that the service had taken the request."""
+    chain = list(errors.chain_of(error))
+    status, headers = _http(chain)
+    words = errors.one_line(_words(chain))
+    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    if "ContextWindowExceededError" in names:
+        return errors.overflow(words, endpoint, status)
+    if status is not None:
+        return errors.by_status(status, words, errors.retry_after(headers, str(error)), endpoint)
+    if "LLM Provider NOT provided" in words or "LiteLLMUnknownProvider" in names:
+        return ModelNotFound(f"There is no provider {endpoint.provider!r}.", "Write the model as provider/name.")
+    transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
+    if transports or any(isinstance(link, OSError) for link in chain):
+        return errors.by_transport((transports or chain)[0], endpoint, answering=began)
+    if "AuthenticationError" in names:
+        hint = f"Set the variables this provider needs, usually {endpoint.key_name}."
+        return AuthFailed(f"{endpoint.name} cannot be used: {words}", hint)
+    if "ImportError" in names:
+        return ProviderError(f"{endpoint.name} needs a package that is not installed: {words}")
+    if began or "JSONDecodeError" in names:
+        reason = words or "no reason given"
+        return Unavailable(f"{endpoint.address} ended its answer with an error: {reason}", "Try again.")
+    words = words or type(chain[0]).__name__
+    return ProviderError(f"{endpoint.name} could not be asked: {words}", "Check the name and its settings.")
+
+
+def _http(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str]]:
+    """Status and headers of the real HTTP answer, where there was one; litellm's own status is often made up."""
+    for link in reversed(chain):
+        response = getattr(link, "response", None)
+        if type(link).__name__.endswith("HTTPStatusError") and response is not None:
+            return int(response.status_code), response.headers
+    for link in reversed(chain):
+        status = getattr(link, "status_code", None)
+        if type(link).__module__.startswith("litellm.llms.") and isinstance(status, int) and status != 500:
+            return status, getattr(link, "headers", None) or {}
+    return None, {}
+
+
+def _words(chain: list[BaseException]) -> str:
+    """The service's own words, in an error object that stands in a text as JSON or as Python shows bytes."""
+    for link in chain:
+        text = str(link)
+        for raw in re.findall(r"b(?:'.*'|\".*\")", text, re.DOTALL):
+            with contextlib.suppress(ValueError, SyntaxError, AttributeError):
+                text = text.replace(raw, ast.literal_eval(raw).decode("utf-8", "replace"))
+        if "{" in text and (found := errors.words_in(text)) and found != errors.one_line(text):
+            return found
+    text = next((str(link) for link in chain if type(link).__name__ != "MidStreamFallbackError"), str(chain[0]))
+    # litellm puts its own class names before the words, each with a colon or a dash
+    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?::| -|\.)\s*)+", "", text)
+    return re.sub(r"\.? Handle with `litellm\.\w+`\.?$", "", text)

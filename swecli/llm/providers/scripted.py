@@ -11,6 +11,7 @@ from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.llm.base import provider
+from swecli.llm.profile import Profile
 from swecli.models.errors import BadInput, ModelNotFound, ProviderError, Unavailable
 from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 
@@ -69,9 +70,6 @@ class ScriptedModel:
     fails with a ProviderError that says so.
     """
 
-    offline = True
-    encoding = "o200k_base"
-
     def __init__(
         self,
         replies: Replies = (),
@@ -79,10 +77,10 @@ class ScriptedModel:
         name: str = "scripted/test",
         context_window: int | None = 128_000,
         max_output: int | None = 16_000,
+        offline: bool = True,
     ) -> None:
         self.name = name
-        self.context_window = context_window
-        self.max_output = max_output
+        self.profile = Profile(context_window, max_output, offline=offline)
         self.requests: list[ModelRequest] = []
         self._answer = replies if callable(replies) else _in_order(list(replies))
 

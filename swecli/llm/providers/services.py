@@ -1,44 +1,76 @@
-"""The services litellm reaches, and any name that no other provider takes."""
+"""The services that have a wire here or in litellm, and any name that no other provider takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
-from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, resolve
-from swecli.llm.providers.litellm import LiteLLMModel
-from swecli.llm.providers.warmup import warm_up
-from swecli.llm.tables import chat_models, model_table, provider_names, provider_of
+from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Endpoint, resolve
+from swecli.llm.price_table import Row, chat_models, find_row, model_table, owner_of, provider_names
+from swecli.llm.profile import from_table
 from swecli.models.errors import ModelNotFound
 
 
-def _warm(last_key: Callable[[], float], name: str) -> str:
-    return warm_up(last_key, name.partition("/")[0])
+def _warm(name: str) -> None:
+    head = name.partition("/")[0]
+    service = SERVICES.get(head)
+    if service is None or service.api == "litellm":
+        # late: seconds, and only for those who use it
+        from swecli.llm.providers.litellm import load_litellm  # noqa: PLC0415
+
+        load_litellm()
+        return
+    # late: behind the prompt
+    from swecli.llm.http import load_httpx  # noqa: PLC0415
+
+    load_httpx()
 
 
 @provider("litellm", fallback=True, listed=(*KEYED, *LOCAL), warm=_warm)
 def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model behind litellm. A name without provider (`gpt-4.1`) is looked up in its table.
+    """The model at its service. A name without provider (`gpt-4.1`) is looked up in litellm's table.
 
     Raises:
         ModelNotFound: for a name without provider or model, or an unknown provider; suggests near ones.
         AuthFailed: when the service's key is not set; names the variable.
     """
     head, slash, _ = name.partition("/")
-    models = model_table()
     if not slash:
-        owner = provider_of(models, name)
+        owner = owner_of(name)
         if owner is None:
+            models = model_table()
             near = _near(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
             raise ModelNotFound(f"There is no model {name!r}.", near or "Write it as provider/name, or use demo.")
         name, head = f"{owner}/{name}", owner
-    known = provider_names(models) | set(SERVICES)
-    if models and head not in known:
-        near = _near(head, sorted(known))
-        raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    return LiteLLMModel(resolve(name, environ), max_tokens=settings.max_tokens, models=models)
+    if head not in SERVICES:
+        known = provider_names()
+        if known and head not in known:
+            near = _near(head, sorted(known | set(SERVICES)))
+            raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
+    endpoint = resolve(name, environ)
+    row = find_row(endpoint.provider, endpoint.model)
+    return model_at(endpoint, row, settings.max_tokens)
+
+
+def model_at(endpoint: Endpoint, row: Row | None, max_tokens: int | None) -> ChatModel:
+    """The model on its wire."""
+    profile = from_table(row, endpoint)
+    if endpoint.api == "litellm" or (row or {}).get("mode") == "responses":
+        # late: a start loads the wire that it needs
+        from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
+
+        return LiteLLMModel(endpoint, profile, max_tokens)
+    if endpoint.api == "anthropic":
+        # late: as above
+        from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415
+
+        return Anthropic(endpoint, profile, max_tokens)
+    # late: as above
+    from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
+
+    return OpenAIChat(endpoint, profile, max_tokens)
 
 
 def _near(word: str, known: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from swecli.llm.prices import cost_of_model
+from swecli.llm.price_table import cost_of_model
 from swecli.models.message import Usage
 from swecli.models.playbook import SessionPlaybook
 from swecli.playbook.digest import TurnDigest

@@ -150,7 +150,7 @@ def worth_asking(digest: TurnDigest, by_rules: Reflection, model: ChatModel | No
 
     None is a model that is only not there now.
     """
-    offline = model is not None and model.offline
+    offline = model is not None and model.profile.offline
     if when == "never" or digest.mark is not None:
         return False
     if by_rules.friction or when == "asked":

@@ -92,7 +92,7 @@ class ModelReflector:
 
     async def _ask(self, text: str) -> Collected:
         messages = [{"role": "system", "content": self.template}, {"role": "user", "content": text}]
-        limit = min(MAX_TOKENS, self.model.max_output or MAX_TOKENS)
+        limit = min(MAX_TOKENS, self.model.profile.max_output or MAX_TOKENS)
         request = ModelRequest(model=self.model.name, messages=messages, max_tokens=limit, purpose="reflect")
         got = Collected()
         self.spent.attempts += 1

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
-from swecli.llm.prices import cost_of_model
+from swecli.llm.price_table import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord, Usage

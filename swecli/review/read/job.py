@@ -75,7 +75,7 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: 
     if not trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (/trust says yes to it)")
     leads, failed = await find_leads(root, target.files, agent.ctx.environ, settings.review_leads)
-    window = agent.model.context_window
+    window = agent.model.profile.window
     room = min(DIFF_LIMIT, int(window * 4 * DIFF_SHARE)) if window else DIFF_LIMIT
     prompt, shown = system_prompt(target, leads, checks, root, room)
     before = store.unfinished()
@@ -121,7 +121,7 @@ def sessions_of(agent: Agent) -> SessionManager:
 
 def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collaborators:
     """What a review works with, out of the session's agent; its workspace is the whole repository."""
-    window = agent.model.context_window
+    window = agent.model.profile.window
     limit = min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
     ctx = replace(agent.ctx, root=project_root(agent.ctx.root))
     return Collaborators(

@@ -29,8 +29,8 @@ class ReviewRequest:
         A conversation whose beginning left by the window opens with a user message that says so, with `left`: how
         far the review is. That line is no part of the conversation, and counts for no window. Raises ContextFull.
         """
-        output = self.max_tokens or self.model.max_output
-        limits = RequestLimits(self.model.context_window, output, allowed=self._proved, tools_tokens=self._tools)
+        output = self.max_tokens or self.model.profile.max_output
+        limits = RequestLimits(self.model.profile.window, output, allowed=self._proved, tools_tokens=self._tools)
         opened = opening(messages, left)
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
@@ -45,7 +45,7 @@ class ReviewRequest:
     def refused(self, said: int | None) -> None:
         """The last request was too long after all: the next is smaller, by what the provider said or by a part."""
         smaller = int(self.sent * SMALLER)
-        limit = request_limit(said, self.max_tokens or self.model.max_output)
+        limit = request_limit(said, self.max_tokens or self.model.profile.max_output)
         self._proved = min(smaller, limit) if limit else smaller
 
 

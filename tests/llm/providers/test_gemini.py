@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
-from swecli.llm.providers.litellm import LiteLLMModel
 from swecli.models.errors import RateLimited, Unavailable
 from swecli.models.message import Usage
-from tests.support.model_requests import HELLO, READ, ask, request
+from tests.support.model_requests import HELLO, READ, ask, request, wired
 
 pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets
 
@@ -43,7 +43,7 @@ def quota_error() -> dict[str, Any]:
 
 
 @contextmanager
-def gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[LiteLLMModel, list[dict[str, Any]]]]:
+def gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
     """A model at a server that gives these pieces to every request, and the requests it got."""
     received: list[dict[str, Any]] = []
     stream = "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in pieces).encode()
@@ -69,7 +69,7 @@ def gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[LiteLLM
         thread.start()
         base = f"http://127.0.0.1:{server.server_port}/v1beta"
         environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": base}
-        yield LiteLLMModel(resolve("gemini/gemini-3.8-flash", environ)), received
+        yield wired(resolve("gemini/gemini-3.8-flash", environ)), received
         server.shutdown()
         thread.join(5)
 

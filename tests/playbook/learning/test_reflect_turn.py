@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from swecli.llm.profile import Profile
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import SessionPlaybook
@@ -23,10 +24,7 @@ class Tape:
 
     says: str | Exception | None = '{"tags": [], "add": []}'
     name: str = "test/tape"
-    context_window: int | None = None
-    max_output: int | None = None
-    offline: bool = False
-    encoding: str = "o200k_base"
+    profile: Profile = Profile()
     requests: list[ModelRequest] = field(default_factory=list)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
@@ -120,7 +118,7 @@ async def test_small_talk_teaches_nothing() -> None:
 async def test_a_model_is_asked_only_when_it_is_worth_it(
     digest: TurnDigest, when: Any, offline: bool, asked: bool
 ) -> None:
-    model = Tape(offline=offline)
+    model = Tape(profile=Profile(offline=offline))
     found = await taught(digest, model, reflect_model_when=when)
     assert bool(model.requests) is asked
     assert found.requests == len(model.requests)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from swecli.llm.profile import Profile
 from swecli.models.errors import ProviderError, Unavailable
 from swecli.models.message import CallDelta, ModelChunk, ModelRequest, Usage
 from swecli.models.playbook import SessionPlaybook
@@ -26,10 +27,7 @@ class Tape:
 
     script: list[Script]
     name: str = "test/tape"
-    context_window: int | None = 8000
-    max_output: int | None = 1000
-    offline: bool = False
-    encoding: str = "o200k_base"
+    profile: Profile = Profile(8000, 1000)
     requests: list[ModelRequest] = field(default_factory=list)
     closed: int = 0
 

@@ -28,7 +28,7 @@ def test_a_conversation_whose_beginning_left_opens_with_a_line_that_says_so() ->
 
 def test_what_is_too_long_is_reduced_and_the_line_is_no_part_of_it() -> None:
     model = ScriptedModel(context_window=32_000, max_output=1_000)
-    request = ReviewRequest(model, [], TokenCounter(model.encoding))
+    request = ReviewRequest(model, [], TokenCounter(model.profile.encoding))
     messages = [SYSTEM, *(m for n in range(12) for m in call(n))]
     kept, sent, told = request.make(messages, "")
     assert sent.purpose == "review"

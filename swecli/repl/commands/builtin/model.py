@@ -32,9 +32,9 @@ async def model(ctx: CommandContext, args: str) -> None:
         # in a thread: looking a name up reads large tables, and the screen must not stand still
         await asyncio.shield(spawn(lambda: runtime.switch_model(args), "swecli-model"))
     used = runtime.agent.model
-    window = f"{tokens(used.context_window)} tokens" if used.context_window else "of unknown size"
+    window = f"{tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
-    if used.offline:
+    if used.profile.offline:
         ctx.screen.note(
             "shows how swecli works, offline; set a key such as OPENAI_API_KEY or use /model ollama/NAME for a real one"
         )

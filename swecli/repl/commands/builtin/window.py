@@ -72,7 +72,7 @@ def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
 def _priced(model: str, count: int) -> str:
     """So many tokens of input in money; unknown is said."""
     # late: reads the price table, which only this asks for
-    from swecli.llm.prices import cost_of_model  # noqa: PLC0415
+    from swecli.llm.price_table import cost_of_model  # noqa: PLC0415
 
     return money(cost_of_model(Usage(input=count), model))
 

@@ -1,7 +1,8 @@
-"""Every way a service can fail, through litellm: one line that names it, and the right kind of error."""
+"""Every way a service can fail on a native wire: one line that names it, and the right kind of error."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from dataclasses import replace
@@ -10,8 +11,6 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.patience import Patience
-from swecli.llm.providers.litellm import LiteLLMModel
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -20,10 +19,8 @@ from swecli.models.errors import (
     RateLimited,
     Unavailable,
 )
-from tests.support.model_requests import READ, ask, model_at, request
+from tests.support.model_requests import READ, ask, model_at, request, wired
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
-
-pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets
 
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
 both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
@@ -36,8 +33,9 @@ OVERFLOW = {
 
 
 async def fails(server: StrictProvider, name: str, **more: Any) -> ProviderError:
+    clocks = {clock: more.pop(clock) for clock in ("first_byte", "first_token", "quiet") if clock in more}
     with pytest.raises(ProviderError) as caught:
-        await ask(model_at(server, name, more.pop("patience", None)), request(**more))
+        await ask(model_at(server, name, **clocks), request(**more))
     error = caught.value
     assert "\n" not in str(error)
     assert "litellm" not in str(error).lower()
@@ -57,7 +55,7 @@ async def test_a_refused_key_names_the_variable(name: str) -> None:
     with StrictProvider(key="another") as server:
         endpoint = resolve(name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"})
         with pytest.raises(AuthFailed) as caught:
-            await ask(LiteLLMModel(endpoint), request())
+            await ask(wired(endpoint), request())
     assert endpoint.key_name in caught.value.message
     assert caught.value.status == 401
     assert "sk-bad" not in str(caught.value)
@@ -163,7 +161,7 @@ async def test_an_unreachable_server_is_named_with_its_address(name: str) -> Non
         port = taken.getsockname()[1]
     environ = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}
     with pytest.raises(Unavailable) as caught:
-        await ask(LiteLLMModel(resolve(name, environ)), request())
+        await ask(wired(resolve(name, environ)), request())
     assert f"127.0.0.1:{port}" in caught.value.message
     assert "connection refused" in caught.value.message
 
@@ -283,28 +281,28 @@ async def test_an_error_in_the_middle_of_anthropics_stream_is_said() -> None:
 @both
 async def test_silence_before_the_first_event_ends_after_the_first_limit(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=0))]) as server:
-        error = await fails(server, name, patience=Patience(first=0.15, quiet=60))
-        assert server.requests[0].gone.wait(5)
+        error = await fails(server, name, first_byte=0.15)
+        assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert kind(error) is Unavailable
-    assert "did not begin to answer for 0.15 s" in error.message
+    assert "sent no byte for 0.15 s" in error.message
 
 
 @both
 async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
-        error = await fails(server, name, patience=Patience(first=60, quiet=0.15))
-        assert server.requests[0].gone.wait(5)
+        error = await fails(server, name, quiet=0.15)
+        assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert "stopped in its answer" in error.message
 
 
 @both
 async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(pings_at=0))]) as server:
-        error = await fails(server, name, patience=Patience(first=0.15, quiet=60))
-    assert "did not begin" in error.message
+        error = await fails(server, name, first_token=0.15)
+    assert "sent no word of an answer for 0.15 s" in error.message
 
 
 async def test_pauses_within_the_limit_are_no_stall() -> None:
     with StrictProvider([Reply("a b c d", piece=1, wire=Wire(pause=0.02))]) as server:
-        reply = await ask(model_at(server, OPENAI, Patience(first=20, quiet=20)), request())
+        reply = await ask(model_at(server, OPENAI), request())
     assert reply.text == "a b c d"

@@ -1,4 +1,4 @@
-"""Both protocols, through litellm, against a service that refuses whatever is not legal."""
+"""Both native wires, against a service that refuses whatever is not legal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.providers.litellm import LiteLLMModel
 from swecli.models.message import ModelRequest, ToolCall, Usage
-from tests.support.model_requests import HELLO, READ, ask, collect, model_at, request
+from tests.support.model_requests import HELLO, READ, ask, collect, model_at, request, wired
 from tests.support.strict_provider import Call, Reply, StrictProvider, Tokens, Wire
 
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
@@ -20,7 +19,7 @@ both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
 
 @both
 async def test_text_is_streamed_piece_by_piece_and_stop_comes_last(name: str) -> None:
-    with StrictProvider([Reply("Hello, wörld ✓ of pieces", wire=Wire(split=5))]) as server:
+    with StrictProvider([Reply("Hello, wörld ✓ of pieces", wire=Wire(split=200, pause=0.04))]) as server:
         chunks = await collect(model_at(server, name).stream(request()))
     assert "".join(c.text for c in chunks) == "Hello, wörld ✓ of pieces"
     assert len([c for c in chunks if c.text]) > 2
@@ -131,7 +130,7 @@ async def test_a_price_nobody_knows_is_unknown_and_not_zero(name: str) -> None:
         reply = await ask(model, request())
     assert reply.usage is not None
     assert reply.cost is None
-    assert (model.context_window, model.max_output) == (None, None)
+    assert (model.profile.window, model.profile.max_output) == (None, None)
 
 
 @both
@@ -218,7 +217,7 @@ async def test_a_local_server_needs_no_key_and_costs_nothing(provider: str) -> N
     with StrictProvider([Reply("x")], key=None, models=("qwen3:8b",)) as server:
         stem = {"ollama_chat": "ollama", "hosted_vllm": "vllm"}.get(provider, provider).upper()
         environ = {f"{stem}_BASE_URL": server.url}
-        reply = await ask(LiteLLMModel(resolve(f"{provider}/qwen3:8b", environ)), request())
+        reply = await ask(wired(resolve(f"{provider}/qwen3:8b", environ)), request())
     assert reply.text == "x"
     assert reply.cost == 0.0
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.providers.failures import by_status, one_line, retry_after, translate
+from swecli.llm.errors import by_status, by_transport, one_line, retry_after
 from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
@@ -60,17 +60,6 @@ def test_foreign_words_are_one_clean_short_line() -> None:
     assert len(one_line("x" * 5000)) == 300
 
 
-def test_our_own_errors_pass_as_they_are() -> None:
-    error = Unavailable("x")
-    assert translate(error, ENDPOINT) is error
-
-
-def test_an_exception_nobody_expected_still_becomes_a_line() -> None:
-    error = translate(KeyError("odd"), ENDPOINT)
-    assert type(error) is ProviderError
-    assert "openai/gpt-4.1 could not be asked" in error.message
-
-
 def test_the_cause_of_a_failed_look_up_is_named() -> None:
     import socket  # noqa: PLC0415
 
@@ -80,6 +69,6 @@ def test_the_cause_of_a_failed_look_up_is_named() -> None:
         except OSError as low:
             raise RuntimeError("Connection error.") from low
     except RuntimeError as high:
-        error = translate(high, ENDPOINT)
+        error = by_transport(high, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
     assert "cannot be reached (no such host)" in error.message

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
-from swecli.llm.patience import Patience, watched
+from swecli.llm.endpoints import Endpoint, resolve
+from swecli.llm.retry import watched
 from swecli.models.errors import RateLimited, Unavailable
 from swecli.models.message import ModelChunk
 from tests.support.model_requests import collect
+
+
+def box(first_byte: float = 60, first_token: float = 60, quiet: float = 60) -> Endpoint:
+    clocks = {"first_byte": first_byte, "first_token": first_token, "quiet": quiet}
+    return replace(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), **clocks)
 
 
 class Source:
@@ -21,8 +28,9 @@ class Source:
 
     async def stream(self) -> AsyncIterator[ModelChunk]:
         try:
+            yield ModelChunk(alive=True)
             for text in self.texts:
-                yield ModelChunk(text=text)
+                yield ModelChunk(text=text) if text else ModelChunk(alive=True)
             if self.failure:
                 raise self.failure
             if self.hang:
@@ -31,17 +39,26 @@ class Source:
             self.closed = True
 
 
-async def test_nothing_at_all_ends_after_the_first_limit() -> None:
+async def test_nothing_after_the_request_was_sent_ends_after_the_first_limit() -> None:
     source = Source()
-    with pytest.raises(Unavailable, match=r"box did not begin to answer for 0\.01 s"):
-        await collect(watched(source.stream(), Patience(0.01, 60), "box"))
+    with pytest.raises(Unavailable, match=r"http://box sent no byte for 0\.01 s") as caught:
+        await collect(watched(source.stream(), box(first_byte=0.01)))
+    assert source.closed
+    assert caught.value.tries == 1, "it may have been billed"
+    assert "billed" in caught.value.hint
+
+
+async def test_keep_alives_are_life_and_no_words() -> None:
+    source = Source("", "", "")
+    with pytest.raises(Unavailable, match=r"no word of an answer for 0\.02 s"):
+        await collect(watched(source.stream(), box(first_token=0.02)))
     assert source.closed
 
 
 async def test_silence_after_something_ends_after_the_second_limit() -> None:
     source = Source("a", "b")
-    chunks = watched(source.stream(), Patience(60, 0.01), "box")
-    assert [(await anext(chunks)).text for _ in range(2)] == ["a", "b"]
+    chunks = watched(source.stream(), box(quiet=0.01))
+    assert [(await anext(chunks)).text for _ in range(3)] == ["", "a", "b"]
     with pytest.raises(Unavailable, match="stopped in its answer"):
         await anext(chunks)
     assert source.closed
@@ -49,27 +66,22 @@ async def test_silence_after_something_ends_after_the_second_limit() -> None:
 
 async def test_the_consumers_own_time_does_not_count() -> None:
     came = []
-    async for chunk in watched(Source("a", "b", hang=False).stream(), Patience(0.05, 0.05), "box"):
+    async for chunk in watched(Source("a", "b", hang=False).stream(), box(0.05, 60, 0.05)):
         came.append(chunk.text)
         await asyncio.sleep(0.08)
-    assert came == ["a", "b"]
+    assert came == ["", "a", "b"]
 
 
 async def test_failures_pass_as_they_are() -> None:
     with pytest.raises(RateLimited):
-        await collect(watched(Source(failure=RateLimited("x")).stream(), Patience(), "box"))
-
-
-async def test_without_limits_it_only_passes_on() -> None:
-    chunks = await collect(watched(Source("a", hang=False).stream(), Patience(None, None), "box"))
-    assert [c.text for c in chunks] == ["a"]
+        await collect(watched(Source(failure=RateLimited("x")).stream(), box()))
 
 
 async def test_cancelling_closes_the_source() -> None:
     source = Source("a")
-    task = asyncio.create_task(collect(watched(source.stream(), Patience(), "box")))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    task = asyncio.create_task(collect(watched(source.stream(), box())))
+    for _ in range(4):
+        await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

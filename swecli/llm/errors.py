@@ -1,0 +1,207 @@
+"""What went wrong on the wire, in our own words: status, words and transport failures as one of our errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from swecli.llm.endpoints import Endpoint
+from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
+
+CUT_TRIES, EMPTY_TRIES = 3, 2
+_LONGEST = 300
+_PASSING = (408, 409, 425)
+_OVERFLOW = re.compile(
+    r"maximum context length|context[_ ](length|window|size|limit)|prompt is too long|too many tokens|"
+    r"input (is )?too long|maximum number of tokens|exceeds? the (model's )?(maximum )?(input|token)|request_too_large",
+    re.IGNORECASE,
+)
+_LIMITS = (
+    re.compile(r"maximum (?:context|input) length (?:is|of) (\d+)", re.IGNORECASE),
+    re.compile(r"> ?(\d+) maximum", re.IGNORECASE),
+    re.compile(r"available context size \((\d+)", re.IGNORECASE),
+    re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
+    re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
+)
+_RETRY_DELAY = re.compile(r'"?retry_?delay"?\s*:\s*"?(\d+(?:\.\d+)?)s', re.IGNORECASE)
+_NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+# what an error object calls the failures that pass, where it comes in the middle of a stream without a status
+_KINDS = {"overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402}
+
+
+def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
+    """The error for an HTTP status, the words that came with it, and the seconds it asked us to wait."""
+    at, tail = endpoint.address, f": {words}" if words else "."
+    broke = status == 402 or any(mark in words.lower() for mark in _NO_MONEY)
+    if status in (401, 403) and not broke:
+        verb = "refused the key in" if status == 401 else "does not allow this with the key in"
+        hint = f"Put a valid key into {endpoint.key_name}, or choose another model with -m."
+        return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
+    if broke:
+        hint = "Add credit there, or choose another model with -m."
+        return ProviderError(f"{at} says the account has no credit left ({status}){tail}", hint, status=status)
+    if status == 404:
+        hint = f"Check the name after -m, and the address if you set one; {at} is what was asked."
+        return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
+    if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
+        return overflow(words, endpoint, status)
+    if status == 429 or status in _PASSING or status >= 500:
+        return _passing(status, tail, wait, endpoint)
+    hint = "Check the model's name and settings; swecli's log has more."
+    return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
+
+
+def _passing(status: int, tail: str, wait: float | None, endpoint: Endpoint) -> Unavailable:
+    at = endpoint.address
+    if status == 429:
+        later = f"Wait {wait:g} s" if wait else "Wait a little"
+        hint = f"{later} and try again, or choose another model with -m."
+        return RateLimited(f"{at} takes no more requests for now (429){tail}", hint, retry_after=wait)
+    kind = "is overloaded" if status in (503, 529) else "failed"
+    hint = "Try again later, or choose another model with -m."
+    if wait is not None:
+        return RateLimited(f"{at} {kind} ({status}){tail}", hint, status=status, retry_after=wait)
+    return Unavailable(f"{at} {kind} ({status}){tail}", hint, status=status)
+
+
+def by_answer(status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint) -> ProviderError:
+    """The error for an answer that is no stream: its status, or where it redirects to."""
+    text = body.decode("utf-8", "replace")
+    if 300 <= status < 400:
+        target = one_line(headers.get("location", "")) or "another address"
+        hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
+        return ProviderError(f"{endpoint.address} redirects to {target} ({status}).", hint, status=status)
+    return by_status(status, words_in(text), retry_after(headers, text), endpoint)
+
+
+def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
+    """The error for an error object that came instead of an answer, or in its middle."""
+    inner = error if isinstance(error, dict) else {"message": str(error)}
+    words = one_line(_with_code(inner) if inner.get("message") else json.dumps(inner))
+    kinds = [_KINDS[str(inner[key])] for key in ("type", "code") if str(inner.get(key)) in _KINDS]
+    status = next(iter(kinds), inner.get("code", inner.get("status")))
+    if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
+        return by_status(status, words, retry_after({}, json.dumps(error)), endpoint)
+    if _OVERFLOW.search(words):
+        return overflow(words, endpoint, None)
+    return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.")
+
+
+def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
+    """The error for a failure below HTTP; `answering` says that the answer had begun."""
+    at, chain = endpoint.address, list(chain_of(error))
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if faults := [link for link in chain if isinstance(link, ssl.SSLError)]:
+        return _untrusted(faults[0], endpoint)
+    if "ReadTimeout" in names:
+        return silent(at, endpoint.first_byte, "sent no byte")
+    if answering or names & {"ReadError", "RemoteProtocolError"}:
+        return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
+    if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):
+        reason = one_line(str(error))
+        return ProviderError(
+            f"{at} cannot be asked: {reason}", f"Check the address, and the key in {endpoint.key_name}."
+        )
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # certificates that cannot be read
+        return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
+    hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."
+    return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
+
+
+def silent(at: str, seconds: float | None, what: str) -> Unavailable:
+    """A service that took the request and keeps silent: it is not asked again, that would be paid twice."""
+    hint = "It may have been billed. Try again, or choose another model with -m."
+    return Unavailable(f"{at} {what} for {seconds or 0:g} s.", hint, tries=1)
+
+
+def _untrusted(fault: ssl.SSLError, endpoint: Endpoint) -> ProviderError:
+    why = one_line(str(getattr(fault, "verify_message", "") or fault.reason or fault))
+    hint = "For a private authority set SSL_CERT_FILE to its certificate."
+    return ProviderError(f"The certificate or TLS version of {endpoint.address} is not accepted: {why}.", hint)
+
+
+def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
+    """The request is too long; with the limit where the words name it."""
+    limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(words.replace(",", "")))), None)
+    room = f" ({limit:,} tokens)" if limit else ""
+    hint = "Make the window smaller (/window), or start a new session (/new)."
+    error = ContextOverflow(f"The request is longer than {endpoint.name} takes{room}: {words}", hint, status=status)
+    error.limit = limit
+    return error
+
+
+def retry_after(headers: Mapping[str, str], text: str = "", now: datetime | None = None) -> float | None:
+    """Seconds to wait, out of `retry-after-ms`, `retry-after` (seconds or a date) or the body; None for none."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) * scale
+    try:
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (ValueError, TypeError):
+        found = _RETRY_DELAY.search(text)
+        return float(found[1]) if found else None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
+
+
+def words_in(text: str) -> str:
+    """The service's own words in an error's body, on one line."""
+    start = text.find("{")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        value = None
+    inner = value.get("error", value) if isinstance(value, dict) else None
+    if isinstance(inner, dict):
+        found = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
+        if found is not None:
+            return one_line(_with_code({**inner, "message": found}))
+    return one_line(inner if isinstance(inner, str) else text)
+
+
+def _with_code(body: Mapping[str, Any]) -> str:
+    """The message, with its code where the message does not name it."""
+    message, code = body["message"], body.get("code")
+    message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    return f"{message} ({code})" if isinstance(code, str) and code not in message else message
+
+
+def one_line(text: str, longest: int = _LONGEST) -> str:
+    """Foreign words on one line, without control characters and tracebacks, cut to a readable length."""
+    text = text.partition("Traceback (most recent call last)")[0]
+    text = " ".join(_CONTROL.sub(" ", text[: 20 * longest]).split())
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything it was made from, each once."""
+    todo: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while todo:
+        link = todo.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        original = getattr(link, "original_exception", None)  # litellm's
+        todo += [original if isinstance(original, BaseException) else None, link.__cause__, link.__context__]
+        todo += getattr(link, "exceptions", ())
+
+
+def _reason(chain: list[BaseException]) -> str:
+    """Why no connection came about, in a few words."""
+    for link in chain:
+        if isinstance(link, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(link, socket.gaierror):
+            return "no such host"
+    timed_out = any("Timeout" in type(link).__name__ for link in chain)
+    return "no answer" if timed_out else one_line(str(chain[0])) or type(chain[0]).__name__

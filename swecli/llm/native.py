@@ -1,0 +1,265 @@
+"""A model on a wire of our own: one request, its stream read, joined and ended. The wires fill in the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from swecli.llm import errors
+from swecli.llm.endpoints import Endpoint
+from swecli.llm.http import posting, refusal_of
+from swecli.llm.price_table import cost_of
+from swecli.llm.profile import Profile
+from swecli.llm.retry import watched
+from swecli.llm.sse import EventReader, TooLong
+from swecli.models.errors import ProviderError, Unavailable
+from swecli.models.message import Blocks, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+
+LONGEST_ANSWER = 16 << 20
+_JOIN_SECONDS = 0.03
+_SHOWN = 80
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)
+    calls: list[tuple[int, str, str, list[str]]] = field(default_factory=list)
+    usage: Usage | None = None
+    ending: str | None = None
+    began: bool = False
+    answered: bool = False
+    thoughts: str = ""
+    size: int = 0
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
+        """Pieces of the answer. Raises TooLong for more than any answer has."""
+        for piece, where in ((text, self.text), (reasoning, self.reasoning), (refusal, self.refusal)):
+            if piece:
+                where.append(piece)
+                self._grow(len(piece))
+        self.answered = self.answered or bool(refusal or text and not text.isspace())
+        if reasoning and len(self.thoughts) < _SHOWN:
+            self.thoughts += reasoning[:_SHOWN]
+
+    def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
+        """A piece of a call; those without id and name are joined with the one before."""
+        self.answered = True
+        self._grow(len(arguments) + len(name))
+        if self.calls and not call_id and not name and self.calls[-1][0] == index:
+            self.calls[-1][3].append(arguments)
+        else:
+            self.calls.append((index, call_id, name, [arguments]))
+
+    def take(self) -> list[ModelChunk]:
+        """The pieces so far as few chunks; they are handed on now."""
+        text, reasoning, refusal = ("".join(parts) for parts in (self.text, self.reasoning, self.refusal))
+        found = [ModelChunk(text=text, reasoning=reasoning, refusal=refusal)] if text or reasoning or refusal else []
+        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self.calls]
+        for parts in (self.text, self.reasoning, self.refusal, self.calls):
+            parts.clear()
+        return found or [ModelChunk(alive=True)]
+
+    def _grow(self, size: int) -> None:
+        self.size += size
+        if self.size > LONGEST_ANSWER:
+            raise TooLong(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
+
+
+class Reader(ABC):
+    """Reads the events of one answer into `out`."""
+
+    def __init__(self, out: Gathered) -> None:
+        self.out = out
+
+    @abstractmethod
+    def take(self, event: dict[str, Any]) -> None:
+        """One event. Raises ProviderError for one that says that the service failed."""
+
+    @abstractmethod
+    def whole(self, body: dict[str, Any]) -> None:
+        """An answer that came in one piece although a stream was asked for."""
+
+    def blocks(self) -> list[Any]:
+        """What must come back to the service as it is; nothing when nothing of it is opaque."""
+        return []
+
+
+class Native(ABC):
+    """One model at one endpoint."""
+
+    path = ""
+    stops: Mapping[str, StopReason] = {}
+
+    def __init__(self, endpoint: Endpoint, profile: Profile, max_tokens: int | None = None) -> None:
+        self.name, self.endpoint, self.profile, self.max_tokens = endpoint.name, endpoint, profile, max_tokens
+
+    @abstractmethod
+    def headers(self) -> dict[str, str]:
+        """What the service wants beside the body: its key."""
+
+    @abstractmethod
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request as the service takes it; the same request gives the same bytes."""
+
+    @abstractmethod
+    def reader(self, out: Gathered) -> Reader:
+        """What reads one answer."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`.
+
+        Raises:
+            ProviderError: one of its kinds, at any point; Unavailable also for a stream that ends without saying
+                that it ended, and for an answer with nothing in it.
+        """
+        return watched(self._chunks(request), self.endpoint)
+
+    async def _chunks(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
+        out = Gathered()
+        body, reading = self.body(request), self.reader(out)
+        asking = asyncio.create_task(self._ask(body, reading))
+        asking.add_done_callback(lambda _: out.came.set())
+        try:
+            while not asking.done():
+                await out.came.wait()
+                out.came.clear()
+                if out.began:
+                    for chunk in out.take():
+                        yield chunk
+                await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
+            for chunk in out.take():
+                yield chunk
+            await asking
+            yield self._last(body, reading)
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    async def _ask(self, body: dict[str, Any], reading: Reader) -> None:
+        """Send the request and read the whole answer. Raises ProviderError."""
+        out, at = reading.out, self.endpoint
+        url = f"{at.address.rstrip('/')}{self.path}"
+        try:
+            async with posting(url, to_bytes(body), self.headers(), at.first_byte) as response:
+                if response.status_code != 200:
+                    words = await refusal_of(response)
+                    raise self.refused(response.status_code, response.headers, words)
+                out.began = True
+                out.came.set()
+                await self._read(response, reading)
+        except ProviderError:
+            raise
+        except TooLong as error:
+            raise ProviderError(f"{at.address} sent {error}.", "Ask for less, or choose another model.") from None
+        except Exception as error:  # noqa: BLE001  # whatever the transport raises becomes a line for the user
+            raise errors.by_transport(error, at, answering=out.began) from error
+
+    async def _read(self, response: Any, reading: Reader) -> None:
+        events, found = EventReader(), 0
+        async for piece in response.aiter_raw():
+            for data in events.feed(piece):
+                found += 1
+                self._event(data, reading)
+            reading.out.came.set()
+        for data in events.end():
+            found += 1
+            self._event(data, reading)
+        if not found:
+            self._whole(events.stray, reading)
+
+    def _event(self, data: bytes, reading: Reader) -> None:
+        if data.strip() == b"[DONE]":
+            return
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            words = "sent something that is no answer: " + self._excerpt(data)
+            raise Unavailable(f"{self.endpoint.address} {words}", "Try again.", tries=errors.CUT_TRIES)
+        if event.get("error"):
+            raise errors.by_event(event["error"], self.endpoint)
+        reading.take(event)
+
+    def _whole(self, stray: bytes, reading: Reader) -> None:
+        """An answer without events: a whole JSON body, or something that is none."""
+        try:
+            body = json.loads(stray)
+        except (ValueError, RecursionError):
+            body = None
+        if isinstance(body, dict) and body.get("error"):
+            raise errors.by_event(body["error"], self.endpoint)
+        if isinstance(body, dict):
+            reading.whole(body)
+            return
+        came = f": {self._excerpt(stray)}" if stray else "."
+        hint = "Try again; is the address that of a model's service?"
+        raise Unavailable(f"{self.endpoint.address} sent no answer{came}", hint, tries=errors.EMPTY_TRIES)
+
+    def _last(self, body: dict[str, Any], reading: Reader) -> ModelChunk:
+        """The last chunk. Raises ProviderError where the answer did not end, or holds nothing."""
+        out, at = reading.out, self.endpoint.address
+        if out.ending is None and out.answered:
+            raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
+        if out.ending is None:
+            raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)
+        stop = self.stops.get(out.ending, "stop")
+        if not out.answered:
+            self._nothing(stop, out.thoughts)
+        return ModelChunk(usage=out.usage, cost=self._cost(out.usage), stop=stop, blocks=self._kept(body, reading))
+
+    def _nothing(self, stop: StopReason, thoughts: str) -> None:
+        """Raises ProviderError: an answer that ended has nothing in it."""
+        at = self.endpoint.address
+        if stop in ("content_filter", "refusal"):
+            raise ProviderError(f"{at} withheld the answer (content filter).", "Say it in other words.")
+        if stop == "length":
+            raise ProviderError(f"{at} used up the answer's length before saying anything.", "Raise max_tokens.")
+        if stop in ("stop", "tool_calls"):
+            came = f" with thoughts only: {errors.one_line(thoughts, _SHOWN)}" if thoughts.strip() else "."
+            raise Unavailable(f"{at} sent an empty answer{came}", "Try again.", tries=errors.EMPTY_TRIES)
+
+    def _kept(self, body: Mapping[str, Any], reading: Reader) -> Blocks | None:
+        content = reading.blocks()
+        if not content:
+            return None
+        return {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content}
+
+    def prefix(self, body: Mapping[str, Any]) -> str:
+        """A hash of what an answer was made from: opaque parts may be bound to it. "" where nothing is bound."""
+        return ""
+
+    def refused(self, status: int, headers: Mapping[str, str], words: bytes) -> ProviderError:
+        """The error for a status other than 200."""
+        return errors.by_answer(status, headers, words, self.endpoint)
+
+    def _cost(self, usage: Usage | None) -> float | None:
+        return None if usage is None else cost_of(usage, self.profile.price)
+
+    def _excerpt(self, data: bytes) -> str:
+        return errors.one_line(data[:1000].decode("utf-8", "replace"), _SHOWN)
+
+
+def to_bytes(body: Mapping[str, Any]) -> bytes:
+    """A body as it is sent: compact JSON in UTF-8."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def plain_id(call_id: str) -> str:
+    """The id itself where every provider takes it, else a short one that is always the same for it."""
+    if _ID.fullmatch(call_id):
+        return call_id
+    return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"

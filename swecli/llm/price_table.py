@@ -1,0 +1,183 @@
+"""litellm's installed tables, read as files without importing it: prices and limits of models, names of providers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from swecli.models.message import Usage
+
+Row = Mapping[str, Any]
+_PRICES = "model_prices_and_context_window_backup.json"
+_PROVIDERS = "provider_endpoints_support_backup.json"
+_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+# for names that the two tables spell differently
+_SAME = {"vertex_ai": ("vertex_ai-",), "bedrock": ("bedrock_",), "cohere": ("cohere_",)}
+# each of these is a table litellm would otherwise fetch over the network
+_LOCAL_TABLES = (
+    "LITELLM_LOCAL_MODEL_COST_MAP",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
+    "LITELLM_LOCAL_BLOG_POSTS",
+    "LITELLM_LOCAL_POLICY_TEMPLATES",
+    "LITELLM_LOCAL_AUTOROUTER_PRESETS",
+)
+
+
+def prepare_environment(environ: MutableMapping[str, str]) -> None:
+    """Set what keeps litellm and tiktoken off the network; values the user gave for the token tables are kept."""
+    for name in _LOCAL_TABLES:
+        environ[name] = "True"
+    environ["LITELLM_MODE"] = "PRODUCTION"
+    tables = tokenizer_folder()
+    if tables is not None:
+        environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
+
+
+def tokenizer_folder() -> Path | None:
+    """The token tables litellm brings along, in tiktoken's cache layout; None when they are not there."""
+    folder = _litellm_folder()
+    tables = folder / "litellm_core_utils" / "tokenizers" if folder else None
+    return tables if tables is not None and tables.is_dir() else None
+
+
+def model_table() -> dict[str, dict[str, Any]]:
+    """Prices and limits by model name, as litellm ships them; empty when they cannot be read (50 ms)."""
+    try:
+        table = json.loads(_read(_PRICES))
+    except ValueError:
+        return {}
+    return {name: row for name, row in table.items() if isinstance(row, dict)} if isinstance(table, dict) else {}
+
+
+def provider_names() -> set[str]:
+    """Every provider litellm can talk to; empty when that cannot be read."""
+    try:
+        listed = set(json.loads(_read(_PROVIDERS)).get("providers", {}))
+    except (ValueError, AttributeError):
+        listed = set()
+    return listed | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
+
+
+def find_row(provider: str, model: str) -> Row | None:
+    """The row of one model, found by searching the table's bytes (5 ms); None where the table does not know it.
+
+    Rows of other providers do not count.
+    """
+    text = _read(_PRICES)
+    row = _row_at(text, f"{provider}/{model}")
+    if row is not None:
+        return row
+    row = _row_at(text, model)
+    owner = str(row.get("litellm_provider", "")) if row else ""
+    return row if owner == provider or owner.startswith(_SAME.get(provider, ("\0",))) else None
+
+
+def owner_of(model: str) -> str | None:
+    """The provider of a model named without one (`gpt-4.1`), where the table knows it."""
+    row = _row_at(_read(_PRICES), model)
+    owner = row.get("litellm_provider") if row else None
+    return str(owner) if owner else None
+
+
+def chat_models(models: Mapping[str, Row], provider: str) -> list[str]:
+    """The chat models of one provider as `provider/name`, sorted."""
+    names = {
+        name if name.startswith(f"{provider}/") else f"{provider}/{name}"
+        for name, row in models.items()
+        if row.get("litellm_provider") == provider and row.get("mode") in ("chat", "responses")
+    }
+    return sorted(names)
+
+
+def row_of(models: Mapping[str, Row], name: str) -> Row | None:
+    """The row of `provider/model` in a table that was read."""
+    provider, _, model = name.partition("/")
+    if name in models:
+        return models[name]
+    row = models.get(model)
+    return row if row is not None and row.get("litellm_provider") == provider else None
+
+
+def cost_of(usage: Usage, row: Row | None) -> float | None:
+    """US dollars for the tokens of one request; None where the table has no price.
+
+    Long prompts take the dearer prices of the table (`…_above_200k_tokens`) for the whole request. A cache price
+    the table leaves out is the input price; reasoning costs what output costs unless the table has a price for it.
+    """
+    if not row:
+        return None
+    suffix = _tier(row, usage.prompt)
+    price_in = _price(row, "input_cost_per_token", suffix)
+    price_out = _price(row, "output_cost_per_token", suffix)
+    if price_in is None or price_out is None:
+        return None
+    read = _price(row, "cache_read_input_token_cost", suffix)
+    write = _price(row, "cache_creation_input_token_cost", suffix)
+    reasoning = _price(row, "output_cost_per_reasoning_token", suffix)
+    return (
+        usage.input * price_in
+        + usage.cache_read * (price_in if read is None else read)
+        + usage.cache_write * (price_in if write is None else write)
+        + usage.output * price_out
+        + usage.reasoning * (price_out if reasoning is None else reasoning)
+    )
+
+
+def cost_of_model(usage: Usage, name: str) -> float | None:
+    """The same for a model named `provider/name`."""
+    provider, _, model = name.partition("/")
+    return cost_of(usage, find_row(provider, model))
+
+
+def limit(row: Row | None, *keys: str) -> int | None:
+    """The first of the keys that holds a number of tokens; None for none."""
+    for key in keys:
+        value = (row or {}).get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12:
+            return int(value)
+    return None
+
+
+def _tier(row: Row, prompt: int) -> str:
+    """The suffix of the price keys for a prompt of that many tokens."""
+    sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
+    reached = [size for size in sizes if prompt > size * 1000]
+    return f"_above_{max(reached)}k_tokens" if reached else ""
+
+
+def _price(row: Row, key: str, suffix: str) -> float | None:
+    for name in (key + suffix, key):
+        value = row.get(name)
+        if isinstance(value, int | float):
+            return float(value)
+    return None
+
+
+def _row_at(text: str, name: str) -> Row | None:
+    key = json.dumps(name)
+    start = text.find(f"\n    {key}: {{")
+    if start < 0:
+        return None
+    try:
+        row, _ = json.JSONDecoder().raw_decode(text, start + len(key) + 7)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _litellm_folder() -> Path | None:
+    """Where litellm is installed, found without importing it; None when it is not."""
+    spec = importlib.util.find_spec("litellm")
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+
+
+def _read(name: str) -> str:
+    """A table's text; "" where it cannot be read: prices and limits are unknown then, and shown as unknown."""
+    try:
+        return ((_litellm_folder() or Path()) / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""

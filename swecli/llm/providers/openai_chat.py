@@ -1,0 +1,179 @@
+"""OpenAI's chat completions, as ten services and every local server speak them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swecli.llm.native import Native, Reader, plain_id
+from swecli.llm.usage import openai_usage
+from swecli.models.message import ApiMessage, ModelRequest, StopReason
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_THOUGHTS = ("reasoning_content", "reasoning")
+_SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
+
+
+class OpenAIChat(Native):
+    """A model behind `/chat/completions`."""
+
+    path = "/chat/completions"
+    stops: Mapping[str, StopReason] = {
+        "tool_calls": "tool_calls",
+        "function_call": "tool_calls",
+        "length": "length",
+        "max_tokens": "length",
+        "content_filter": "content_filter",
+        "refusal": "refusal",
+        "model_length": "window_full",
+    }
+
+    def headers(self) -> dict[str, str]:
+        """The key as a bearer."""
+        return {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request in the order in which a server may keep what it has read of it: what changes comes last."""
+        profile = self.profile
+        body: dict[str, Any] = {"model": self.endpoint.model, "stream": True}
+        if "stream_options" not in profile.off:
+            body["stream_options"] = {"include_usage": True}
+        tokens = request.max_tokens or self.max_tokens
+        if tokens:
+            body[profile.limit_name] = min(tokens, profile.max_output or tokens)
+        if request.tools:
+            body["tools"] = [spec.to_api() for spec in request.tools]
+        body["messages"] = [self._message(message) for message in request.messages]
+        return body
+
+    def reader(self, out: Any) -> Reader:
+        """What reads one answer."""
+        return _ChatReader(out)
+
+    def _message(self, message: ApiMessage) -> ApiMessage:
+        sent = {name: message[name] for name in _SENT if name in message}
+        if "tool_call_id" in sent:
+            sent["tool_call_id"] = plain_id(sent["tool_call_id"])
+        if sent.get("tool_calls"):
+            sent["tool_calls"] = [call | {"id": plain_id(call["id"])} for call in sent["tool_calls"]]
+        return sent
+
+
+class _ChatReader(Reader):
+    """Deltas, in every shape that servers of this protocol send them."""
+
+    def __init__(self, out: Any) -> None:
+        super().__init__(out)
+        self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
+        self._place = "head"
+        self._opaque: dict[str, Any] = {}
+
+    def take(self, event: dict[str, Any]) -> None:
+        """One chunk."""
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
+            self.out.usage = openai_usage(usage) or self.out.usage
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            self._delta(delta)
+        reason = choice.get("finish_reason")
+        if reason:
+            self._content("", last=True)
+            self.out.ending = str(reason)
+
+    def whole(self, body: dict[str, Any]) -> None:
+        """A `chat.completion` object."""
+        self.take(body)
+
+    def blocks(self) -> list[Any]:
+        """The fields that thoughts came in, as they came."""
+        joined = {name: "".join(found) if name in _THOUGHTS else found for name, found in self._opaque.items()}
+        return [joined] if joined else []
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        for name in _THOUGHTS:
+            if isinstance(text := delta.get(name), str) and text:
+                self.out.add(reasoning=text)
+                self._keep(name, text)
+                break
+        details = delta.get("reasoning_details")
+        if isinstance(details, list) and details:
+            self._opaque.setdefault("reasoning_details", []).extend(details)
+        content = delta.get("content")
+        if isinstance(content, str):
+            self._content(content)
+        elif isinstance(content, list):
+            self._parts(content)
+        if isinstance(refusal := delta.get("refusal"), str):
+            self.out.add(refusal=refusal)
+        calls = delta.get("tool_calls")
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if isinstance(call, dict):
+                self._call(call, position)
+        if isinstance(legacy := delta.get("function_call"), dict):
+            self._call({"index": 0, "function": legacy}, 0)
+
+    def _keep(self, name: str, text: str) -> None:
+        if name == "reasoning":  # its opaque form is `reasoning_details`
+            return
+        self._opaque.setdefault(name, []).append(text)
+
+    def _call(self, call: Mapping[str, Any], position: int) -> None:
+        function = _inner(call, "function")
+        index = call.get("index")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some local servers send the object itself
+            # late: hardly any server does
+            import json  # noqa: PLC0415
+
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        place = index if isinstance(index, int) else position
+        self.out.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
+
+    def _parts(self, parts: Sequence[Any]) -> None:
+        for part in parts:
+            if not isinstance(part, dict):
+                continue
+            if isinstance(text := part.get("text"), str):
+                self._content(text)
+            inner = part.get("thinking")
+            texts = inner if isinstance(inner, list) else [{"text": inner}]
+            for one in texts:
+                if isinstance(one, dict) and isinstance(one.get("text"), str):
+                    self.out.add(reasoning=one["text"])
+
+    def _content(self, text: str, *, last: bool = False) -> None:
+        """Text; thoughts in `<think>` tags at its head are reasoning."""
+        if self._place == "text":
+            self.out.add(text=text)
+            return
+        self._head += text
+        if self._place == "head":
+            begun = self._head.lstrip()
+            if begun.startswith(_OPEN):
+                self._place, self._head = "thoughts", begun[len(_OPEN) :]
+            elif last or not _OPEN.startswith(begun):
+                self._place, head, self._head = "text", self._head, ""
+                self.out.add(text=head)
+                return
+        if self._place == "thoughts":
+            thoughts, closed, rest = self._head.partition(_CLOSE)
+            if closed:
+                self.out.add(reasoning=thoughts)
+                self._place, self._head = "text", ""
+                self.out.add(text=rest.lstrip("\n"))
+                return
+            keep = 0 if last else _overlap(thoughts, _CLOSE)
+            self.out.add(reasoning=thoughts[: len(thoughts) - keep])
+            self._head = thoughts[len(thoughts) - keep :]
+
+
+def _inner(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How many characters at the end of the text may begin the tag."""
+    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-size:])), 0)

@@ -1,0 +1,69 @@
+"""Messages are made acceptable for one wire without touching the originals."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.llm.endpoints import resolve
+from swecli.llm.native import Native, plain_id
+from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
+from tests.support.model_requests import wired
+
+KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+
+
+def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The body of a request with these messages."""
+    model = wired(resolve(name, KEYS))
+    assert isinstance(model, Native)
+    return model.body(ModelRequest(name, messages))
+
+
+def history(call_id: str) -> list[dict[str, Any]]:
+    call = ToolCall(call_id, "read_file", {"path": "a"}, result="text")
+    asked = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
+    return [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}, asked, call.result_message()]
+
+
+@given(st.text(min_size=1))
+def test_every_id_becomes_one_that_all_take_and_always_the_same(call_id: str) -> None:
+    plain = plain_id(call_id)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", plain)
+    assert plain == plain_id(call_id) == plain_id(plain)
+
+
+def test_a_call_and_its_result_keep_belonging_together() -> None:
+    ready = sent(history("not plain!"), "openai/gpt-4.1")["messages"]
+    assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == plain_id("not plain!")
+    ready = sent(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
+    assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == plain_id("not plain!")
+
+
+def test_the_originals_are_left_alone() -> None:
+    messages = history("not plain!")
+    before = copy.deepcopy(messages)
+    for name in ("openai/gpt-4.1", "anthropic/claude-haiku-4-5"):
+        sent(messages, name)
+    assert messages == before
+
+
+def test_only_anthropic_gets_marks() -> None:
+    assert "cache_control" not in str(sent(history("c"), "openai/gpt-4.1"))
+    marked = sent(history("c"), "anthropic/claude-haiku-4-5")
+    assert marked["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert marked["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
+    assert "cache_control" not in str(marked["messages"][:-1])
+
+
+def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_anthropic() -> None:
+    system = f"You help.{HEAD_OPENS}\n\n## Playbook\nUse tabs."
+    asked = [{"role": "system", "content": system}, {"role": "user", "content": "hi"}]
+    body = sent(asked, "anthropic/claude-haiku-4-5")
+    assert [block["text"] for block in body["system"]] == ["You help.", system.removeprefix("You help.")]
+    assert all(block["cache_control"] for block in (*body["system"], *body["messages"][-1]["content"]))
+    assert sent(asked, "openai/gpt-4.1")["messages"] == asked

@@ -1,0 +1,57 @@
+"""Usage numbers fill disjoint buckets, whatever a provider says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.llm.usage import anthropic_usage, openai_usage
+from swecli.models.message import Usage
+
+numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_size=2))
+
+
+def test_cached_and_reasoning_tokens_are_taken_out_of_what_holds_them() -> None:
+    said = dict(
+        prompt_tokens=100,
+        completion_tokens=20,
+        prompt_tokens_details=dict(cached_tokens=60, cache_write_tokens=10),
+        completion_tokens_details=dict(reasoning_tokens=5),
+    )
+    assert openai_usage(said) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
+
+
+def test_anthropics_input_leaves_out_the_cache() -> None:
+    counted = {"input_tokens": 3, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 7, "output_tokens": 9}
+    assert anthropic_usage(counted) == Usage(input=3, cache_read=60, cache_write=7, output=9)
+    assert anthropic_usage({"output_tokens": 9}) is None
+
+
+def test_deepseeks_and_moonshots_cache_counts_are_read() -> None:
+    assert openai_usage({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}) == Usage(input=5, cache_read=4)
+    assert openai_usage({"prompt_tokens": 9, "cached_tokens": 4}) == Usage(input=5, cache_read=4)
+
+
+def test_nothing_said_is_unknown() -> None:
+    assert openai_usage(None) is None
+    assert openai_usage(dict(prompt_tokens=0, completion_tokens=0)) is None
+
+
+@given(numbers, numbers, numbers, numbers, numbers)
+def test_buckets_are_never_negative_and_add_up(prompt: Any, out: Any, read: Any, write: Any, reasoning: Any) -> None:
+    said = dict(
+        prompt_tokens=prompt,
+        completion_tokens=out,
+        prompt_tokens_details=dict(cached_tokens=read),
+        cache_creation_input_tokens=write,
+        completion_tokens_details=dict(reasoning_tokens=reasoning),
+    )
+    usage = openai_usage(said)
+    if usage is None:
+        return
+    assert all(value >= 0 for value in usage.to_json().values())
+    expected = [max(int(n), 0) if isinstance(n, int | float) and math.isfinite(n) else 0 for n in (prompt, out)]
+    assert usage.total == sum(min(n, 2**53) for n in expected)
