@@ -1,0 +1,182 @@
+"""What a change costs: each is made in a copy of the tree, shown to work there, and its code files are counted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.llm.test_one_file_provider import SOURCE as PROVIDER
+from tests.support.shell import HELLO, ROOT, Done, swecli
+
+
+class Tree:
+    """A copy of the program. `changed` are the code files that the change took."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.changed = root, set[str]()
+        ignored = shutil.ignore_patterns("__pycache__", ".venv")
+        for name in ("swecli", "scripts", "docs"):
+            shutil.copytree(ROOT / name, root / name, ignore=ignored)
+
+    def write(self, path: str, text: str) -> None:
+        """A new file."""
+        assert not (self.root / path).exists()
+        (self.root / path).write_text(text, encoding="utf-8")
+        self._count(path)
+
+    def insert(self, path: str, before: str, text: str) -> None:
+        """Text put before the only place where `before` stands in a file."""
+        old = (self.root / path).read_text(encoding="utf-8")
+        assert old.count(before) == 1
+        (self.root / path).write_text(old.replace(before, text + before), encoding="utf-8")
+        self._count(path)
+
+    def _count(self, path: str) -> None:
+        if path.endswith(".py"):
+            self.changed.add(path)
+
+    def swecli(self, *arguments: str, **environ: str) -> Done:
+        """The copy, run in the test's own empty folder."""
+        return swecli(*arguments, environ={"PYTHONPATH": str(self.root), **environ})
+
+    def python(self, code: str) -> str:
+        """What Python prints with the copy on its path."""
+        argv = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(self.root)!r})\n{code}"]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+    def reference(self, page: str) -> str:
+        """A page of the reference, written from the copy."""
+        script = self.root / "scripts" / "reference"
+        subprocess.run([sys.executable, str(script)], check=True, capture_output=True, cwd=self.root)
+        return (self.root / "docs" / "reference" / page).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path / "tree")
+
+
+RING = '''
+from pydantic import Field
+
+from swecli.models.message import ToolResult
+from swecli.tools.base import Params, PermissionKind, ToolContext, Plan, tool
+
+BELL = PermissionKind("bell", "Ring this bell?", "asks before it rings")
+
+
+class RingParams(Params):
+    """Parameters of ring."""
+
+    name: str = Field(description="Which bell.")
+
+
+def _plan(params: RingParams, ctx: ToolContext) -> Plan:
+    return Plan(f"Ring {params.name}", subject=params.name)
+
+
+@tool(BELL, RingParams, _plan)
+async def ring(params: RingParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    """Ring a bell."""
+    return ToolResult(True, f"{params.name} rang")
+'''
+
+
+def test_a_tool_with_a_permission_kind_of_its_own_is_one_file_and_its_text(tree: Tree) -> None:
+    tree.write("swecli/tools/builtin/ring.py", RING)
+    tree.write("swecli/tools/builtin/ring.md", "Ring one of the bells of this house, by its name.")
+    ringing = {"calls": [{"name": "ring", "arguments": {"name": "door/front"}}]}
+    Path("replies.json").write_text(json.dumps([ringing, {"text": "Done."}]))
+    Path("mine.toml").write_text('allow = ["bell(door/*)"]')
+    prompt = ("-p", "ring", "-m", "scripted/replies.json")
+    denied = tree.swecli(*prompt)
+    assert "denied: Ring door/front" in denied.err
+    allowed = tree.swecli(*prompt, "--config", "mine.toml")
+    assert "ok: Ring door/front" in allowed.err
+    assert "can never apply" not in allowed.err
+    assert "## ring\n\nAsks before it rings." in tree.reference("tools.md")
+    assert len(tree.changed) == 1
+
+
+ECHO = '''
+from swecli.repl.commands.base import CommandContext, command
+
+
+@command(usage="[loud]", complete=lambda runtime: [("loud", "in capitals")])
+async def echo(ctx: CommandContext, args: str) -> None:
+    """Print the words"""
+    ctx.screen.line(args)
+'''
+
+
+OFFERED = """
+import asyncio
+from prompt_toolkit.document import Document
+from swecli.repl.commands.registry import discover
+from swecli.repl.input.completer import LineCompleter
+
+class Source:
+    async def commands(self):
+        return discover().commands
+
+    async def values(self, name):
+        return discover().find(name).complete(None)
+
+async def offered(line):
+    completer = LineCompleter(Source(), None)
+    return [found.text async for found in completer.get_completions_async(Document(line), None)]
+
+print(asyncio.run(offered("/ech")), asyncio.run(offered("/echo l")))
+"""
+
+
+def test_a_command_with_completion_is_one_file(tree: Tree) -> None:
+    tree.write("swecli/repl/commands/builtin/echo.py", ECHO)
+    assert tree.python(OFFERED) == "['echo'] ['loud']\n"
+    assert "| `/echo [loud]` |  | Print the words |" in tree.reference("commands.md")
+    assert len(tree.changed) == 1
+
+
+def test_a_provider_is_one_file(tree: Tree) -> None:
+    """That it answers turns is shown beside the providers; here, that nothing else has to know it."""
+    tree.write("swecli/llm/providers/acme.py", PROVIDER)
+    assert "ACME_API_KEY is not set" in tree.swecli("-p", "hi", "-m", "acme/small").complaint
+    assert len(tree.changed) == 1
+
+
+def test_a_setting_is_one_file(tree: Tree) -> None:
+    setting = '    loudness: int = _setting(3, _whole(0, 9), "how loud the bell is", tightens=True)\n'
+    tree.insert("swecli/config/settings.py", "    color: bool", setting)
+    assert tree.swecli("config", "get", "loudness").out == "3\n"
+    assert "SWECLI_LOUDNESS: '10' is not" in tree.swecli("config", "get", SWECLI_LOUDNESS="10").complaint
+    assert tree.swecli("config", "set", "loudness", "4").code == 0
+    assert "loudness" in tree.swecli("config", "get", "loudness", "--origin", SWECLI_LOUDNESS="5").out
+    assert "| `loudness` | how loud the bell is | `SWECLI_LOUDNESS` | `3` |" in tree.reference("settings.md")
+    assert len(tree.changed) == 1
+
+
+WORDS = '''
+from swecli.headless.writers.base import Writer, writer
+
+
+@writer
+class Words(Writer):
+    """How many words the answer has."""
+
+    def close(self, exit_code: int) -> None:
+        if self.turn.finished:
+            self.put(str(len(self.turn.finished.text.split())))
+        super().close(exit_code)
+'''
+
+
+def test_an_output_format_is_one_file(tree: Tree) -> None:
+    tree.write("swecli/headless/writers/word_count.py", WORDS)
+    assert tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "word-count").out.strip().isdecimal()
+    assert "word-count" in tree.swecli("--help").out
+    assert len(tree.changed) == 1
