@@ -16,7 +16,7 @@ from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook_store import PlaybookStore
 from swecli.store.records import FoundInteraction, InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
-from swecli.store.session_files import copies as session_copies
+from swecli.store.session_files import archive, copies
 from swecli.store.sessions import queries as session_queries
 from swecli.store.sessions.context import ContextStore
 from swecli.store.sessions.search import FLOOR, search_session
@@ -272,7 +272,7 @@ class SessionManager:
         Raises:
             BadInput: none is meant by `ref`, more than one, or nothing has been said in it yet.
         """
-        new = session_copies.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
+        new = copies.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:
@@ -282,7 +282,7 @@ class SessionManager:
             BadInput: none is meant by `ref`, more than one, or the one in use.
         """
         current = self.current_session
-        return session_copies.delete(self.database, ref, keep=current.id if current else "")
+        return copies.delete(self.database, ref, keep=current.id if current else "")
 
     def export(self, ref: str) -> dict[str, Any]:
         """A session as plain JSON values, with messages, calls, turn records, strategies and totals.
@@ -290,7 +290,7 @@ class SessionManager:
         Raises:
             BadInput: none is meant by `ref`, or more than one.
         """
-        whole = session_copies.export(self.database, ref)
+        whole = archive.export(self.database, ref)
         return whole | {"totals": asdict(session_queries.totals(self.database, whole["id"]))}
 
     def _session(self) -> Session:

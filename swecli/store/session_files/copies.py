@@ -1,10 +1,8 @@
-"""Sessions as a whole: forked, exported, deleted."""
+"""Sessions forked and deleted."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlmodel
 from sqlalchemy import and_, func
@@ -12,14 +10,10 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage
-from swecli.store.playbook_scope import load_bullets
 from swecli.store.playbook_standing import forget
-from swecli.store.playbook_tables import ChoiceRow, DraftRow, TurnRow
-from swecli.store.session_files.turns import copy_records, records_json
-from swecli.store.sessions import mapping
+from swecli.store.playbook_tables import ChoiceRow
+from swecli.store.session_files import archive
 from swecli.store.sessions.queries import find_row
-from swecli.store.sessions.store import read_messages
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.sessions import (
     BulletRow,
@@ -27,23 +21,17 @@ from swecli.store.tables.sessions import (
     DeltaRow,
     EvidenceRow,
     FullResultRow,
-    InteractionRow,
-    MessageRow,
-    ReductionRow,
     ReflectionRow,
-    RequestRow,
+    Row,
     SessionRow,
-    SurvivorRow,
 )
-
-RUNNING_ONLY = {"id", "partial", "partial_after"}  # of a turn's record: not its copy's
 
 
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
     """Copy a session up to that interaction (None: all) into a new one; returns its id.
 
-    Messages, calls, turn records and the session's own strategies go along; what it cost stays with the first. What
-    the copied turns say of strategies counts once (see `TurnRecords.here`).
+    Messages, calls, turn records, reductions and the session's own strategies go along; what it cost stays with the
+    first. What the copied turns say of strategies counts once (see `TurnRecords.here`).
 
     Raises:
         BadInput: none is meant by `ref`, or more than one.
@@ -51,50 +39,28 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
     with database.transaction() as db:
         old = find_row(db, ref, "")
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
-        title = title or (old.title and f"{old.title} (fork)")
-        now = datetime.now(UTC)
-        kept = ("directory", "project", "model", "window_spec", "first_query")
-        new = SessionRow(id=uuid7(), title=title, parent_id=old.id, **{name: getattr(old, name) for name in kept})
-        new.window_start, new.interactions, new.created_at, new.updated_at = (
-            max(1, min(old.window_start, last)),
-            last,
-            now,
-            now,
-        )
+        whole, now = archive.read(db, old.id, last), datetime.now(UTC)
+        changed = {
+            "id": uuid7(),
+            "title": title or (old.title and f"{old.title} (fork)"),
+            "parent_id": old.id,
+            "window_start": max(1, min(old.window_start, last)),
+            "interactions": last,
+            "messages": len(whole["messages"]),
+            "cost": 0.0,
+            "created_at": now,
+            "updated_at": now,
+        }
+        new = SessionRow(**old.model_dump(exclude={"number"}) | changed)
         db.add(new)
         db.flush()
-        new.messages = _copy_messages(db, old.id, new.id, last)
-        turns = select(InteractionRow).where(
-            col(InteractionRow.session_id) == old.id, col(InteractionRow.number) <= last
-        )
-        for turn in db.exec(turns.order_by(col(InteractionRow.number))).all():
-            db.add(InteractionRow(**turn.model_dump(exclude=RUNNING_ONLY) | {"session_id": new.id, "pending": False}))
-        copy_records(db, old.id, new.id, last)
+        archive.write(db, new.id, whole | {"requests": []})
+        theirs = select(ChoiceRow).where(col(ChoiceRow.session_id) == old.id, col(ChoiceRow.interaction) <= last)
+        for choice in db.exec(theirs).all():
+            db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
         _count_as_reflected(db, old.id, new.id, last)
         _copy_bullets(db, old.id, new.id)
-        _copy_context(db, old.id, new.id, last)
         return new.id
-
-
-def _copy_messages(db: sqlmodel.Session, old: str, new: str, last: int) -> int:
-    rows = select(MessageRow).where(col(MessageRow.session_id) == old, col(MessageRow.interaction) <= last)
-    theirs = select(CallRow).join(MessageRow, col(MessageRow.id) == col(CallRow.message_id))
-    theirs = theirs.where(col(MessageRow.session_id) == old, col(MessageRow.interaction) <= last)
-    fulls = select(FullResultRow).join(CallRow, col(CallRow.id) == col(FullResultRow.call))
-    originals = db.exec(rows.order_by(col(MessageRow.id))).all()
-    messages = {row.id: MessageRow(**row.model_dump(exclude={"id"}) | {"session_id": new}) for row in originals}
-    db.add_all(messages.values())
-    db.flush()
-    calls: dict[int | None, CallRow] = {}
-    for row in db.exec(theirs.order_by(col(CallRow.id))).all():
-        place = {"session_id": new, "message_id": messages[row.message_id].id}
-        calls[row.id] = CallRow(**row.model_dump(exclude={"id"}) | place)
-    db.add_all(calls.values())
-    db.flush()
-    for full in db.exec(fulls.where(col(CallRow.session_id) == old)).all():
-        if full.call in calls:
-            db.add(FullResultRow(call=calls[full.call].id or 0, text=full.text))
-    return len(messages)
 
 
 def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
@@ -123,15 +89,6 @@ def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> 
             db.add(row)
 
 
-def _copy_context(db: sqlmodel.Session, old: str, new: str, last: int) -> None:
-    """Reductions, pins and survivors up to that interaction: the copy sends what the first one sent then."""
-    for table in (ReductionRow, SurvivorRow):
-        key = "number" if table is ReductionRow else "id"
-        theirs = select(table).where(col(table.session_id) == old, col(table.interaction) <= last)
-        for row in db.exec(theirs.order_by(col(getattr(table, key)))).all():
-            db.add(table(**row.model_dump(exclude={key}) | {"session_id": new}))
-
-
 def delete(database: Database, ref: str, keep: str = "") -> str:
     """Delete a session with all that belongs to it alone; returns its id.
 
@@ -144,53 +101,16 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
         session = find_row(db, ref, "").id
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
-        calls = select(CallRow.id).where(col(CallRow.session_id) == session)
         forget(db, session, 0)
+        calls = select(CallRow.id).where(col(CallRow.session_id) == session)
         own = and_(col(BulletRow.session_id) == session, col(BulletRow.scope) == "session")
         bullets = select(BulletRow.number).where(own)
-        for statement in (
-            sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)),
-            sqlmodel.delete(CallRow).where(col(CallRow.session_id) == session),
-            sqlmodel.delete(MessageRow).where(col(MessageRow.session_id) == session),
-            sqlmodel.delete(RequestRow).where(col(RequestRow.session_id) == session),
-            sqlmodel.delete(ReflectionRow).where(col(ReflectionRow.session_id) == session),
-            *(
-                sqlmodel.delete(table).where(col(table.session_id) == session)
-                for table in (TurnRow, DraftRow, ChoiceRow)
-            ),
-            sqlmodel.delete(InteractionRow).where(col(InteractionRow.session_id) == session),
-            sqlmodel.delete(ReductionRow).where(col(ReductionRow.session_id) == session),
-            sqlmodel.delete(SurvivorRow).where(col(SurvivorRow.session_id) == session),
-            sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)),
-            sqlmodel.delete(BulletRow).where(own),
-            sqlmodel.delete(DeltaRow).where(col(DeltaRow.session_id) == session, col(DeltaRow.reach) == "session"),
-            sqlmodel.delete(SessionRow).where(col(SessionRow.id) == session),
-        ):
-            db.exec(statement)
+        db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
+        for table in reversed(Row.metadata.sorted_tables):  # children before parents
+            if any(key.target_fullname == "session.id" for key in table.foreign_keys):
+                db.connection().execute(table.delete().where(table.c.session_id == session))
+        db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
+        db.exec(sqlmodel.delete(BulletRow).where(own))
+        db.exec(sqlmodel.delete(DeltaRow).where(col(DeltaRow.session_id) == session, col(DeltaRow.reach) == "session"))
+        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id) == session))
         return session
-
-
-def export(database: Database, ref: str) -> dict[str, Any]:
-    """A session as plain JSON values: itself, its messages with calls, turn records and strategies.
-
-    Raises:
-        BadInput: none is meant by `ref`, or more than one.
-    """
-    with database.reading() as db:
-        row = find_row(db, ref, "")
-        messages = read_messages(db, row.id, 0, row.interactions)
-        which = select(InteractionRow).where(col(InteractionRow.session_id) == row.id)
-        turns = db.exec(which.order_by(col(InteractionRow.number))).all()
-        playbook, records = load_bullets(db, mapping.session_of(row, [])), records_json(db, row.id)
-    hidden = RUNNING_ONLY | {"session_id", "pid"}
-    return row.model_dump(mode="json", exclude={"number", "messages", "interactions"}) | {
-        "interactions": [
-            turn.model_dump(mode="json", exclude=hidden) | {"playbook": records.get(turn.number)} for turn in turns
-        ],
-        "messages": [_message_json(message) for message in messages],
-        "playbook": [bullet.to_json() for bullet in playbook.bullets.values()],
-    }
-
-
-def _message_json(message: ChatMessage) -> dict[str, Any]:
-    return asdict(message) | {"role": message.role.value, "created_at": message.created_at.isoformat()}

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import sqlmodel
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, create_model
 from sqlmodel import col, select
 
+from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.playbook import Bullet, Kind, Scope, State, Trust
+from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
-from swecli.store.playbook_mapping import fill_bullet
-from swecli.store.session_files.turns import known_here, translated, write_record
-from swecli.store.sessions import mapping
+from swecli.store.playbook_tables import TurnRow
+from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.sessions import BulletRow, InteractionRow, SessionRow
+from swecli.store.tables.sessions import (
+    BulletRow,
+    CallRow,
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    RequestRow,
+    SessionRow,
+    SurvivorRow,
+)
 
 _HINT = "Make one with: swecli sessions export ID > FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of it. `strategies` of the session's own were taken in under new numbers; `left_out` are those of its
-    project and of its user, which are not the session's to bring."""
+    """What came of it. `strategies` of the session's own were taken in; `left_out` are those of its project and of
+    its user, which are not the session's to bring."""
 
     session_id: str
     interactions: int
@@ -40,102 +49,81 @@ def _zoned(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-Moment = Annotated[datetime, AfterValidator(_zoned)]
-Text = Annotated[str, AfterValidator(clean_text)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+def _readable(make: Any) -> AfterValidator:
+    """JSON from which a value can be made that the next request needs."""
+
+    def check(value: Any) -> Any:
+        try:
+            if value:
+                make(value)
+        except (TypeError, AttributeError, KeyError) as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    return AfterValidator(check)
 
 
-class _Call(BaseModel):
-    id: Text
-    name: Text
-    parameters: dict[str, Any] = {}
-    result: Text | None = None
-    error: Text | None = None
-    approved: bool | None = None
-    decision: Text = ""
-    reason: Text = ""
-    exit_code: int | None = None
-    duration_ms: int | None = None
-    tokens: Count | None = None
+_Moment = Annotated[datetime, AfterValidator(_zoned)]
+_Text = Annotated[str, AfterValidator(clean_text)]
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Names = list[_Text] | None
+_SAFE: Mapping[Any, Any] = {
+    datetime: _Moment,
+    datetime | None: _Moment | None,
+    str: _Text,
+    str | None: _Text | None,
+    int: _Count,
+    int | None: _Count | None,
+}
 
 
-class _Message(BaseModel):
-    role: Literal["user", "assistant", "system"]
-    content: Text = ""
-    tool_calls: list[_Call] = []
-    interaction: Count
-    sent: Text | None = None
-    reasoning: Text = ""
-    tokens: Count | None = None
-    is_summary: bool = False
-    status: Text = "complete"
-    created_at: Moment
-    encoding: Text = ""
-
-    def message(self) -> ChatMessage:
-        calls = [ToolCall(**call.model_dump()) for call in self.tool_calls]
-        return ChatMessage(**self.model_dump() | {"role": Role(self.role), "tool_calls": calls})
+def _shape(table: type[sqlmodel.SQLModel], hidden: Iterable[str], **narrower: Any) -> Any:
+    """What a row of the table looks like in a file; a time has to be given where the table would take the present."""
+    fields: dict[str, Any] = {
+        name: (_SAFE.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
+        for name, field in table.model_fields.items()
+        if name not in hidden
+    }
+    return create_model(table.__name__, **fields | narrower)
 
 
-class _Record(BaseModel):
-    good: bool | None = None
-    weight: Annotated[float, Field(ge=0, le=1)] = 0.0
-    signal: Text = ""
-    topic: Text = ""
-    contradicted: list[Text] | None = None
-    unknown: list[Text] | None = None
-    errors: Count = 0
-    ablation: Literal["", "off", "withheld"] = ""
-    withheld: list[Text] | None = None
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
-    created_at: Moment
+def _many(shape: Any, default: Any = ()) -> Any:
+    return list.__class_getitem__(shape), list(default) if default == () else default
 
 
-class _Turn(BaseModel):
-    number: Count
-    status: Text
-    shown: list[Text] | None = None
-    cited: list[Text] | None = None
-    mark: Text = ""
-    why: Text = ""
-    started_at: Moment
-    finished_at: Moment | None = None
-    playbook: _Record | None = None
-
-
-class _Bullet(BaseModel):
-    id: Text = ""
-    content: Text
-    section: Text = "general"
-    kind: Kind
-    scope: Scope
-    state: State
-    trust: Trust
-    helpful: Count = 0
-    harmful: Count = 0
-    neutral: Count = 0
-    anchors: tuple[Text, ...] = ()
-    created_at: Moment
-    updated_at: Moment | None = None
-    last_used: Moment | None = None
-
-
-class _Export(BaseModel):
-    id: Annotated[Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-    directory: Text
-    project: Text = ""
-    title: Text = ""
-    model: Text = ""
-    parent_id: Text | None = None
-    window_spec: Text = ""
-    window_start: Annotated[Count, Field(ge=1)] = 1
-    cost: float | None = None
-    first_query: Text = ""
-    created_at: Moment
-    updated_at: Moment
-    interactions: list[_Turn]
-    messages: list[_Message]
-    playbook: list[_Bullet] = []
+_ROLES = Literal["user", "assistant", "system"]
+_ID = Annotated[_Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+_Call = _shape(
+    CallRow, HIDDEN[CallRow], id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
+    exit_code=(int | None, None), duration_ms=(int | None, None),
+)  # fmt: skip
+_Message = _shape(
+    MessageRow, HIDDEN[MessageRow], id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
+    tool_calls=_many(_Call),
+)  # fmt: skip
+_Record = _shape(
+    TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), contradicted=(_Names, None),
+    unknown=(_Names, None), ablation=(Literal["", "off", "withheld"], ""), withheld=(_Names, None),
+    seed=(Annotated[int, Field(ge=-(2**63), lt=2**63)], 0),
+)  # fmt: skip
+_Turn = _shape(
+    InteractionRow, HIDDEN[InteractionRow], status=(_Text, ...), shown=(_Names, None), cited=(_Names, None),
+    playbook=(_Record | None, None),
+)  # fmt: skip
+_Reduction = _shape(
+    ReductionRow, HIDDEN[ReductionRow], number=(_Count, ...), epoch=(Annotated[Any, _readable(Epoch.from_json)], None),
+    edits=(Annotated[Any, _readable(Edits.from_json)], None),
+)  # fmt: skip
+_Bullet = _shape(
+    BulletRow, {"number", "session_id", "project"}, id=(_Text, ""), kind=(Kind, ...), scope=(Scope, ...),
+    state=(State, ...), trust=(Trust, ...), anchors=(tuple[_Text, ...], ()),
+)  # fmt: skip
+_Export = _shape(
+    SessionRow, HIDDEN[SessionRow], id=(_ID, ...), directory=(_Text, ...), cost=(float | None, None),
+    window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_many(_Turn, ...), messages=_many(_Message, ...),
+    requests=_many(_shape(RequestRow, HIDDEN[RequestRow])), reductions=_many(_Reduction),
+    survivors=_many(_shape(SurvivorRow, HIDDEN[SurvivorRow])), playbook=_many(_Bullet),
+)  # fmt: skip
 
 
 def import_session(database: Database, value: Any) -> Imported:
@@ -145,75 +133,77 @@ def import_session(database: Database, value: Any) -> Imported:
         BadInput: it is no export, naming the first thing that is wrong; or the session is here already.
     """
     try:
-        whole = _Export.model_validate(value)
+        whole = _Export.model_validate(value).model_dump()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
         raise BadInput(f"This is no export of a session: {where}: {first['msg']}.", _HINT) from None
     _check(whole)
+    bullets = whole.pop("playbook")
+    own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
-        if db.exec(select(SessionRow.id).where(col(SessionRow.id) == whole.id)).first() is not None:
-            raise BadInput(f"The session {whole.id} is here already.", f"Go on with it: swecli -r {whole.id}")
-        own = [bullet for bullet in whole.playbook if bullet.scope == "session"]
-        _write(db, whole)
-        _write_turns(db, whole, _write_bullets(db, whole, own))
-    return Imported(whole.id, len(whole.interactions), len(whole.messages), len(own), len(whole.playbook) - len(own))
+        if db.exec(select(SessionRow.id).where(col(SessionRow.id) == whole["id"])).first() is not None:
+            raise BadInput(f"The session {whole['id']} is here already.", f"Go on with it: swecli -r {whole['id']}")
+        row = SessionRow(**{name: value for name, value in whole.items() if not isinstance(value, list)})
+        row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
+        db.add(row)
+        db.flush()
+        names = _write_bullets(db, row, own) | _known_here(db, row.project, bullets)
+        rename_strategies(whole, names)
+        write(db, row.id, whole)
+    return Imported(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
-def _check(whole: _Export) -> None:
+def _check(whole: Archive) -> None:
     """What the shape alone does not say. Raises BadInput."""
-    turns = [turn.number for turn in whole.interactions]
+    turns = [turn["number"] for turn in whole["interactions"]]
     if turns != list(range(1, len(turns) + 1)):
         raise BadInput("This is no export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
-    places = [message.interaction for message in whole.messages]
+    places = [message["interaction"] for message in whole["messages"]]
     if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
         raise BadInput("This is no export of a session: a message belongs to no turn, or comes too late.", _HINT)
     try:
-        WindowSpec.parse(whole.window_spec or "5")
+        WindowSpec.parse(whole["window_spec"] or "5")
     except ValueError as error:
         raise BadInput(f"This is no export of a session: {error}.", _HINT) from error
 
 
-def _write(db: sqlmodel.Session, whole: _Export) -> None:
-    columns = whole.model_dump(exclude={"interactions", "messages", "playbook"})
-    counts = {"interactions": len(whole.interactions), "messages": len(whole.messages)}
-    db.add(SessionRow(**columns | counts))
-    db.flush()
-    for message in (m.message() for m in whole.messages):
-        mapping.clean_message(message)
-        row = mapping.message_row(whole.id, message)
-        db.add(row)
-        db.flush()  # one by one: their keys are their order
-        db.add_all(mapping.call_row(whole.id, row.id or 0, call) for call in message.tool_calls)
-        db.flush()
-
-
-def _write_bullets(db: sqlmodel.Session, whole: _Export, own: list[_Bullet]) -> dict[str, str]:
-    """Take in the session's own strategies. What all of the export's are called here, where they are here."""
-    others = [_bullet(bullet) for bullet in whole.playbook if bullet.scope != "session"]
-    names = known_here(db, whole.project, others)
-    for bullet in own:
-        kept = BulletRow(content=bullet.content, session_id=whole.id, project=whole.project)
-        row = fill_bullet(kept, _bullet(bullet))
+def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
+    """Take in the session's own strategies: under their numbers, or new ones where those were given once. What they
+    are called here, by what the export calls them."""
+    given = sqlmodel.text("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bullet'")
+    newest = int(db.connection().execute(given).scalar_one())
+    names: dict[str, str] = {}
+    for bullet in sorted(own, key=lambda bullet: _number(bullet["id"])):
+        number = _number(bullet["id"])
+        known = {name: value for name, value in bullet.items() if name != "id"}
+        row = BulletRow(**known, session_id=session.id, project=session.project)
+        row.number, row.anchors = number if number > newest else None, list(bullet["anchors"])
         db.add(row)
         db.flush()
-        names[bullet.id] = f"P-{row.number}"
+        newest = max(newest, row.number or 0)
+        names[bullet["id"]] = f"P-{row.number}"
     return names
 
 
-def _bullet(bullet: _Bullet) -> Bullet:
-    return Bullet(**bullet.model_dump())
+def _number(name: str) -> int:
+    digits = name.removeprefix("P-")
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else 0
 
 
-def _write_turns(db: sqlmodel.Session, whole: _Export, names: dict[str, str]) -> None:
-    """The turns, with what they say of strategies: by their names here."""
-    for turn in whole.interactions:
-        cited = {"shown": translated(turn.shown, names), "cited": translated(turn.cited, names)}
-        row = turn.model_dump(exclude={"playbook"}) | cited
-        db.add(InteractionRow(**row, session_id=whole.id, pending=False))
-        if turn.playbook is not None:
-            known = turn.playbook.model_dump()
-            for name in ("contradicted", "unknown", "withheld"):
-                known[name] = translated(known[name], names)
-            write_record(db, whole.id, turn.number, known)
-    db.flush()
+def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) -> dict[str, str]:
+    """Which of an export's strategies of a project and of its user are here too, word for word: their ids by the ids
+    that the export has for them."""
+    found: dict[str, str] = {}
+    for bullet in bullets:
+        same = select(BulletRow).where(
+            col(BulletRow.content) == bullet["content"], col(BulletRow.scope) == bullet["scope"]
+        )
+        if bullet["scope"] == "session":
+            continue
+        if bullet["scope"] == "project":
+            same = same.where(col(BulletRow.project) == project)
+        row = db.exec(same.where(col(BulletRow.state) != "deleted").order_by(col(BulletRow.number))).first()
+        if row is not None:
+            found[bullet["id"]] = f"P-{row.number}"
+    return found

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swecli.models.context import Edits, Epoch, Reduction, Survivor
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.window import WindowSpec
 from swecli.store.session_files.importing import import_session
@@ -55,16 +56,90 @@ def test_what_was_exported_comes_back() -> None:
     assert brought.session_id == whole["id"]
     assert (brought.interactions, brought.messages, brought.strategies, brought.left_out) == (2, 5, 1, 2)
     again = json.loads(json.dumps(manager.export(whole["id"]), default=str))
-    for left, right in zip(again["messages"], whole["messages"], strict=True):
-        left.pop("id")
-        right.pop("id")
-    for turn in whole["interactions"]:
-        turn["pending"] = False
     assert again["messages"] == whole["messages"]
     assert again["interactions"] == whole["interactions"]
     assert [bullet["content"] for bullet in again["playbook"]] == ["for the session"]
     same = "id directory project title model window_spec window_start cost created_at updated_at first_query".split()  # noqa: SIM905
     assert {name: again[name] for name in same} == {name: whole[name] for name in same}
+    manager.database.close()
+
+
+def rich() -> SessionManager:
+    """A session with all that an export carries, behind another one: requests, reductions, pins, whole results."""
+    manager = SessionManager(open_database("from.db"))
+    for directory in ("/before", "/a"):
+        session = manager.start(directory, "m/x", project="/p")
+        manager.begin_interaction("first of all")
+        fields = {"content": "only here", "scope": "session", "trust": "user"}
+        manager.playbook.apply(Delta(uuid7(), (Op("ADD", fields=fields),), "user", session.id), session)
+        [own] = session.playbook.bullets
+        for number in (2, 3):
+            manager.begin_interaction(f"question {number}")
+            call = ToolCall("c1", "read_file", {"n": number})
+            manager.append(ChatMessage(Role.ASSISTANT, "", [call], encoding="o200k"))
+            call.result = "cut"
+            manager.record_call(call, "the whole of it")
+            usage = Usage(4000, 100, 10, 22, 3)
+            manager.record_request(RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011}))
+            manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
+            manager.playbook.turns.note(session.id, number, topic="tests", withheld=[own], ablation="withheld")
+            manager.context.keep(session, [Survivor("request", "1", "do it", number)])
+        manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"})))
+        edits = Edits(replace={"1.2": {"content": "x"}})
+        manager.context.add(session, Reduction("clear", 2, before=9, after=5, edits=edits))
+        manager.context.pin(session, 1)
+        manager.undo_reduction(9, 900)
+    return manager
+
+
+def test_export_import_and_export_again_are_the_same_bytes() -> None:
+    manager = rich()
+    assert manager.current_session
+    whole = manager.export(manager.current_session.id)
+    assert [row["number"] for row in whole["reductions"]] == [1, 2, 3]
+    assert whole["reductions"][2]["detail"] == "R-2"
+    assert whole["totals"]["usage"]["input"] == 8000
+    assert whole["messages"][2]["tool_calls"][0]["full_result"] == "the whole of it"
+    first = json.dumps(whole)
+    other = SessionManager(open_database("to.db"))
+    import_session(other.database, json.loads(first))
+    assert json.dumps(other.export(whole["id"])) == first
+    again, before = other.resume(whole["id"], ""), manager.resume(whole["id"], "")
+    assert again.context.epoch == before.context.epoch
+    assert (again.context.pins, again.context.survivors) == (before.context.pins, before.context.survivors)
+    manager.database.close()
+    other.database.close()
+
+
+def test_a_strategy_whose_number_was_given_gets_another_and_its_turns_name_that() -> None:
+    manager = rich()
+    assert manager.current_session
+    whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
+    other = SessionManager(open_database("to.db"))
+    mine = other.start("/b", "m/x", project="/q")
+    for number in range(5):
+        op = Op("ADD", fields={"content": f"mine {number}", "scope": "session"})
+        other.playbook.apply(Delta(f"d{number}", (op,), "user", mine.id), mine)
+    import_session(other.database, whole)
+    again = other.export(whole["id"])
+    assert [bullet["id"] for bullet in again["playbook"]] == ["P-6"]
+    assert again["messages"] == whole["messages"]
+    other.database.close()
+    manager.database.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [("reductions.0.epoch", {"first": 1}, "reductions.0.epoch"), ("reductions.1.edits", [1], "reductions.1.edits")],
+)
+def test_what_the_next_request_could_not_be_built_from_is_refused(path: str, value: Any, named: str) -> None:
+    manager = rich()
+    assert manager.current_session
+    whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
+    database = open_database("to.db")
+    with pytest.raises(BadInput, match=named):
+        import_session(database, changed(whole, path, value))
+    database.close()
     manager.database.close()
 
 

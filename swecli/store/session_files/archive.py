@@ -1,0 +1,163 @@
+"""A session with all that belongs to it as one value: what a fork copies, an export writes and an import reads.
+
+The value holds each table's own columns, so that a new column goes along by itself. Keys of the database stay out:
+messages and reductions are numbered from 1 within the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlmodel
+from sqlmodel import col, select
+
+from swecli.models.context import UNDO
+from swecli.store.playbook_scope import load_bullets
+from swecli.store.playbook_tables import TurnRow
+from swecli.store.sessions.mapping import session_of
+from swecli.store.sessions.queries import find_row
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.sessions import (
+    CallRow,
+    FullResultRow,
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    RequestRow,
+    SessionRow,
+    SurvivorRow,
+)
+
+Archive = dict[str, Any]
+_ELSEWHERE = "elsewhere:"  # before the id of a strategy that is not there: its number belongs to another one
+_OF_STRATEGIES = ("contradicted", "unknown", "withheld")  # in a turn's record
+# what is of this database, or of the process that runs a turn
+HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
+    SessionRow: {"number", "interactions", "messages"},
+    InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
+    TurnRow: {"id", "session_id", "interaction"},
+    MessageRow: {"session_id"},
+    CallRow: {"id", "session_id", "message_id", "call_id"},
+    RequestRow: {"id", "session_id"},
+    ReductionRow: {"session_id"},
+    SurvivorRow: {"id", "session_id"},
+}
+
+
+def export(database: Database, ref: str) -> Archive:
+    """A session as plain JSON values. Raises BadInput when none is meant by `ref`, or more than one."""
+    with database.reading() as db:
+        row = find_row(db, ref, "")
+        bullets = load_bullets(db, session_of(row, [])).bullets.values()
+        whole = _columns(row) | read(db, row.id, row.interactions) | {"playbook": [one.to_json() for one in bullets]}
+    rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
+    plain = _plain(whole)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
+    """Let the turns name strategies as `names` says. What is not in it is marked: no other one gets its credit."""
+    for turn in whole["interactions"]:
+        record = turn["playbook"] or {}
+        for holder, name in [(turn, "shown"), (turn, "cited"), *((record, name) for name in _OF_STRATEGIES)]:
+            if holder.get(name):
+                marked = (one if one.startswith(_ELSEWHERE) else f"{_ELSEWHERE}{one}" for one in holder[name])
+                holder[name] = [names.get(one, mark) for one, mark in zip(holder[name], marked, strict=True)]
+
+
+def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
+    """What belongs to the interactions of a session up to that one, within a transaction."""
+    records = {row.interaction: _columns(row) for row in _rows(db, TurnRow, session_id, last)}
+    fulls = select(FullResultRow).join(CallRow, col(CallRow.id) == col(FullResultRow.call))
+    full = {row.call: row.text for row in db.exec(fulls.where(col(CallRow.session_id) == session_id)).all()}
+    calls: dict[int, list[Archive]] = {}
+    theirs = select(CallRow).where(col(CallRow.session_id) == session_id).order_by(col(CallRow.id))
+    for call in db.exec(theirs).all():
+        more = {"full_result": full[call.id]} if call.id in full else {}
+        calls.setdefault(call.message_id, []).append({"id": call.call_id} | _columns(call) | more)
+    return {
+        "interactions": [
+            _columns(row) | {"playbook": records.get(row.number)} for row in _rows(db, InteractionRow, session_id, last)
+        ],
+        "messages": [
+            _columns(row) | {"id": place, "tool_calls": calls.get(row.id or 0, [])}
+            for place, row in enumerate(_rows(db, MessageRow, session_id, last), 1)
+        ],
+        "requests": [_columns(row) for row in _rows(db, RequestRow, session_id, last)],
+        "reductions": _numbered(_rows(db, ReductionRow, session_id, last)),
+        "survivors": [_columns(row) for row in _rows(db, SurvivorRow, session_id, last)],
+    }
+
+
+def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[Any]:
+    """A session's rows in the order in which they were made."""
+    key, number = (
+        next(iter(table.__table__.primary_key.columns)),
+        "number" if table is InteractionRow else "interaction",
+    )
+    theirs = select(table).where(col(table.session_id) == session_id, col(getattr(table, number)) <= last)
+    return list(db.exec(theirs.order_by(key)).all())
+
+
+def _columns(row: sqlmodel.SQLModel) -> Archive:
+    return row.model_dump(exclude=HIDDEN[type(row)])
+
+
+def _numbered(rows: list[ReductionRow]) -> list[Archive]:
+    """Reductions numbered from 1; one that takes another back names it by that."""
+    places = {f"R-{row.number}": place for place, row in enumerate(rows, 1)}
+    found = []
+    for place, row in enumerate(rows, 1):
+        undone = {"detail": f"R-{places[row.detail]}"} if row.how == UNDO and row.detail in places else {}
+        found.append(_columns(row) | {"number": place} | undone)
+    return found
+
+
+def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
+    """Store what `read` gave as another session's, which has its row already. Within a transaction."""
+    of: Archive = {"session_id": session_id}
+    for turn in whole["interactions"]:
+        known = {name: value for name, value in turn.items() if name != "playbook"}
+        db.add(InteractionRow(**known, **of, pending=False))
+        if turn["playbook"] is not None:
+            db.add(TurnRow(**turn["playbook"], **of, interaction=turn["number"]))
+    messages = [
+        MessageRow(**{name: value for name, value in message.items() if name not in ("id", "tool_calls")}, **of)
+        for message in whole["messages"]
+    ]
+    db.add_all(messages)
+    db.flush()  # gives them their keys, in this order
+    for row, message in zip(messages, whole["messages"], strict=True):
+        _write_calls(db, row, message["tool_calls"])
+    db.add_all(RequestRow(**request, **of) for request in whole["requests"])
+    db.add_all(SurvivorRow(**survivor, **of) for survivor in whole["survivors"])
+    numbers: dict[str, int | None] = {}
+    for reduction in whole["reductions"]:
+        stored = ReductionRow(**reduction | {"number": None}, **of)
+        if stored.how == UNDO and stored.detail in numbers:
+            stored.detail = f"R-{numbers[stored.detail]}"
+        db.add(stored)
+        db.flush()
+        numbers[f"R-{reduction['number']}"] = stored.number
+    db.flush()
+
+
+def _write_calls(db: sqlmodel.Session, message: MessageRow, calls: list[Archive]) -> None:
+    for call in calls:
+        known = {name: value for name, value in call.items() if name not in ("id", "full_result")}
+        row = CallRow(**known, call_id=call["id"], session_id=message.session_id, message_id=message.id or 0)
+        db.add(row)
+        if call.get("full_result") is not None:
+            db.flush()
+            db.add(FullResultRow(call=row.id or 0, text=call["full_result"]))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
