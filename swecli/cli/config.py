@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from swecli.cli.subcommands import common, ground_of, say, table, tell
+from swecli.cli.output import print_line, print_table, report
+from swecli.cli.subcommands import Actions, configuration_of
 from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
 from swecli.config.load import load_settings, read_toml
 from swecli.config.paths import find_paths
@@ -18,54 +19,49 @@ from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import BadInput, ConfigError, SwecliError, UsageError
 from swecli.models.window import WindowSpec
 
+_SET_EDITOR = "Set EDITOR to one of yours."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="get|set|path|edit")
-    get = actions.add_parser("get", help="one setting, or all of them")
+    actions = Actions(parser)
+    get = actions.add("get", _get, "print one setting, or all of them")
     get.add_argument("name", nargs="?", metavar="NAME")
-    get.add_argument("--origin", action="store_true", help="also say which layer won")
-    change = actions.add_parser("set", help="change one setting in your file; rules may be several")
+    get.add_argument("--origin", action="store_true", help="also show where each value comes from")
+    change = actions.add("set", _set, "change one setting in your file")
     change.add_argument("name", metavar="NAME")
-    change.add_argument("value", nargs="*", metavar="VALUE")
-    change.add_argument("--unset", action="store_true", help="take the setting out of your file")
-    actions.add_parser("path", help="print where your settings file is")
-    actions.add_parser("edit", help="open your settings file in $VISUAL or $EDITOR")
-    for action in actions.choices.values():
-        common(action)
+    change.add_argument("value", nargs="*", metavar="VALUE", help="allow, ask and deny take several rules")
+    change.add_argument("--unset", action="store_true", help="remove the setting from your file")
+    actions.add("path", _path, "print where your settings file is")
+    actions.add("edit", _edit, "open your settings file in $VISUAL or $EDITOR")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Do it. Raises SwecliError."""
-    return ACTIONS[args.action](args)
-
-
-def settings_file(args: argparse.Namespace) -> Path:
-    """The user's settings file; unlike `ground_of` this does not read it, so that a broken one can be mended."""
+def _settings_file(args: argparse.Namespace) -> Path:
+    """The user's settings file; unlike `configuration_of` this does not read it, so that a broken one can be mended."""
     return Path(args.config).absolute() if args.config else find_paths(os.environ).config_file
 
 
 def _path(args: argparse.Namespace) -> int:
-    path = settings_file(args)
-    return tell(args, {"path": str(path), "exists": path.is_file()}, str(path))
+    path = _settings_file(args)
+    return report(args, {"path": str(path), "exists": path.is_file()}, str(path))
 
 
 def _get(args: argparse.Namespace) -> int:
     if args.name and args.name not in SETTINGS:
         raise unknown_setting(args.name)
-    settings = ground_of(args).settings
+    settings = configuration_of(args).settings
     wanted = [args.name] if args.name else list(SETTINGS)
     values = {name: getattr(settings, name) for name in wanted}
     origins = {name: settings.origins.get(name, "default") for name in wanted}
     if args.json:
         rows = {name: {"value": _plain(value), "origin": origins[name]} for name, value in values.items()}
-        return tell(args, rows, "")
+        return report(args, rows, "")
     if args.name and not args.origin:
         value = values[args.name]
-        say(value if isinstance(value, str) else _shown(value))
+        print_line(value if isinstance(value, str) else _shown(value))
         return 0
     columns = ("setting", "from", "value") if args.origin else ("setting", "value")
-    table([(n, *([origins[n]] if args.origin else []), _shown(v)) for n, v in values.items()], columns)
+    print_table([(n, *([origins[n]] if args.origin else []), _shown(v)) for n, v in values.items()], columns)
     return 0
 
 
@@ -80,7 +76,7 @@ def _plain(value: Any) -> Any:
 def _set(args: argparse.Namespace) -> int:
     if args.unset == bool(args.value):
         raise UsageError("Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE")
-    path = settings_file(args)
+    path = _settings_file(args)
     if args.unset:
         if args.name not in SETTINGS:
             raise unknown_setting(args.name)
@@ -92,7 +88,7 @@ def _set(args: argparse.Namespace) -> int:
         changed = set_in(_text(path), args.name, value)
     _write(path, changed)
     done = "is no longer set" if args.unset else f"= {_shown(value)}"
-    return tell(args, {"path": str(path), "name": args.name}, f"{args.name} {done} in {path}")
+    return report(args, {"path": str(path), "name": args.name}, f"{args.name} {done} in {path}")
 
 
 def _check_rules(rules: tuple[str, ...]) -> None:
@@ -118,7 +114,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _edit(args: argparse.Namespace) -> int:
-    path = settings_file(args)
+    path = _settings_file(args)
     command = _editor()
     if not path.exists():
         _write(path, template())
@@ -129,10 +125,7 @@ def _edit(args: argparse.Namespace) -> int:
     if done.returncode:
         raise SwecliError(f"The editor ended with {done.returncode}.", f"The file is {path}.")
     load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises what is wrong with it now
-    return tell(args, {"path": str(path)}, f"{path}: in order")
-
-
-_SET_EDITOR = "Set EDITOR to one of yours."
+    return report(args, {"path": str(path)}, f"{path}: in order")
 
 
 def _editor() -> list[str]:
@@ -140,15 +133,8 @@ def _editor() -> list[str]:
     try:
         command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     except ValueError as error:
-        raise BadInput(f"The name of the editor cannot be read: {error}.", _SET_EDITOR) from error
-    return command or _usual_editor()
-
-
-def _usual_editor() -> list[str]:
-    found = next((path for name in ("editor", "nano", "vi") if (path := shutil.which(name))), None)
-    if found is None:
+        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", _SET_EDITOR) from error
+    found = command or [path for name in ("editor", "nano", "vi") if (path := shutil.which(name))][:1]
+    if not found:
         raise BadInput("No editor was found.", _SET_EDITOR)
-    return [found]
-
-
-ACTIONS = {"get": _get, "set": _set, "path": _path, "edit": _edit}
+    return found

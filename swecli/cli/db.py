@@ -4,37 +4,52 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from swecli.cli.subcommands import common, ground_of, location_of, stored, tell
+from swecli.cli.output import report
+from swecli.cli.subcommands import Actions, configuration_of, open_sessions
+
+if TYPE_CHECKING:
+    from swecli.store.sqlite.database import Database
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="path|check|backup")
-    actions.add_parser("path", help="print where it is")
-    actions.add_parser("check", help="look for damage; exit 1 when there is some")
-    copy = actions.add_parser("backup", help="make a sound copy, also while it is in use")
-    copy.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
-    for action in actions.choices.values():
-        common(action)
+    actions = Actions(parser)
+    actions.add("path", _path, "print where the database is")
+    actions.add("check", _check, "look for damage; exit 1 when there is some")
+    backup = actions.add("backup", _backup, "make a sound copy, also while the database is in use")
+    backup.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Do it. Raises BadInput, StoreError."""
+def _path(args: argparse.Namespace) -> int:
     # late: --help and a wrong argument need no database
     from swecli.store.sqlite.location import locate  # noqa: PLC0415
-    from swecli.store.sqlite.maintenance import backup, check  # noqa: PLC0415
 
-    location = location_of(ground_of(args))
+    location = configuration_of(args).database
     path = locate(location)
-    if args.action == "path":
-        return tell(
-            args, {"path": str(path or location), "exists": bool(path and path.exists())}, str(path or location)
-        )
-    with stored(args) as database:
-        if args.action == "backup":
-            copy = backup(database, args.to)
-            return tell(args, {"backup": str(copy)}, str(copy))
-        problems = [*database.notices, *check(database)]
-    tell(args, {"problems": problems}, "\n".join(problems) or f"{path or location}: sound")
+    return report(args, {"path": str(path or location), "exists": bool(path and path.exists())}, str(path or location))
+
+
+def _check(args: argparse.Namespace) -> int:
+    with open_sessions(args) as sessions:
+        problems, place = problems_of(sessions.database), sessions.database.path or configuration_of(args).database
+    report(args, {"problems": problems}, "\n".join(problems) or f"{place}: ok")
     return 1 if problems else 0
+
+
+def problems_of(database: Database) -> list[str]:
+    """What is wrong with it, a line each."""
+    # late: see above
+    from swecli.store.sqlite.maintenance import check  # noqa: PLC0415
+
+    return [*database.notices, *check(database)]
+
+
+def _backup(args: argparse.Namespace) -> int:
+    # late: see above
+    from swecli.store.sqlite.maintenance import backup  # noqa: PLC0415
+
+    with open_sessions(args) as sessions:
+        copy = backup(sessions.database, args.to)
+    return report(args, {"backup": str(copy)}, str(copy))

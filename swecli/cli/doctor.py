@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from swecli import __version__
+from swecli.cli.db import problems_of
+from swecli.cli.output import print_line, report
 from swecli.cli.startup import make_folders
-from swecli.cli.subcommands import common, ground_of, location_of, say, tell
+from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import make_model
@@ -21,23 +23,23 @@ from swecli.tools.processes import find_program
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No arguments of its own."""
-    common(parser)
+    parser.set_defaults(run=_run)
+    add_common_flags(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Look and tell."""
-    rows = [(what, *_tried(look, args)) for what, look in LOOKS.items()]
+def _run(args: argparse.Namespace) -> int:
+    rows = [(what, *_checked(check, args)) for what, check in _CHECKS.items()]
     if args.json:
-        tell(args, [{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows], "")
+        report(args, [{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows], "")
     else:
         for what, ok, detail in rows:
-            say(f"{'ok ' if ok else 'NO '} {what}: {detail}")
+            print_line(f"{'ok ' if ok else 'NO '} {what}: {detail}")
     return 0 if all(ok for _, ok, _ in rows) else 1
 
 
-def _tried(look: Callable[[argparse.Namespace], str], args: argparse.Namespace) -> tuple[bool, str]:
+def _checked(check: Callable[[argparse.Namespace], str], args: argparse.Namespace) -> tuple[bool, str]:
     try:
-        return True, look(args)
+        return True, check(args)
     except SwecliError as error:
         return False, str(error)
 
@@ -47,13 +49,13 @@ def _program(args: argparse.Namespace) -> str:
 
 
 def _settings(args: argparse.Namespace) -> str:
-    ground = ground_of(args)
-    trusted = "this folder is trusted" if ground.trusted else "this folder is not trusted: its own files are not used"
-    return f"in order; {trusted}"
+    if configuration_of(args).trusted:
+        return "ok; this folder is trusted"
+    return "ok; this folder is not trusted: its own settings and instructions are ignored"
 
 
 def _folders(args: argparse.Namespace) -> str:
-    paths = ground_of(args).paths
+    paths = configuration_of(args).paths
     make_folders(paths)
     places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
     if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
@@ -63,26 +65,21 @@ def _folders(args: argparse.Namespace) -> str:
 
 def _database(args: argparse.Namespace) -> str:
     # late: --help needs no database
-    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
     from swecli.store.sqlite.location import locate  # noqa: PLC0415
-    from swecli.store.sqlite.maintenance import check  # noqa: PLC0415
 
-    location = location_of(ground_of(args))
+    location = configuration_of(args).database
     path = locate(location)
     if path and not path.exists():
-        return f"{path}: none yet, it is made with the first message"
-    database = open_database(location, to_read=True)
-    try:
-        problems = [*database.notices, *check(database)]
-    finally:
-        database.close()
+        return f"{path}: none yet, the first message makes it"
+    with open_sessions(args) as sessions:
+        problems = problems_of(sessions.database)
     if problems:
         raise SwecliError("; ".join(problems))
-    return f"{path or location}: sound"
+    return f"{path or location}: ok"
 
 
 def _model(args: argparse.Namespace) -> str:
-    settings = ground_of(args).settings
+    settings = configuration_of(args).settings
     choice = choose_model(settings, os.environ)
     make_model(choice.name, settings, os.environ)  # raises what it lacks
     return f"{choice.name}: {choice.why}"
@@ -107,7 +104,7 @@ def _sandbox(args: argparse.Namespace) -> str:
     return "none: commands run with your rights; the mode and your rules say which of them ask"
 
 
-LOOKS: dict[str, Callable[[argparse.Namespace], str]] = {
+_CHECKS: dict[str, Callable[[argparse.Namespace], str]] = {
     "swecli": _program,
     "settings": _settings,
     "folders": _folders,

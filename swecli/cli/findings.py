@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.subcommands import common, say, stored, table, tell
+from swecli.cli.output import print_line, print_table, report
+from swecli.cli.subcommands import add_common_flags, open_sessions
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--path", action="append", default=[], help="only of this file")
     export.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
     for action in actions.choices.values():
-        common(action)
+        add_common_flags(action)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     root = project_root(Path.cwd())
-    with stored(args) as database:
-        return ACTIONS[args.action](ReviewStore(database, str(root)), args)
+    with open_sessions(args) as sessions:
+        return ACTIONS[args.action](ReviewStore(sessions.database, str(root)), args)
 
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
@@ -63,15 +64,15 @@ def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:
     findings = _chosen(store, args)
     if args.json or not findings:
-        return tell(args, [f.to_json() for f in findings], "No such findings. A review makes them: swecli review")
+        return report(args, [f.to_json() for f in findings], "No such findings. A review makes them: swecli review")
     rows = [(f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in findings]
-    table(rows, ("id", "place", "type", "severity", "state", "message"))
+    print_table(rows, ("id", "place", "type", "severity", "state", "message"))
     return 0
 
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.get(args.finding)
-    return tell(args, finding.to_json(), "\n".join(details(finding)))
+    return report(args, finding.to_json(), "\n".join(details(finding)))
 
 
 def details(finding: Finding) -> list[str]:
@@ -87,18 +88,18 @@ def details(finding: Finding) -> list[str]:
 
 def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.set_state(args.finding, "dismissed", " ".join(args.reason))
-    return tell(args, finding.to_json(), f"{finding.id} is dismissed: {finding.reason}")
+    return report(args, finding.to_json(), f"{finding.id} is dismissed: {finding.reason}")
 
 
 def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.set_state(args.finding, "fixed", " ".join(args.reason))
     _propose(store)
-    return tell(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
+    return report(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
 
 
 def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
     finding = store.set_state(args.finding, "open", " ".join(args.reason))
-    return tell(args, finding.to_json(), f"{finding.id} is open.")
+    return report(args, finding.to_json(), f"{finding.id} is open.")
 
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -108,7 +109,7 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
     changed = recheck(store, Path.cwd(), args.finding)
     _propose(store)
     lines = [told(before, after) for before, after in changed]
-    return tell(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
+    return report(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
 
 
 def _propose(store: ReviewStore) -> None:
@@ -133,9 +134,9 @@ def _export(store: ReviewStore, args: argparse.Namespace) -> int:
         raise UsageError("--json and --format sarif exclude each other.", "Use one of them.")
     findings = _chosen(store, args)
     if args.json or args.format == "json":
-        say(dumps(as_json(findings), indent=2))
+        print_line(dumps(as_json(findings), indent=2))
     else:
-        say(dumps(as_sarif(findings), indent=2) if args.format == "sarif" else as_markdown(findings, "Findings"))
+        print_line(dumps(as_sarif(findings), indent=2) if args.format == "sarif" else as_markdown(findings, "Findings"))
     return 0
 
 

@@ -10,7 +10,7 @@ from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, NoReturn
 
 SUBCOMMANDS = (
@@ -25,27 +25,27 @@ SUBCOMMANDS = (
     "models",
     "doctor",
 )
-SHOWN = 80  # characters of what was typed
-STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
-DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
-EPILOG = """\
+_SHOWN = 80  # characters of what was typed
+_STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
+_DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
+_EPILOG = """\
 subcommands:
   swecli sessions    list, show, search, rename, fork, delete, export, import
   swecli playbook    list, show, why, add, edit, pin, review, good, bad, undo, export, import and more
   swecli learn       --from SESSION: learn from stored sessions
   swecli review      changes, a branch, a commit, paths or the whole tree
   swecli findings    list, show, dismiss, fixed, reopen, recheck, export
-  swecli context     replay: what a session would have cost with other windows
+  swecli context     show, plan, why, log, undo, pin, window, prompt, compact, replay
   swecli config      get, set, path, edit
   swecli db          path, check, backup
-  swecli models      what can be used here, and how
-  swecli doctor      what works on this machine
+  swecli models      models that can be used, and what each needs
+  swecli doctor      check this installation
 Each takes --help and --json.
 
-A prompt is one argument: swecli "fix the tests". A single word is taken for a subcommand; as a prompt it needs -p, or
-two dashes before it: swecli -- hello. A folder that holds your home folder is worked in only with --allow-home.
+A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use -p
+or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
 
-exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a cap was reached · 75 the provider failed, a retry
+exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
 may help · 130 SIGINT · 143 SIGTERM"""
 
 
@@ -58,6 +58,31 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
+
+    def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Raises UsageError for an unknown flag; other words that have no place are left for the caller."""
+        found, rest = super().parse_known_args(args, namespace)
+        for word in rest:
+            if word.startswith("-") and word != "-":
+                raise self.unknown(word)
+        return found, rest
+
+    def unknown(self, flag: str) -> UsageError:
+        """The error for a flag that is none of this parser's, with the nearest one."""
+        name = flag.partition("=")[0]
+        known = {option.lstrip("-"): option for option in self._option_string_actions}
+        meant = " or ".join(known[found] for found in _nearest(name.lstrip("-"), known))
+        hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
+        return UsageError(f"Unknown option {name[:_SHOWN]}.", hint)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """argparse's own check of `choices`, in other words. Raises UsageError."""
+        if action.choices is not None and value not in action.choices:
+            what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
+            choices = ", ".join(map(str, action.choices))
+            self.error(f"unknown {what} {str(value)[:_SHOWN]!r} (choose: {choices})")
 
 
 class FreeText(Parser):
@@ -90,8 +115,9 @@ class FreeText(Parser):
             if taken := self._length(words[0]):
                 flags += words[:taken]
             elif words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a sentence begins
-                hint = "Put -- before words that begin with a dash."
-                raise UsageError(f"Unrecognized arguments: {words[0]:.60}.", hint)
+                error = self.unknown(words[0])
+                error.hint += " Put -- before words that begin with a dash."
+                raise error
             elif len(text) < leading:
                 text, taken = [*text, words[0]], 1
             else:
@@ -120,17 +146,25 @@ class FreeText(Parser):
 def build_parser() -> Parser:
     """The parser of a run (the subcommands have their own)."""
     parser = Parser(
-        prog="swecli", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
-    add("-c", "--continue", action="store_true", dest="go_on", help="go on with this directory's last session")
-    add("-r", "--resume", nargs="?", const="", default=None, metavar="ID|NAME", help="resume; without a name, a picker")
+    add("-c", "--continue", action="store_true", dest="go_on", help="continue this directory's last session")
+    add(
+        "-r",
+        "--resume",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="ID|NAME",
+        help="resume a session; alone: choose from a list",
+    )
     add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
     add("--window", metavar="N[+S]|full|auto", help="reflection window: interactions sent verbatim (default 5)")
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
-    add("--max-turns", metavar="N", help="requests to the model in one turn, at most")
+    add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
     add("--output-format", choices=format_names(), help="with -p (default text)")
     add(
@@ -140,7 +174,7 @@ def build_parser() -> Parser:
     )
     add("--no-color", action="store_true", help="plain text")
     add("--db", metavar="URL", help="database file or sqlite:/// URL")
-    add("--config", metavar="FILE", help="another settings file")
+    add("--config", metavar="FILE", help="use this settings file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
     add("--allow-home", action="store_true", help="work also in your home folder, above it, or in /")
     add("--version", action="store_true", help="print the version")
@@ -155,13 +189,13 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
         _refuse_rest(args.prompt, rest)
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
     if empty:
-        raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag away.")
+        raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag out.")
     if args.go_on and args.resume is not None:
-        raise UsageError("-c and -r exclude each other.", "Use one of them.")
+        raise UsageError("-c and -r cannot be used together.", "Use one of them.")
     if args.headless and args.resume == "":
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
     if not args.headless and (args.output_format or args.input_format):
-        raise UsageError("--output-format and --input-format go with -p.", "Add -p, or leave them away.")
+        raise UsageError("--output-format and --input-format need -p.", "Add -p, or leave them out.")
     if not args.headless and "--" not in argv:
         _refuse_word(args.prompt)
     return args
@@ -180,35 +214,37 @@ def _refuse_word(word: str) -> None:
         return
     if word in SUBCOMMANDS:
         raise UsageError("The subcommand comes first.", f"For example: swecli {word} --help")
-    meant = nearest(word)
+    meant = _command_like(word)
     hint = f"Did you mean `{meant}`?" if meant else f"There are: {', '.join(SUBCOMMANDS)}."
-    raise UsageError(f"There is no subcommand {word[:SHOWN]!r}.", f"{hint} As a prompt: swecli -p, or `--` before it.")
+    raise UsageError(f"There is no subcommand {word[:_SHOWN]!r}.", f"{hint} As a prompt: swecli -p, or `--` before it.")
 
 
-def nearest(word: str) -> str:
+def _command_like(word: str) -> str:
     """The command that may have been meant, "" where nothing is like it."""
+    found = _nearest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
+    return "".join(f"swecli {'--' if name in _STANDALONE else ''}{name}" for name in found)
+
+
+def _nearest(word: str, known: Iterable[str]) -> list[str]:
     # late: only for what was mistyped
     from difflib import get_close_matches  # noqa: PLC0415
 
-    found = get_close_matches(word.lower(), (*SUBCOMMANDS, *STANDALONE), n=1)
-    return f"swecli {'--' if found[0] in STANDALONE else ''}{found[0]}" if found else ""
+    return get_close_matches(word, list(known), n=2)
 
 
 def _refuse_rest(prompt: str, rest: Sequence[str]) -> NoReturn:
     """Raises UsageError for more arguments than there are places."""
     words = " ".join(rest)
-    if any(word.startswith("-") for word in rest):
-        raise UsageError(f"Unrecognized arguments: {words}.", "See `swecli --help`.")
     if prompt in SUBCOMMANDS:
         raise UsageError(
-            f"Unrecognized arguments: {words}.", f"The subcommand comes first: swecli {prompt} {words[:SHOWN]} …"
+            f"Unexpected arguments: {words}.", f"The subcommand comes first: swecli {prompt} {words[:_SHOWN]} …"
         )
-    quoted = f'Put the prompt in quotes: "{f"{prompt} {words}"[:SHOWN]}"'
-    if meant := nearest(prompt):
+    quoted = f'Put the prompt in quotes: "{f"{prompt} {words}"[:_SHOWN]}"'
+    if meant := _command_like(prompt):
         raise UsageError(
-            f"There is no subcommand {prompt[:SHOWN]!r}.", f"Did you mean `{meant} {words[:SHOWN]}`? {quoted}"
+            f"There is no subcommand {prompt[:_SHOWN]!r}.", f"Did you mean `{meant} {words[:_SHOWN]}`? {quoted}"
         )
-    raise UsageError(f"Unrecognized arguments: {words}.", quoted)
+    raise UsageError(f"Unexpected arguments: {words}.", quoted)
 
 
 def asked_format(argv: Sequence[str]) -> str:

@@ -7,9 +7,10 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.cli.output import print_json, print_line
 from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
 from swecli.cli.startup import working_directory
-from swecli.cli.subcommands import common, ground_of, positive, say, say_json, stored
+from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="so many times (default once)")
     parser.add_argument("--rules-only", action="store_true", help="ask no model")
     parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="who reflects (default as in the settings)")
-    common(parser)
+    add_common_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,18 +37,14 @@ def run(args: argparse.Namespace) -> int:
 
     Raises BadInput for a session that is not there, SwecliError for a model that cannot be used.
     """
-    # late: --help and a wrong argument need no database
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-
-    settings = ground_of(args).settings
+    settings = configuration_of(args).settings
     model = None if args.rules_only else reflecting_model(settings, args.model)
-    with stored(args) as database:
-        sessions = SessionManager(database)
+    with open_sessions(args) as sessions:
         learning = open_learning(sessions, settings, model)
         wanted, gone = _wanted(sessions, args.sessions)
         before = sessions.playbook.spent()
         for line in [] if args.json else gone:
-            say(f"left out: {line}")
+            print_line(f"left out: {line}")
         done = asyncio.run(_study(learning, wanted, args.epochs, quiet=args.json))
         after = sessions.playbook.spent()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
@@ -80,7 +77,7 @@ async def _study(learning: Any, wanted: list[str], epochs: int, *, quiet: bool) 
         done.append(studied)
         if not quiet:
             for line in (line for event in studied.events for line in lines_of(event)):
-                say(f"{studied.session_id[:13]} T{studied.interaction}: {line}")
+                print_line(f"{studied.session_id[:13]} T{studied.interaction}: {line}")
     return done
 
 
@@ -102,10 +99,10 @@ def _sum_up(done: list[Studied], value: dict[str, Any], json: bool) -> int:
     failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
     code = 1 if failing and all(failing) else 0
     if json:
-        say_json(value)
+        print_json(value)
         return code
     price = "unknown" if value["cost"] is None else f"${value['cost']:.4f}"
-    say(
+    print_line(
         f"{value['turns']} turns looked at: {value['added']} strategies added, {value['tagged']} tags, "
         f"{value['failed']} failures, price {price}."
     )

@@ -6,7 +6,8 @@ import argparse
 import os
 from typing import Any
 
-from swecli.cli.subcommands import common, ground_of, say, table, tell
+from swecli.cli.output import print_line, print_table, report
+from swecli.cli.subcommands import add_common_flags, configuration_of
 from swecli.llm.default_model import choose_model
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table, row_of
@@ -19,7 +20,7 @@ KNOWN_HEAD = ("model", "window", "$ per million in", "out")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its own argument."""
     parser.add_argument("word", nargs="?", help="list the known models with this in their name")
-    common(parser)
+    add_common_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,14 +29,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _usable(args: argparse.Namespace) -> int:
-    choice = choose_model(ground_of(args).settings, os.environ)
+    choice = choose_model(configuration_of(args).settings, os.environ)
     rows = _rows()
     if args.json:
         named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
-        return tell(args, {"chosen": choice.name, "why": choice.why, "models": named}, "")
-    table(rows, ("model", "key", "state", "address from"))
-    say(f"\nA start here would use {choice.name}: {choice.why}.")
-    say("Any other litellm model works with -m; `swecli models WORD` lists those that are known.")
+        return report(args, {"chosen": choice.name, "why": choice.why, "models": named}, "")
+    print_table(rows, ("model", "key", "state", "address from"))
+    print_line(f"\nA start here would use {choice.name}: {choice.why}.")
+    print_line("Any other litellm model works with -m; `swecli models WORD` lists those that are known.")
     return 0
 
 
@@ -67,8 +68,8 @@ def _known(args: argparse.Namespace) -> int:
     rows = [_facts(models, name) for name in found]
     if args.json:
         named = ("model", "window", "input_usd_per_million", "output_usd_per_million")
-        return tell(args, [dict(zip(named, row, strict=True)) for row in rows], "")
-    table([["" if cell is None else cell for cell in row] for row in rows], KNOWN_HEAD)
+        return report(args, [dict(zip(named, row, strict=True)) for row in rows], "")
+    print_table([["" if cell is None else cell for cell in row] for row in rows], KNOWN_HEAD)
     return 0
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from swecli.cli import playbook_turns
 from swecli.cli.flags import FreeText
-from swecli.cli.subcommands import common, ground_of, positive, say, say_exactly, say_json, stored, table
+from swecli.cli.output import print_exactly, print_json, print_line, print_table
+from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 MAKING = ("add", "import")  # these may be the first thing that is ever stored
-UNSAID = "list"  # what `swecli playbook` alone does
+DEFAULT_ACTION = "list"  # what `swecli playbook` alone does
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,25 +42,21 @@ def _add(added: FreeText, action: Action) -> None:
         added.add_argument(flag, action="append_const", const=flag, dest="flags", help=meaning)
     if action.name == "log":
         added.add_argument("--limit", type=positive, metavar="N", help="this many changes")
-    common(added)
+    add_common_flags(added)
     added.add_argument("--session", metavar="ID", help="another session than this directory's last")
 
 
 def run(args: argparse.Namespace) -> int:
     """Do it. Raises BadInput for an unknown id or with nothing to undo."""
-    # late: --help and a wrong argument need no database
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-
     if args.action in playbook_turns.TURNS:
         return playbook_turns.run(args)
-    with stored(args, make=args.action in MAKING) as database:
-        sessions = SessionManager(database)
+    with open_sessions(args, make=args.action in MAKING) as sessions:
         desk = PlaybookDesk(sessions, session_here(sessions, args.session), "swecli playbook")
         if args.action == "why":
             # late: no other action counts tokens
             from swecli.context.tokens import TokenCounter  # noqa: PLC0415
 
-            settings = ground_of(args).settings
+            settings = configuration_of(args).settings
             desk.count, desk.tokens = TokenCounter("o200k_base").count, settings.playbook_tokens
             desk.most = settings.max_strategies
         words = [str(word) for word in ([args.limit] if getattr(args, "limit", None) else args.words)]
@@ -83,15 +80,15 @@ def session_here(sessions: SessionManager, ref: str | None) -> Session:
 def tell(said: Said, json: bool) -> int:
     """An answer of the playbook, for programs or for people. Returns its exit code."""
     if json:
-        say_json(said.value)
+        print_json(said.value)
         return said.code
     if said.exact is not None and not sys.stdout.isatty():
-        say_exactly(said.exact)
+        print_exactly(said.exact)
         return said.code
     if said.rows:
-        table(said.rows, said.head)
+        print_table(said.rows, said.head)
     for line in said.lines:
-        say(line)
+        print_line(line)
     if said.note:
-        say(said.note)
+        print_line(said.note)
     return said.code

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swecli.cli.flags import FreeText
+from swecli.cli.output import print_json, print_line
 from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
-from swecli.cli.subcommands import common, ground_of, say, say_json, stored
+from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import turn_number
 from swecli.models.learning_events import PlaybookUpdated
@@ -47,22 +48,18 @@ def add_arguments(parser: FreeText, turn: Turn) -> None:
     if turn.name == "reflect":
         parser.add_argument("--rules-only", action="store_true", help="ask no model")
         parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="who reflects (default as in the settings)")
-    common(parser)
+    add_common_flags(parser)
     parser.add_argument("--session", metavar="ID", help="another session than this directory's last")
 
 
 def run(args: argparse.Namespace) -> int:
     """Do it. Returns 1 when reflecting failed. Raises BadInput where there is no such turn."""
-    # late: --help and a wrong argument need no database
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-
-    settings = ground_of(args).settings
+    settings = configuration_of(args).settings
     if args.action == "reflect" and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     asks = args.action == "reflect" and not args.rules_only
     model = reflecting_model(settings, args.model) if asks else None
-    with stored(args) as database:
-        sessions = SessionManager(database)
+    with open_sessions(args) as sessions:
         session = _session(sessions, args)
         learning = open_learning(sessions, settings, model)
         if args.action == "reflect":
@@ -102,9 +99,9 @@ def _tell(args: argparse.Namespace, session: Session, number: int, done: str, ev
     lines = [line for event in events for line in lines_of(event)]
     if args.json:
         value: dict[str, Any] = {"session": session.id, "turn": number, "what": args.action, "lines": lines}
-        say_json(value | {"failed": failed})
+        print_json(value | {"failed": failed})
     else:
         place = f"{session.id[:13]} T{number}"
         for line in ([done] if done else []) + lines:
-            say(f"{place}: {line}")
+            print_line(f"{place}: {line}")
     return 1 if failed else 0

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.subcommands import common, positive, say
+from swecli.cli.output import print_line
+from swecli.cli.subcommands import add_common_flags, positive
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
-    common(parser)
+    add_common_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         if args.output and text:
             _to_file(Path(args.output), text)
         elif text:
-            say(text.rstrip("\n"))
+            print_line(text.rstrip("\n"))
         if args.post and target is not None and target.pr is not None and not code:
             post(root, target, end.findings, really=args.yes)
     finally:

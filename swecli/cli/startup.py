@@ -1,4 +1,4 @@
-"""What a run stands on: directory, paths, trust, settings and model, read before anything heavy is imported."""
+"""What a run starts from: directory, paths, trust, settings and model, read before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ from swecli.models.message import Choice
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """Where a run stands. `notices` are lines the user should see."""
+class Configuration:
+    """What a run is configured by: its folder, the program's own folders and the settings of all layers.
+
+    `notices` are lines the user should see.
+    """
 
     cwd: Path
     paths: Paths
@@ -33,8 +36,13 @@ class Ground:
     settings: Settings
     notices: tuple[str, ...]
 
+    @property
+    def database(self) -> str | Path:
+        """Where the store is: a path or a URL."""
+        return self.settings.db or self.paths.database
 
-def find_ground(config: str | None, flags: Mapping[str, Any]) -> Ground:
+
+def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Configuration:
     """Read the environment and the settings files for the working directory; `flags` are the layer on top.
 
     Raises ConfigError, BadInput.
@@ -51,29 +59,29 @@ def find_ground(config: str | None, flags: Mapping[str, Any]) -> Ground:
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
         notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (/trust says yes to it)")
-    return Ground(cwd, paths, trusted, settings, tuple(notices))
+    return Configuration(cwd, paths, trusted, settings, tuple(notices))
 
 
-def from_here(database: str | None) -> str | None:
-    """The database that `--db` names before another directory is gone to: a path from there is made a whole one.
+def enter_directory(args: argparse.Namespace) -> None:
+    """Work in the directory of `-C` from now on; the database that `--db` names stays the one it was from outside.
 
     Raises BadInput.
     """
+    if args.cwd is None:
+        return
+    args.db = _absolute(args.db)
+    try:
+        os.chdir(args.cwd)
+    except OSError as error:
+        raise BadInput(f"Cannot work in {args.cwd!r}: {error.strerror}.", "Give -C a folder.") from error
+
+
+def _absolute(database: str | None) -> str | None:
     scheme = "sqlite:///" if (database or "").startswith("sqlite:///") else ""
     path = (database or "").removeprefix(scheme)
     if not path.strip() or path == ":memory:" or "://" in path or path.startswith(("/", "~", "?")):
         return database
     return f"{scheme}{working_directory() / path}"
-
-
-def go_to(directory: str | None) -> None:
-    """Work in that directory from now on (None: stay). Raises BadInput."""
-    if directory is None:
-        return
-    try:
-        os.chdir(directory)
-    except OSError as error:
-        raise BadInput(f"Cannot work in {directory!r}: {error.strerror}.", "Give -C a folder.") from error
 
 
 def working_directory() -> Path:
@@ -115,33 +123,32 @@ def _same(one: Path, other: Path) -> bool:
 
 def make_start(args: argparse.Namespace) -> Start:
     """Everything a face starts with. Raises ConfigError, UsageError, BadInput, StoreError."""
-    check_text(args.prompt)
-    args.db = from_here(args.db) if args.cwd else args.db
-    go_to(args.cwd)
+    _check_text(args.prompt)
+    enter_directory(args)
     need_workspace(working_directory(), allow_home=args.allow_home)
     prepare_environment(os.environ)
     flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
     flags["review_loops"] = getattr(args, "review_loops", None)
     flags["color"] = False if args.no_color else None
-    ground = find_ground(args.config, flags)
-    make_folders(ground.paths)
-    log_to(ground.paths.log)
-    choice = choose_model(ground.settings, os.environ)
+    configured = read_configuration(args.config, flags)
+    make_folders(configured.paths)
+    log_to(configured.paths.log)
+    choice = choose_model(configured.settings, os.environ)
     return Start(
-        settings=ground.settings,
-        paths=ground.paths,
-        cwd=ground.cwd,
+        settings=configured.settings,
+        paths=configured.paths,
+        cwd=configured.cwd,
         environ=dict(os.environ),
         choice=Choice(choice.name, choice.why),
         resume="" if args.go_on else (args.resume or None),
         pick=args.resume == "",
         prompt=args.prompt,
-        trusted=ground.trusted,
-        notices=ground.notices,
+        trusted=configured.trusted,
+        notices=configured.notices,
     )
 
 
-def check_text(prompt: str) -> None:
+def _check_text(prompt: str) -> None:
     """Arguments are bytes to the system; those that are no UTF-8 would be sent as something else. Raises BadInput."""
     try:
         prompt.encode("utf-8")

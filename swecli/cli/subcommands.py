@@ -1,4 +1,4 @@
-"""The subcommands: what a shell can ask of sessions, playbook, settings, database, models and this machine."""
+"""The subcommands, a module each: their flags, and the store as they open it."""
 
 from __future__ import annotations
 
@@ -6,152 +6,108 @@ import argparse
 import importlib
 import os
 import sys
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
-from swecli.cli.startup import Ground, find_ground, from_here, go_to
-from swecli.headless.plain import complaint, dumps, plain
+from swecli.cli.startup import Configuration, enter_directory, read_configuration
+from swecli.headless.plain import complaint
 from swecli.llm.price_table import prepare_environment
-from swecli.models.errors import BadInput, SwecliError
+from swecli.models.errors import BadInput
 
 if TYPE_CHECKING:
-    from swecli.store.sqlite.database import Database
+    from swecli.store.session_manager import SessionManager
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:
-    """Run `swecli NAME ...`. Raises SwecliError."""
+    """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`.
+
+    Raises SwecliError.
+    """
     prepare_environment(os.environ)
     module = importlib.import_module(f"swecli.cli.{name}")
     parser = Parser(prog=f"swecli {name}", description=module.__doc__)
+    parser.set_defaults(run=getattr(module, "run", None))
     module.add_arguments(parser)
-    unsaid = getattr(module, "UNSAID", "")
-    if unsaid and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
-        argv = [unsaid, *argv]
+    default = getattr(module, "DEFAULT_ACTION", "")
+    if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
+        argv = [default, *argv]
     args = parser.parse_args(argv)
-    args.db = from_here(args.db) if args.cwd else args.db
-    go_to(args.cwd)
-    return int(module.run(args))
+    enter_directory(args)
+    return int(args.run(args))
 
 
-def common(parser: argparse.ArgumentParser) -> None:
+class Actions:
+    """The actions of a subcommand: `swecli NAME ACTION`."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._actions = parser.add_subparsers(dest="action", required=True)
+
+    def add(self, name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        """One more, and the function that does it. Returns its parser, which has the common flags."""
+        added = self._actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        self._actions.metavar = "|".join(self._actions.choices)
+        added.set_defaults(run=run)
+        add_common_flags(added)
+        return added
+
+
+def add_common_flags(parser: argparse.ArgumentParser) -> None:
     """The flags every subcommand takes."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--db", metavar="URL", help="database file or sqlite:/// URL")
-    parser.add_argument("--config", metavar="FILE", help="another settings file")
-    parser.add_argument("-C", "--cwd", metavar="DIR", help="as if started in this directory")
+    group = parser.add_argument_group("common options")
+    group.add_argument("--json", action="store_true", help="print JSON")
+    group.add_argument("--db", metavar="URL", help="database file or sqlite:/// URL")
+    group.add_argument("--config", metavar="FILE", help="use this settings file")
+    group.add_argument("-C", "--cwd", metavar="DIR", help="run in this directory")
 
 
-def ground_of(args: argparse.Namespace) -> Ground:
-    """Directory, paths and settings as a run here would have them. Raises ConfigError, BadInput."""
-    return find_ground(args.config, {"db": args.db})
+def configuration_of(args: argparse.Namespace) -> Configuration:
+    """Directory, paths and settings as a run in this directory would have them. Raises ConfigError, BadInput."""
+    return read_configuration(args.config, {"db": args.db})
 
 
-def location_of(ground: Ground) -> str | Path:
-    """Where the store is."""
-    return ground.settings.db or ground.paths.database
+@contextmanager
+def existing_database(configured: Configuration) -> Iterator[str | Path]:
+    """Where the store is, to read from it: a missing one is not made, an empty one in memory stands in for it.
 
-
-def location_to_read(ground: Ground) -> tuple[str | Path, str]:
-    """Where the store is, for who asks it something: one that is not there is not made for that.
-
-    With it comes a line for `naming`, "" where the store is there. Raises BadInput where the user named it.
+    Raises BadInput where the user named a missing one.
     """
     # late: a wrong argument needs no database
     from swecli.store.sqlite.location import locate  # noqa: PLC0415
 
-    location = location_of(ground)
+    location, missing = configured.database, ""
     path = locate(location)
-    if path is None or path.exists():
-        return location, ""
-    if ground.settings.db:
-        raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
-    return ":memory:", f"There is no database {path} yet; the first message makes it."
-
-
-@contextmanager
-def naming(line: str) -> Iterator[None]:
-    """Behind the block, the line; where what is asked for is not found, with the error that says so."""
+    if path is not None and not path.exists():
+        if configured.settings.db:
+            raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
+        location, missing = ":memory:", f"There is no database {path} yet; the first message makes it."
     try:
-        yield
+        yield location
     except BadInput as error:
-        error.hint = f"{error.hint} {line}".strip()
+        error.hint = f"{error.hint} {missing}".strip()
         raise
-    if line:
-        sys.stderr.write(complaint(line, "") + "\n")
+    if missing:
+        sys.stderr.write(complaint(missing, "") + "\n")
 
 
 @contextmanager
-def stored(args: argparse.Namespace, *, make: bool = False) -> Iterator[Database]:
-    """The open database. With `make` a missing one is made.
-
-    Raises SwecliError.
-    """
+def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[SessionManager]:
+    """The store, opened; with `make` a missing database is made. Raises SwecliError."""
     # late: a wrong argument needs no database
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
     from swecli.store.sqlite.database import open_database  # noqa: PLC0415
 
-    ground = ground_of(args)
-    location, missing = (location_of(ground), "") if make else location_to_read(ground)
-    database = open_database(location, to_read=not make)
-    try:
-        for notice in database.unreported():
-            sys.stderr.write(complaint(notice, "") + "\n")
-        with naming(missing):
-            yield database
-    finally:
-        database.close()
-
-
-def say(text: str) -> None:
-    """A line on stdout; control letters in stored text do not reach the terminal."""
-    _write(plain(text))
-
-
-def say_exactly(text: str) -> None:
-    """A text on stdout as it is, for another program: no letter of it is left out or put differently."""
-    sys.stdout.flush()
-    _guarded(lambda: sys.stdout.buffer.write(text.encode("utf-8", "replace")))
-
-
-def say_json(value: Any) -> None:
-    """Indented JSON on stdout."""
-    _write(dumps(value, indent=2))
-
-
-def _write(text: str) -> None:
-    _guarded(lambda: sys.stdout.write(text + "\n"))
-
-
-def _guarded(write: Callable[[], object]) -> None:
-    try:
-        write()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
-
-
-def tell(args: argparse.Namespace, value: Any, text: str) -> int:
-    """What was done: as JSON where that is wanted, else in words. Returns 0."""
-    say_json(value) if args.json else say(text)
-    return 0
-
-
-def table(rows: Sequence[Sequence[object]], head: Sequence[str]) -> None:
-    """Aligned columns; the last one is as long as it is."""
-    texts = [[" ".join(plain(str(cell)).split()) for cell in row] for row in (head, *rows)]
-    widths = [max(_width(row[i]) for row in texts) for i in range(len(head) - 1)]
-    for row in texts:
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False)]
-        say("  ".join([*cells, row[-1]]).rstrip())
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    configured = configuration_of(args)
+    with nullcontext(configured.database) if make else existing_database(configured) as location:
+        database = open_database(location, to_read=not make)
+        try:
+            for notice in database.unreported():
+                sys.stderr.write(complaint(notice, "") + "\n")
+            yield SessionManager(database)
+        finally:
+            database.close()
 
 
 def positive(text: str) -> int:

@@ -147,7 +147,7 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "best"), "invalid choice: 'best'"),
+        (("--policy", "best"), "Unknown value for --policy: 'best'"),
         (("--window", "0"), "window 0 is out of range"),
         (("--window=-3",), "window '-3' is not a number"),
         (("--window", "abc"), "window 'abc' is not a number"),

@@ -21,9 +21,9 @@ def test_the_path_is_said_without_making_anything(run: Run) -> None:
     assert not database.exists()
 
 
-def test_a_sound_database_is_called_sound(run: Run) -> None:
+def test_a_sound_database_is_ok(run: Run) -> None:
     open_database("x.db").close()
-    assert run("db", "check", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}: sound\n"
+    assert run("db", "check", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}: ok\n"
     assert run("db", "check", "--db", "x.db", "--json").json == {"problems": []}
 
 

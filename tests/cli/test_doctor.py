@@ -28,7 +28,7 @@ def rows(run: Run, *argv: str) -> tuple[int, dict[str, tuple[bool, str]]]:
 def test_a_sound_database_is_named(run: Run) -> None:
     open_database("x.db").close()
     code, told = rows(run, "--db", "x.db")
-    assert (code, told["database"]) == (0, (True, f"{Path.cwd() / 'x.db'}: sound"))
+    assert (code, told["database"]) == (0, (True, f"{Path.cwd() / 'x.db'}: ok"))
 
 
 def test_a_bad_database_needs_attention(run: Run) -> None:
@@ -44,7 +44,7 @@ def test_bad_settings_need_attention_and_the_rest_is_still_looked_at(run: Run) -
     Path("c.toml").write_text('mode = "yolo"')
     code, told = rows(run, "--config", "c.toml")
     assert code == 1
-    assert "mode: 'yolo'" in told["settings"][1]
+    assert "unknown mode 'yolo'" in told["settings"][1]
     assert told["swecli"][0] is True
 
 

@@ -40,9 +40,10 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--frob"], r"Unrecognized arguments: --frob\.  See `swecli --help`"),
-        (["--mod", "x"], r"Unrecognized arguments: --mod"),
-        (["fix", "it", "now"], r'Unrecognized arguments: it now\.  Put the prompt in quotes: "fix it now"'),
+        (["--frob"], r"Unknown option --frob\.  See `swecli --help`"),
+        (["--modle=x"], r"Unknown option --modle\.  Did you mean --mode or --model\?"),
+        (["--mod", "x"], r"Unknown option --mod\.  Did you mean --mode"),
+        (["fix", "it", "now"], r'Unexpected arguments: it now\.  Put the prompt in quotes: "fix it now"'),
         (
             ["session", "list"],
             r"There is no subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
@@ -50,10 +51,13 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["--db", "x", "sessions"], r"The subcommand comes first\.  For example: swecli sessions --help"),
         (["--db", "x", "sessions", "list"], r"The subcommand comes first: swecli sessions list"),
         (["-m"], r"Argument -m/--model: expected one argument\."),
-        (["-p", "x", "--output-format", "xml"], r"invalid choice: 'xml'"),
-        (["-c", "-r", "x"], r"-c and -r exclude each other"),
+        (
+            ["-p", "x", "--output-format", "xml"],
+            r"for --output-format: 'xml' \(choose: json, stream-json, text\)",
+        ),
+        (["-c", "-r", "x"], r"-c and -r cannot be used together"),
         (["-p", "-r"], r"-r needs a session id or name with -p"),
-        (["--output-format", "json", "x"], r"go with -p\.  Add -p"),
+        (["--output-format", "json", "x"], r"need -p\.  Add -p"),
         (["-p", "x", "-m", ""], r"--model has no value"),
         (["-p", "x", "--db="], r"--db has no value"),
         (["-C", ""], r"--cwd has no value"),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 
 import pytest
 
 from swecli.cli.flags import parse_run
-from swecli.cli.startup import find_ground, go_to, internal_error, make_folders, make_start, working_directory
+from swecli.cli.startup import (
+    enter_directory,
+    internal_error,
+    make_folders,
+    make_start,
+    read_configuration,
+    working_directory,
+)
 from swecli.config.paths import find_paths
 from swecli.config.start import Start
 from swecli.config.trust import trust
@@ -56,11 +64,11 @@ def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monke
     (Path.cwd() / ".swecli" / "config.toml").write_text('mode = "plan"\nallow = ["run"]')
     (Path.cwd() / "src").mkdir()
     monkeypatch.chdir("src")
-    before = find_ground(None, {})
+    before = read_configuration(None, {})
     assert before.settings.mode == "ask"
     assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (/trust says yes to it)",)
     trust(before.paths, Path.cwd().parent)
-    after = find_ground(None, {})
+    after = read_configuration(None, {})
     assert (after.settings.mode, after.settings.allow) == ("plan", ())
     assert "allow is ignored" in after.notices[0]
 
@@ -68,19 +76,19 @@ def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monke
 def test_a_broken_project_file_of_a_folder_nobody_trusts_does_no_harm() -> None:
     (Path.cwd() / ".swecli").mkdir()
     (Path.cwd() / ".swecli" / "config.toml").write_text("[[[")
-    assert find_ground(None, {}).settings.mode == "ask"
+    assert read_configuration(None, {}).settings.mode == "ask"
 
 
 def test_a_settings_file_that_was_named_must_be_there() -> None:
     with pytest.raises(ConfigError, match=r"There is no settings file gone\.toml"):
-        find_ground("gone.toml", {})
+        read_configuration("gone.toml", {})
 
 
 @pytest.mark.parametrize("place", ["gone", "file"])
 def test_a_directory_that_is_none_is_said(place: str) -> None:
     Path("file").write_text("")
     with pytest.raises(BadInput, match=f"Cannot work in '{place}': "):
-        go_to(place)
+        enter_directory(argparse.Namespace(cwd=place, db=None))
 
 
 def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

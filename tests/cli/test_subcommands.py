@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS
-from swecli.cli.subcommands import common, positive, run_subcommand, say, stored, table
+from swecli.cli.output import print_line, print_table
+from swecli.cli.subcommands import add_common_flags, open_sessions, positive, run_subcommand
 from swecli.models.errors import BadInput, UsageError
 
 
 def arguments(*argv: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    common(parser)
+    add_common_flags(parser)
     return parser.parse_args(argv)
 
 
@@ -35,7 +36,7 @@ def test_without_an_action_all_of_them_are_named(name: str) -> None:
 
 
 def test_columns_stand_under_one_another_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
-    table([("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")], ("id", "name", "text"))
+    print_table([("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")], ("id", "name", "text"))
     assert capsys.readouterr().out.splitlines() == [
         "id    name  text",
         "a     漢字  x y",
@@ -45,18 +46,18 @@ def test_columns_stand_under_one_another_whatever_is_in_them(capsys: pytest.Capt
 
 
 def test_stored_text_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    say("a\x1b]0;title\x07b\u202ec")
+    print_line("a\x1b]0;title\x07b\u202ec")
     assert capsys.readouterr().out == "abc\n"
 
 
 def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BadInput, match=r"There is no database .*none\.db"), stored(arguments("--db", "none.db")):
+    with pytest.raises(BadInput, match=r"There is no database .*none\.db"), open_sessions(arguments("--db", "none.db")):
         pass
     assert not Path("none.db").exists()
-    with stored(arguments("--db", "made.db"), make=True):
+    with open_sessions(arguments("--db", "made.db"), make=True):
         assert Path("made.db").exists()
-    with stored(arguments()) as database:
-        assert database.path is None  # nor is the usual one
+    with open_sessions(arguments()) as sessions:
+        assert sessions.database.path is None  # nor is the usual one
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 10, "²"])
