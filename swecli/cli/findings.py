@@ -12,7 +12,7 @@ from swecli.cli.subcommands import add_common_flags, open_sessions
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
-from swecli.models.finding import STATES, Finding
+from swecli.models.finding import STATES, Finding, worst_first
 
 if TYPE_CHECKING:
     from swecli.store.reviews import ReviewStore
@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see run
-    from swecli.review.judge.recheck import named_from, states_of  # noqa: PLC0415
+    from swecli.review.judge.ledger import named_from, states_of  # noqa: PLC0415
 
-    return store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
+    return sorted(store.findings(states_of(args.state), named_from(Path.cwd(), args.path)), key=worst_first)
 
 
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -87,28 +87,37 @@ def details(finding: Finding) -> list[str]:
 
 
 def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
-    finding = store.set_state(args.finding, "dismissed", " ".join(args.reason))
+    # late: see run
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    finding = settle(store, args.finding, "dismissed", " ".join(args.reason))
     return report(args, finding.to_json(), f"{finding.id} is dismissed: {finding.reason}")
 
 
 def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
-    finding = store.set_state(args.finding, "fixed", " ".join(args.reason))
+    # late: see run
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    finding = settle(store, args.finding, "fixed", " ".join(args.reason))
     _propose(store)
     return report(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
 
 
 def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
-    finding = store.set_state(args.finding, "open", " ".join(args.reason))
+    # late: see run
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    finding = settle(store, args.finding, "open", " ".join(args.reason))
     return report(args, finding.to_json(), f"{finding.id} is open.")
 
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
     # late: see run
-    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
 
     changed = recheck(store, Path.cwd(), args.finding)
     _propose(store)
-    lines = [told(before, after) for before, after in changed]
+    lines = [change_line(before, after) for before, after in changed]
     return report(args, [after.to_json() for _, after in changed], "\n".join(lines) or "Nothing has changed.")
 
 

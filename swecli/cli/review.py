@@ -14,7 +14,7 @@ from swecli.cli.output import print_line
 from swecli.cli.subcommands import add_common_flags, positive
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
-from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.errors import SwecliError, UsageError
 from swecli.models.finding import SEVERITIES, Finding
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swecli.store.reviews import ReviewStore
 
 FORMATS = ("text", "json", "markdown", "sarif", "stream-json")
-SEVERE = 1  # exit code of --fail-on
+SEVERE, INCOMPLETE, FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="", help="what is written to stdout (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 when an open finding is as severe as that")
+    add("--allow-incomplete", action="store_true", help="exit with 0 although not everything was read")
+    add("--include", metavar="PATTERN", action="append", default=[], help="review these files though a rule skips them")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
@@ -51,15 +53,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
+    try:
+        return _run(args)
+    except SwecliError as error:
+        if error.exit_code == 1:
+            error.exit_code = FAILED
+        raise
+
+
+def _run(args: argparse.Namespace) -> int:
     # late: --help and a wrong argument need neither model nor store
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start, need_workspace  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-    style = args.format or ("json" if args.json else "text")
-    spec = _spec(args)
+    spec = None if args.go_on else _spec(args)
     root = Path.cwd().resolve()
     need_workspace(project_root(root), allow_home=args.allow_home)
     if args.post and args.yes:
@@ -67,23 +76,12 @@ def run(args: argparse.Namespace) -> int:
         from swecli.review.publish.posting import need_token  # noqa: PLC0415
 
         need_token(os.environ)  # before anything is paid for
-    target = None if args.go_on else find_any(root, spec, os.environ)
-    start = make_start(_as_run(args))
-    runtime = build_runtime(start, refuse)
+    runtime = build_runtime(make_start(_as_run(args)), refuse)
     try:
         store = ReviewStore(runtime.sessions.database, str(project_root(root)))
-        end, code = asyncio.run(_review(runtime, store, target, style))
-        text = _written(end, store, style)
-        if args.output and text:
-            _to_file(Path(args.output), text)
-        elif text:
-            print_line(text.rstrip("\n"))
-        if args.post and target is not None and target.pr is not None and not code:
-            post(root, target, end.findings, really=args.yes)
+        return asyncio.run(_review(runtime, store, args, spec))
     finally:
         runtime.close()
-    severe = args.fail_on and any(f.is_open and f.at_least(args.fail_on) for f in end.findings)
-    return code or (SEVERE if severe else 0)
 
 
 def _spec(args: argparse.Namespace) -> tuple[str, ...]:
@@ -115,46 +113,42 @@ def _as_run(args: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**blank | vars(args) | {"go_on": False, "resume": None, "cwd": None})
 
 
-async def _review(
-    runtime: Runtime, store: ReviewStore, target: Target | None, style: str
-) -> tuple[ReviewFinished, int]:
-    # late: see run
-    from swecli.headless.reviews import ReviewWriter, run_review  # noqa: PLC0415
-    from swecli.review.read.job import collaborators, new_job, old_job  # noqa: PLC0415
+async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
+    # late: see _run
+    from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
     from swecli.review.read.run import Review  # noqa: PLC0415
-    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
 
+    style = args.format or ("json" if args.json else "text")
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in (*runtime.start.notices, *runtime.notices):
         writer.say(f"swecli: {line}")
     if agent.model.profile.offline and not runtime.settings.model:
         writer.say(f"swecli: The {runtime.start.choice.name} model reviews: {runtime.start.choice.why}.")
-    if target is None:
-        record = store.unfinished()
-        if record is None:
-            raise BadInput("There is no review to go on with.", "Begin one: swecli review")
-        job = old_job(agent, find_any(project_root(agent.ctx.root), record.spec, os.environ), record)
-    else:
-        job = await new_job(agent, target, store, trusted=runtime.start.trusted)
-    return await run_review(Review(job, collaborators(agent, job, store)), writer)
+    options = ReviewOptions(
+        args.review_loops or 0, tuple(args.include), False, args.fail_on or "high", runtime.start.trusted
+    )
+    job = await begin_job(agent, store, spec, options)
+    end, stopped = await run_review(Review(job, collaborators(agent, job, store)), writer)
+    code = stopped or _code(end, args)
+    text = result_text(end, style, code)
+    if args.output and text:
+        _to_file(Path(args.output), text)
+    elif text:
+        print_line(text.rstrip("\n"))
+    if args.post and job.target.pr is not None and not stopped:
+        post(Path.cwd().resolve(), job.target, end.findings, really=args.yes)
+    if not end.complete and not stopped and args.allow_incomplete:
+        writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
+    return code
 
 
-def _written(end: ReviewFinished, store: ReviewStore, style: str) -> str:
-    """The result in that format; "" where it was streamed."""
-    # late: see run
-    from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.headless.reviews import line_of  # noqa: PLC0415
-    from swecli.models.events import to_json  # noqa: PLC0415
-    from swecli.review.publish.exports import as_markdown  # noqa: PLC0415
-    from swecli.review.publish.sarif import as_sarif  # noqa: PLC0415
-
-    if style == "json":
-        return dumps(to_json(end), indent=2)
-    if style == "markdown":
-        return as_markdown(end.findings)
-    if style == "sarif":
-        return dumps(as_sarif(end.findings), indent=2)
-    return "" if style == "stream-json" else "\n".join(line_of(f) for f in end.findings) or "No findings."
+def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
+    """0 complete and nothing as severe as --fail-on, 1 such a finding, 3 incomplete; 1 wins."""
+    severe = [f for f in end.findings if f.is_open and args.fail_on and f.at_least(args.fail_on) and f.sure("any")]
+    if severe:
+        return SEVERE
+    return 0 if end.complete or args.allow_incomplete else INCOMPLETE
 
 
 def _to_file(path: Path, text: str) -> None:

@@ -152,6 +152,9 @@ class Settings:
     ablation: str = _setting("never", _ablation, "leave strategies out to measure them: off:N, one:N")
     command_timeout: int = _setting(120, _whole(1, 86_400), "seconds a command may run")
     review_loops: int = _setting(20, _whole(1, 1000), "requests to the model in one review, at most", tightens=True)
+    review_part_tokens: int = _setting(
+        8000, _whole(500, 100_000), "tokens of code in one message of a review, about", env=False
+    )
     review_leads: tuple[str, ...] = _setting(
         (), _commands, "more linters for a review's hints, e.g. mypy {files}", env=False, tightens=True
     )

@@ -12,13 +12,19 @@ from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_
 from swecli.models.finding import Finding, counted
 from swecli.models.review_events import (
     FindingsAccumulated,
+    FindingsJudged,
     LoopWindowApplied,
     ReviewEvent,
     ReviewFinished,
+    ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
+from swecli.review.publish.exports import as_markdown
+from swecli.review.publish.sarif import as_sarif
+from swecli.review.read.coverage import in_words
 from swecli.review.read.run import Review
+from swecli.review.target.skips import in_words as skips_in_words
 
 
 class ReviewWriter:
@@ -65,21 +71,37 @@ def lines_of(event: ReviewEvent) -> list[str]:
                 f"review {event.review} of {event.target}: {counted(event.files, 'file')}{more}, "
                 f"{counted(event.loops, 'loop')}{behind}"
             ]
+        case ReviewPlanned():
+            return planned_lines(event)
         case ReviewProgressed():
             cost = "cost unknown" if event.cost is None else f"${event.cost:.4f}"
+            files = ", ".join(event.paths[:2]) + (", …" if len(event.paths) > 2 else "")
+            got = event.coverage
             return [
-                f"loop {event.loop}/{event.loops}: {event.seen:,} of {event.files:,} files, "
+                f"loop {event.loop}/{event.loops}: part {event.part} of {event.parts} ({files}), "
+                f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}, "
                 f"{counted(event.findings, 'finding')}, {counted(event.tokens, 'token')}, {cost}"
             ]
+        case FindingsJudged():
+            return [f"checked: {event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"]
         case FindingsAccumulated():
             return [f"found: {line_of(finding)}" for finding in event.findings]
         case LoopWindowApplied():
             return [f"window: {counted(event.removed, 'message')} left out, {event.kept} kept"]
         case ReviewFinished():
-            lost = [f"not read: {line}" for line in event.lost]
+            lost = [f"lost: {line}" for line in event.lost]
             found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
-            return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}"]
+            left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
+            return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), *left]
     return []
+
+
+def planned_lines(event: ReviewPlanned) -> list[str]:
+    """What will be read, what is skipped, and what it is expected to take."""
+    lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
+    if event.skipped:
+        lines.append(f"{skips_in_words(event.skipped)}; --include PATTERN brings them back")
+    return lines
 
 
 def line_of(finding: Finding) -> str:
@@ -89,6 +111,19 @@ def line_of(finding: Finding) -> str:
     return (
         f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"
     )
+
+
+def result_text(end: ReviewFinished, style: str, code: int) -> str:
+    """The result in that format; "" where it was streamed. `code` is what the program will exit with."""
+    if style == "json":
+        return dumps(to_json(end), indent=2)
+    if style == "markdown":
+        return as_markdown(end.findings, coverage=end.coverage)
+    if style == "sarif":
+        return dumps(as_sarif(end.findings, end, code), indent=2)
+    shown = [line_of(finding) for finding in end.findings if finding.state != "refuted"]
+    nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
+    return "" if style == "stream-json" else "\n".join(shown) or nothing
 
 
 async def run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:

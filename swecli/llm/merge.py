@@ -88,7 +88,7 @@ class ReplyBuilder:
             call, problem = _finish(replace(slot, id=call_id))
             reply.calls.append(call)
             if problem:
-                reply.malformed[call_id] = problem
+                reply.malformed[call_id], reply.broken[call_id] = problem, "".join(slot.arguments)
         return reply
 
     def _add_call(self, delta: CallDelta) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
+from swecli.models.coverage import Coverage
+from swecli.models.finding import Finding
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall, ToolResult, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
+    FindingsJudged,
     LoopWindowApplied,
     ReviewFinished,
+    ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
@@ -192,6 +196,8 @@ Event = (
     | ReviewStarted
     | ReviewProgressed
     | FindingsAccumulated
+    | FindingsJudged
+    | ReviewPlanned
     | LoopWindowApplied
     | ReviewFinished
 )
@@ -205,5 +211,8 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(item) for key, item in value.items()}
     if not hasattr(value, "__dataclass_fields__"):
         return value
+    if isinstance(value, (Coverage, Finding)):
+        return value.to_json()
     head = {"type": value.type} if hasattr(type(value), "type") else {}
-    return head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    flat = head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    return flat | value.seed() if hasattr(value, "seed") else flat

@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
-FindingState = Literal["open", "fixed", "dismissed", "regressed"]
-ReviewEnd = Literal["done", "max_loops", "max_budget", "interrupted", "failed"]
+FindingState = Literal["open", "refuted", "gone", "fixed", "regressed", "dismissed"]
+Verdict = Literal["", "confirmed", "cannot_tell", "refuted"]
+ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupted", "failed"]
 
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
-STATES: tuple[FindingState, ...] = ("open", "fixed", "dismissed", "regressed")
-CHANGED = "changed, look again"  # why a finding whose code is another now can be neither kept nor called fixed
-OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed")
+STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
+OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is no fix
+VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
 
 # The eleven smells a review looks for, each with the line the model is told.
 SMELLS: dict[str, str] = {
@@ -34,15 +35,33 @@ SMELLS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something a review said about one place in the code.
+class Judgement:
+    """What a check of a finding's claim against the code came to. `path`, `line` and `quote` are its evidence."""
 
-    `line` and `end_line` count from 1. `code_smell_type` is one of `SMELLS` where `kind` is "smell", else the name
-    of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence` is code
-    the reviewer quoted. `verified` is None until it was looked up in the file; `why` says what did not fit.
-    `anchor` is the text of its line, `block` tells whether its lines are still the same, and `file_hash` is the digest
-    of its file, all as last looked up. `reason` is why it was dismissed, or fixed. `id` is `F-` and a number, "" until
-    it is in the ledger.
+    verdict: Verdict
+    path: str = ""
+    line: int = 0
+    quote: str = ""
+    why: str = ""
+    by: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something a review reported about one place in the code.
+
+    `line` and `end_line` count from 1; 0 is no line. `code_smell_type` is one of `SMELLS` where `kind` is "smell", else
+    the name of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence` is
+    code the reviewer quoted. `verified` is None until it was looked up in the file; `why` holds what did not fit.
+    `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
+    digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
+    check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
+    wordings it was reported in; `late` is found in code that was read before; `resembles` names a finding that may be
+    the same. `same_as` is what the reviewer named. `id` is `F-` and a number, "" until it is in the ledger.
     """
 
     path: str
@@ -65,6 +84,14 @@ class Finding:
     anchor: str = ""
     file_hash: str = ""
     block: str = ""
+    symbol: str = ""
+    verdict: Verdict = ""
+    judgement: Judgement | None = None
+    source: str = "call"
+    aliases: tuple[str, ...] = ()
+    late: bool = False
+    resembles: str = ""
+    same_as: str = ""
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -78,9 +105,9 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """`src/a.py:12` or `src/a.py:12-15`."""
+        """`src/a.py:12` or `src/a.py:12-15`; without a line only the path."""
         end = f"-{self.end_line}" if self.end_line and self.end_line > self.line else ""
-        return f"{self.path}:{self.line}{end}"
+        return f"{self.path}:{self.line}{end}" if self.line > 0 else self.path
 
     @property
     def is_open(self) -> bool:
@@ -90,24 +117,51 @@ class Finding:
     @property
     def doubt(self) -> str:
         """What keeps it from being sure, in words; "" where nothing does."""
-        if self.verified is not False:
-            return ""
-        return self.why if self.why == CHANGED else f"unverified: {self.why}"
+        if self.state == "gone":
+            return "gone, not verified"
+        return f"not in its file: {self.why}" if self.verified is False and self.why else ""
 
     @property
     def standing(self) -> str:
-        """Its state in a word or two: `open`, `open, unverified`, `open, changed`."""
-        mark = "changed" if self.why == CHANGED else "unverified"
-        return f"{self.state}, {mark}" if self.doubt else self.state
+        """Its verdict and state in a word or two: `open, confirmed`, `gone, not verified`."""
+        words = {"confirmed": "confirmed", "cannot_tell": "cannot tell", "refuted": "refuted", "": "unverified"}
+        if self.state in ("gone", "refuted", "dismissed", "fixed"):
+            return "gone, not verified" if self.state == "gone" else self.state
+        return f"{self.state}, {words[self.verdict]}"
 
     def at_least(self, severity: str) -> bool:
         """Whether it is as severe as that, or more."""
         order: tuple[str, ...] = SEVERITIES
         return order.index(self.severity) >= order.index(severity) if self.severity in order else False
 
+    def sure(self, least: str) -> bool:
+        """Whether its verdict is at least that one of confirmed, cannot_tell, any. What was refuted never is."""
+        taken = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
+        return self.verdict != "refuted" and (least == "any" or self.verdict in taken.get(least, ()))
+
     def to_json(self) -> dict[str, Any]:
-        """All fields but `block` as plain JSON values; path, line and smell type are also what `key` is made of."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "block"}
+        """All fields but `block` and `same_as` as plain JSON values."""
+        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as")}
+        return out | {"judgement": self.judgement.to_json() if self.judgement else None, "aliases": list(self.aliases)}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a finding's state: on what (`cause`), by whom, why. `at` is ISO 8601, "" before it is stored."""
+
+    before: str
+    after: str
+    cause: str
+    by: str = ""
+    why: str = ""
+    at: str = ""
+
+
+def worst_first(finding: Finding) -> tuple[int, int, str, int]:
+    """The order in which findings are shown: verdict, severity, path, line."""
+    verdict = VERDICTS.index(finding.verdict) if finding.verdict in VERDICTS else len(VERDICTS)
+    severity = SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else 0
+    return (verdict, -severity, finding.path, finding.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +169,7 @@ class ReviewRecord:
     """One review. `id` is `R-` and a number, `spec` the words its target was named with, `label` the target in words.
 
     `status` is "running" until it has ended. `total` counts what was reported, repetitions too; `unique` without
-    them; `seen` are the files the model has read so far.
+    them; `seen` are the digests of the hunks that were read; `spent` is what it took, by name.
     """
 
     project: str
@@ -129,7 +183,8 @@ class ReviewRecord:
     unique: int = 0
     seen: tuple[str, ...] = ()
     prompt: str = ""
-    lost: tuple[str, ...] = field(default=())
+    lost: tuple[str, ...] = ()
+    spent: dict[str, float] = field(default_factory=dict)
 
 
 def counted(count: int, noun: str) -> str:

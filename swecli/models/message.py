@@ -24,7 +24,7 @@ INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exis
 DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
-Purpose = Literal["turn", "reflect", "condense", "review"]
+Purpose = Literal["turn", "reflect", "condense", "review", "verify"]
 # pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
 # What a provider sent that only it can read, with what it belongs to: `origin`, `prefix` (a hash), `content`.
@@ -253,13 +253,15 @@ class ModelChunk:
 
 @dataclass(slots=True)
 class ModelReply:
-    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments. `cost` in US dollars,
+    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments,
+    `broken` maps it to their text. `cost` in US dollars,
     None where the price is unknown."""
 
     text: str = ""
     reasoning: str = ""
     calls: list[ToolCall] = field(default_factory=list)
     malformed: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
     usage: Usage | None = None
     cost: float | None = None
     stop: StopReason = "stop"

@@ -1,10 +1,14 @@
-"""What can happen while a review runs, beside the events of any turn. `type` is the name in the JSON stream."""
+"""What can happen while a review runs, beside the events of any turn. `type` is the name in the JSON stream.
+
+Three of them are seed 000's: in the stream they carry its spelling too, `taskId` and `data`, beside the flat fields.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from swecli.models.coverage import Coverage, Estimate, Skip
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import Usage
 
@@ -29,8 +33,24 @@ class ReviewStarted(ReviewEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewPlanned(ReviewEvent):
+    """What will be read: `lines` of `unit` in `parts`; what a rule skips; what it is expected to take."""
+
+    type: ClassVar[str] = "review_planned"
+    review: str
+    parts: int
+    hunks: int
+    lines: int
+    unit: str
+    skipped: tuple[Skip, ...] = ()
+    estimate: Estimate | None = None
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewProgressed(ReviewEvent):
-    """A loop is done. `seen` of `files` were read; `findings` are unique; `cost` in US dollars, None where unknown."""
+    """A loop is done. `seen` of `files` were read whole; `findings` are unique; `cost` in US dollars, None where
+    unknown. `paths` are the files of the part that was asked for; `coverage` has the counts."""
 
     type: ClassVar[str] = "review_progressed"
     loop: int
@@ -40,6 +60,10 @@ class ReviewProgressed(ReviewEvent):
     findings: int
     tokens: int
     cost: float | None
+    part: int = 0
+    parts: int = 0
+    paths: tuple[str, ...] = ()
+    coverage: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,11 @@ class FindingsAccumulated(ReviewEvent):
     total: int
     loop: int
     findings: tuple[Finding, ...] = ()
+    review: str = ""
+
+    def seed(self) -> dict[str, Any]:
+        """As seed 000 spells it."""
+        return _seed(self.review, newIssues=self.new, totalIssues=self.total, loop=self.loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +90,30 @@ class LoopWindowApplied(ReviewEvent):
     loop: int
     removed: int
     kept: int
+    review: str = ""
+
+    def seed(self) -> dict[str, Any]:
+        """As seed 000 spells it."""
+        return _seed(self.review, loop=self.loop, messagesRemoved=self.removed, messagesKept=self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsJudged(ReviewEvent):
+    """A fresh request compared claims with the code."""
+
+    type: ClassVar[str] = "findings_judged"
+    confirmed: int
+    refuted: int
+    cannot_tell: int
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinished(ReviewEvent):
     """The last event of a review, however it ended: every unique finding of all its loops.
 
-    `total` counts repetitions too; `by_type` the unique ones; `lost` says what could not be read; `end` is done,
-    max_loops, max_budget, interrupted or failed.
+    `total` counts repetitions too; `by_type` the unique ones; `lost` has what could not be read; `end` is done,
+    unreadable, max_loops, max_budget, interrupted or failed; `estimate` is what it was expected to take.
     """
 
     type: ClassVar[str] = "final_code_smells_summary"
@@ -82,3 +127,18 @@ class ReviewFinished(ReviewEvent):
     lost: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
+    coverage: Coverage = field(default_factory=Coverage)
+    estimate: Estimate | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything planned was read and what matters was verified."""
+        return self.end == "done" and self.coverage.complete
+
+    def seed(self) -> dict[str, Any]:
+        """As seed 000 spells it; the total is that of the unique ones, the sum of `issuesByType`."""
+        return _seed(self.review, totalIssues=self.unique, loops=self.loops, issuesByType=self.by_type)
+
+
+def _seed(review: str, **data: Any) -> dict[str, Any]:
+    return {"taskId": review, "data": data}

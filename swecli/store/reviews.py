@@ -11,16 +11,20 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import CHANGED, OPEN_STATES, Finding, FindingState, ReviewRecord, fingerprint
+from swecli.models.finding import Change, Finding, Judgement, ReviewRecord, fingerprint
 from swecli.models.ids import short_id
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.reviews import FindingRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 
 COLUMNS = (
     "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
     "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "block", "fingerprint", "loop",
 )  # fmt: skip
+MORE = ("symbol", "verdict", "source", "late", "resembles")  # as they are, in one column
+PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
+WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
+MOST_ALIASES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class ReviewStore:
     def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> Noted:
         """Commit the findings of one response, and how far the review is: `loops`, `seen` and `lost` of `review`.
 
-        A finding whose path, line and type this review has had counts as a repetition. One whose fingerprint is in
-        the ledger is that finding: open again when it was fixed ("regressed"), still dismissed when it was.
+        A finding whose path, line and type this review has had counts as a repetition; it fills what the first left
+        empty. One that has an id, or whose fingerprint is in the ledger, is that finding: it keeps its words and its
+        state, and is where it was reported now.
         """
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
@@ -70,8 +75,13 @@ class ReviewStore:
         )
         if (known := db.exec(same).first()) is not None:
             known.times += 1
+            _complete(_number(db, known.finding), finding)
             return None
-        row = self._in_ledger(db, review, finding)
+        row, old = self._in_ledger(db, review, finding)
+        mine = select(ReviewFindingRow.id).where(
+            col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == row.number
+        )
+        again = old and db.exec(mine).first() is not None  # this review had it at another line, in other words
         db.add(
             ReviewFindingRow(
                 review=review.number or 0, finding=row.number or 0, path=finding.path, line=finding.line,
@@ -79,45 +89,42 @@ class ReviewStore:
             )
         )  # fmt: skip
         db.flush()
-        return finding_of(row)
+        return None if again else finding_of(row)
 
-    def _in_ledger(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> FindingRow:
-        """The row of that finding: a new one, or the one that was there."""
+    def _in_ledger(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> tuple[FindingRow, bool]:
+        """The row of that finding, and whether it was there."""
+        if finding.id:
+            return _complete(self._row(db, finding.id), finding, moved=True), True
         print_, again = finding.fingerprint, 1
         while (row := _by_print(db, self.project, print_)) is not None:
             mine = select(ReviewFindingRow.id).where(
                 col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == row.number
             )
             if db.exec(mine).first() is None:
-                break
+                return _complete(row, finding, moved=True), True
             again += 1  # this review had it at another line: these are two
             print_ = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, again)
-        row = row or _by_place(db, self.project, finding)
-        if row is None:
-            row = FindingRow(
-                project=self.project, **{n: getattr(finding, n) for n in COLUMNS} | {"fingerprint": print_}
-            )
-            db.add(row)
-        else:
-            state: FindingState = "regressed" if row.state == "fixed" else row.state  # type: ignore[assignment]  # ours
-            kept = {"state": state, "reason": "" if state == "regressed" else row.reason, "fingerprint": print_}
-            _fill(row, replace(finding, **kept))  # type: ignore[arg-type]  # named fields
+        row = FindingRow(project=self.project, path=finding.path, fingerprint=print_)
+        _fill(row, replace(finding, fingerprint=print_))
+        db.add(row)
         db.flush()
-        return row
+        return row, False
 
     def end(self, review: ReviewRecord, status: str) -> ReviewRecord:
-        """Commit how it ended."""
+        """Commit how it ended, and what it took."""
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
+            row.spent = dict(review.spent)
+            row.seen, row.lost = list(review.seen), list(review.lost)
             row.status, row.updated_at = status, datetime.now(UTC)
             return _review(db, row)
 
     def unfinished(self) -> ReviewRecord | None:
-        """The project's newest review, if it is one that was killed or interrupted before its end."""
+        """The project's newest review, if it is one that did not come to its end."""
         newest = select(ReviewRow).where(col(ReviewRow.project) == self.project).order_by(col(ReviewRow.number).desc())
         with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
-            return _review(db, row) if row is not None and row.status in ("running", "interrupted", "failed") else None
+            return _review(db, row) if row is not None and row.status != "done" else None
 
     def of_review(self, review_id: str) -> list[Finding]:
         """Every unique finding of a review, in the order they came, each with the loop it came in."""
@@ -146,21 +153,28 @@ class ReviewStore:
         with self.database.reading() as db:
             return finding_of(self._row(db, ref))
 
-    def set_state(self, ref: str, state: FindingState, reason: str = "") -> Finding:
-        """Commit a state the user gave, with the reason. Raises BadInput for an unknown id."""
-        with self.database.transaction() as db:
-            row = self._row(db, ref)
-            row.fixes += state == "fixed" and row.state != "fixed"
-            row.state, row.reason, row.updated_at = state, clean_text(reason), datetime.now(UTC)
-            return finding_of(row)
-
-    def put(self, findings: Iterable[Finding]) -> None:
-        """Commit what a recheck changed; a finding that became fixed is counted as one more fix."""
+    def put(self, findings: Iterable[Finding], cause: str = "", by: str = "") -> None:
+        """Commit findings as they are now; a changed state is a row of their history, a new fix counts as one more."""
         with self.database.transaction() as db:
             for finding in findings:
                 row = self._row(db, finding.id)
-                row.fixes += finding.state == "fixed" and row.state != "fixed"
+                if row.state != finding.state:
+                    row.fixes += finding.state == "fixed"
+                    db.add(
+                        FindingChangeRow(
+                            finding=row.number or 0, before=row.state, after=finding.state, cause=cause, by=by,
+                            why=finding.reason,
+                        )
+                    )  # fmt: skip
                 _fill(row, finding)
+
+    def history(self, ref: str) -> list[Change]:
+        """How a finding's state changed, oldest first. Raises BadInput for an unknown id."""
+        with self.database.reading() as db:
+            number = self._row(db, ref).number
+            which = select(FindingChangeRow).where(col(FindingChangeRow.finding) == number)
+            rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
+            return [Change(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows]
 
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
@@ -182,29 +196,54 @@ class ReviewStore:
 
 def finding_of(row: FindingRow) -> Finding:
     """The row as a finding."""
-    return Finding(id=f"F-{row.number}", **{name: getattr(row, name) for name in COLUMNS})
+    more = row.more or {}
+    judgement = Judgement(**more["judgement"]) if more.get("judgement") else None
+    return Finding(
+        id=f"F-{row.number}",
+        judgement=judgement,
+        aliases=tuple(more.get("aliases") or ()),
+        **{name: getattr(row, name) for name in COLUMNS},
+        **{name: more[name] for name in MORE if name in more},
+    )
 
 
 def _fill(row: FindingRow, finding: Finding) -> None:
     for name in COLUMNS:
         setattr(row, name, getattr(finding, name))
+    judgement = finding.judgement.to_json() if finding.judgement else None
+    aliases = list(finding.aliases)[-MOST_ALIASES:]
+    row.more = {name: getattr(finding, name) for name in MORE} | {"judgement": judgement, "aliases": aliases}
     row.updated_at = datetime.now(UTC)
+
+
+def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> FindingRow:
+    """The row's finding with what a later report adds: it keeps its words, and takes those it has none of.
+
+    `moved` says that the report is of another review: the place is the newer one's.
+    """
+    known = finding_of(row)
+    half = known.source == "cut" and found.source != "cut"
+    wanted = [name for name in WORDS if half or not getattr(known, name)]
+    words = {name: getattr(found, name) for name in wanted if getattr(found, name)}
+    place = {name: getattr(found, name) for name in PLACE} if moved and found.line > 0 else {}
+    other = [f"{found.code_smell_type}|{found.line}|{found.message[:200]}"]
+    same = found.message == known.message and found.code_smell_type == known.code_smell_type
+    aliases = tuple(dict.fromkeys([*known.aliases, *([] if same else other)]))
+    source = found.source if half else known.source
+    _fill(row, replace(known, **words, **place, aliases=aliases, source=source))
+    return row
+
+
+def _number(db: sqlmodel.Session, number: int) -> FindingRow:
+    row = db.get(FindingRow, number)
+    assert row is not None, "a foreign key leads to its row"
+    return row
 
 
 def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | None:
     return db.exec(
         select(FindingRow).where(col(FindingRow.project) == project, col(FindingRow.fingerprint) == print_)
     ).first()
-
-
-def _by_place(db: sqlmodel.Session, project: str, finding: Finding) -> FindingRow | None:
-    """The open finding at this line whose code has changed: found there again, it is the same one."""
-    which = select(FindingRow).where(
-        col(FindingRow.project) == project, col(FindingRow.path) == clean_text(finding.path),
-        col(FindingRow.line) == finding.line, col(FindingRow.code_smell_type) == clean_text(finding.code_smell_type),
-        col(FindingRow.why) == CHANGED, col(FindingRow.state).in_(OPEN_STATES),
-    )  # fmt: skip
-    return db.exec(which.limit(1)).first()
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
@@ -219,4 +258,5 @@ def _review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
     return ReviewRecord(
         row.project, tuple(row.spec or ()), row.label, row.session_id, f"R-{row.number}", row.status, row.loops,
         row.total, db.exec(counted).one(), tuple(row.seen or ()), row.prompt, tuple(row.lost or ()),
+        dict(row.spent or {}),
     )  # fmt: skip

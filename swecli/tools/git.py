@@ -21,7 +21,8 @@ from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
 LARGEST = 50_000_000  # bytes of one answer
-READING = frozenset({"diff", "ls-files", "merge-base", "remote", "rev-parse", "show"})
+_MOST_PATHS = 500  # on one command line
+READING = frozenset({"check-attr", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"})
 # log.showSignature starts gpg.program; core.attributesFile may be a device that never ends
 _PINNED = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.quotePath=false",
@@ -47,13 +48,19 @@ class GitFailed(BadInput):
 
 
 def run_git(
-    folder: Path, *words: str, environ: Mapping[str, str] | None = None, seconds: float = SECONDS, most: int = LARGEST
+    folder: Path,
+    *words: str,
+    environ: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    most: int = LARGEST,
+    index: str = "",
 ) -> str:
     """What git answers in that folder, bytes that are no UTF-8 replaced.
 
     Args:
         words: one of the commands in `READING`, then its own.
         seconds: it is ended after that; `most`: and when it has written so many bytes.
+        index: a file that is the index instead of the repository's.
 
     Raises:
         GitFailed: git refuses.
@@ -67,13 +74,36 @@ def run_git(
     program = find_program("git", environ, top)
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
-    env = _environment(environ, top)
+    env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
     options = [option for setting in _PINNED for option in ("-c", setting)]
     listed = _ask([program, *options, "config", "--list", "--name-only", "-z"], folder, env, seconds, most)
     options += [option for setting in _no_filters(listed) for option in ("-c", setting)]
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", *options, words[0], *extra, *words[1:]]
     return _ask(argv, folder, env, seconds, most).decode("utf-8", "replace")
+
+
+def attributes_of(
+    folder: Path, tree: str, names: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
+    """What the `.gitattributes` of that commit, and no others, say of the paths: path → attribute → value.
+
+    The commit's tree is read into an index of its own, outside of the repository. Raises BadInput.
+    """
+    top = project_root(folder)
+    with tempfile.TemporaryDirectory() as own:
+        index = f"{own}/index"
+        commit = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}", environ=environ).strip()
+        run_git(top, "read-tree", commit, environ=environ, index=index)
+        found: dict[str, dict[str, str]] = {}
+        for start in range(0, len(paths), _MOST_PATHS):
+            some = paths[start : start + _MOST_PATHS]
+            words = ("check-attr", "--cached", "-z", *names, "--", *some)
+            cells = run_git(top, *words, environ=environ, index=index).split("\0")
+            for path, name, value in zip(cells[::3], cells[1::3], cells[2::3], strict=False):
+                if value != "unspecified":
+                    found.setdefault(path, {})[name] = value
+        return found
 
 
 def look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:

@@ -14,15 +14,15 @@ ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified
 
 
 def test_a_finding_is_a_line() -> None:
-    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [unverified: no such file] [regressed]"
+    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [not in its file: no such file] [regressed]"
 
 
 def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:
     out, err = io.StringIO(), io.StringIO()
     writer = ReviewWriter(out, err, stream=True)
     for event in (
-        FindingsAccumulated(1, 2, 3, (ONE,)),
-        LoopWindowApplied(6, 5, 11),
+        FindingsAccumulated(1, 2, 3, (ONE,), "R-1"),
+        LoopWindowApplied(6, 5, 11, "R-1"),
         Notice("x"),
         ReviewFinished(2, 1, 6, {"DEAD_CODE": 1}, "R-1", "done", (ONE,), ("half a block",)),
     ):
@@ -31,8 +31,13 @@ def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:
     assert {k: first[k] for k in ("type", "new", "total", "loop")} == {
         "type": "code_smells_accumulated", "new": 1, "total": 2, "loop": 3,
     }  # fmt: skip
-    assert second == {"type": "sliding_window_applied", "loop": 6, "removed": 5, "kept": 11}
+    assert second == {
+        "type": "sliding_window_applied", "loop": 6, "removed": 5, "kept": 11, "review": "R-1", "taskId": "R-1",
+        "data": {"loop": 6, "messagesRemoved": 5, "messagesKept": 11},
+    }  # fmt: skip
+    assert (first["taskId"], first["data"]) == ("R-1", {"newIssues": 1, "totalIssues": 2, "loop": 3})
+    assert last["data"] == {"totalIssues": 1, "loops": 6, "issuesByType": {"DEAD_CODE": 1}}
     assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [
         "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},
     ]  # fmt: skip
-    assert "not read: half a block" in err.getvalue()
+    assert "lost: half a block" in err.getvalue()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from swecli.models.finding import CHANGED, SMELLS, Finding, counted, fingerprint
+from dataclasses import replace
+
+from swecli.models.finding import SMELLS, Finding, counted, fingerprint, worst_first
 
 
 def test_the_key_is_path_line_and_type() -> None:
@@ -29,12 +31,24 @@ def test_there_are_eleven_smells() -> None:
     assert len(SMELLS) == 11
 
 
-def test_a_doubt_is_said_in_the_words_of_its_kind() -> None:
-    assert Finding("a.py", 3, "X", "m", verified=True).standing == "open"
-    gone = Finding("a.py", 3, "X", "m", verified=False, why="no such file")
-    assert (gone.doubt, gone.standing) == ("unverified: no such file", "open, unverified")
-    changed = Finding("a.py", 3, "X", "m", verified=False, why=CHANGED)
-    assert (changed.doubt, changed.standing) == ("changed, look again", "open, changed")
+def test_its_verdict_and_state_stand_in_a_word_or_two() -> None:
+    found = Finding("a.py", 3, "X", "m", verified=True)
+    assert (found.standing, replace(found, verdict="confirmed").standing) == ("open, unverified", "open, confirmed")
+    assert replace(found, state="gone").standing == "gone, not verified"
+    assert Finding("a.py", 3, "X", "m", verified=False, why="no such file").doubt == "not in its file: no such file"
+
+
+def test_only_what_was_confirmed_is_sure_and_what_was_refuted_never_is() -> None:
+    found = [Finding("a.py", 3, "X", "m", verdict=word) for word in ("confirmed", "cannot_tell", "", "refuted")]
+    assert [f.sure("confirmed") for f in found] == [True, False, False, False]
+    assert [f.sure("cannot_tell") for f in found] == [True, True, False, False]
+    assert [f.sure("any") for f in found] == [True, True, True, False]
+
+
+def test_they_are_shown_by_verdict_severity_path_and_line() -> None:
+    rows = [("b", 2, "low", ""), ("b", 1, "low", "confirmed"), ("a", 9, "high", ""), ("a", 3, "high", "")]
+    found = [Finding(path, line, "X", "m", severity, verdict=word) for path, line, severity, word in rows]  # type: ignore[arg-type]
+    assert [(f.path, f.line) for f in sorted(found, key=worst_first)] == [("b", 1), ("a", 3), ("a", 9), ("b", 2)]
 
 
 def test_one_is_no_plural() -> None:

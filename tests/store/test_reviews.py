@@ -48,19 +48,33 @@ def test_equal_prints_at_two_lines_of_one_review_are_two_findings(store: ReviewS
     assert [f.id for f in again.new] == ["F-1", "F-2"]
 
 
-def test_dismissed_stays_and_fixed_regresses_when_it_is_found_again(store: ReviewStore) -> None:
+def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store: ReviewStore) -> None:
     store.note(begun(store), [one(1), one(2)])
-    store.set_state("F-1", "dismissed", "meant so")
-    store.set_state("f2", "fixed")
+    store.put([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
+    store.put([replace(store.get("f2"), state="fixed")], "user", "user")
     store.note(begun(store), [one(1), one(2)])
-    assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("regressed", "")]
-    assert [f.id for f in store.findings(["regressed"])] == ["F-2"]
+    assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("fixed", "")]
+    assert [(c.before, c.after, c.cause, c.why) for c in store.history("F-1")] == [
+        ("open", "dismissed", "user", "meant so")
+    ]
+
+
+def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
+    review = begun(store)
+    half = replace(one(1), message="half", source="cut")
+    store.note(review, [half])
+    store.note(review, [replace(one(1), message="whole", suggestion="x", source="call")])
+    assert (store.get("F-1").message, store.get("F-1").suggestion) == ("whole", "x")
+    store.note(review, [replace(one(1), message="later", improvement="y")])
+    found = store.get("F-1")
+    assert (found.message, found.improvement) == ("whole", "y")
+    assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
 def test_a_smell_that_was_fixed_three_times_is_known(store: ReviewStore) -> None:
     store.note(begun(store), [one(n) for n in (1, 2, 3, 4)])
     for name in ("F-1", "F-2"):
-        store.set_state(name, "fixed")
+        store.put([replace(store.get(name), state="fixed")])
     assert store.fixed_often(3) == {}
     store.put([replace(store.get("F-3"), state="fixed")])
     assert [f.id for f in store.fixed_often(3)["MAGIC_NUMBERS"]] == ["F-1", "F-2", "F-3"]

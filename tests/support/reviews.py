@@ -8,9 +8,8 @@ from typing import Any
 
 from swecli.app import Runtime
 from swecli.models.events import Event
-from swecli.review.read.job import collaborators, new_job, old_job
+from swecli.review.read.job import ReviewOptions, begin_job, collaborators
 from swecli.review.read.run import Review
-from swecli.review.target.targets import find_target
 from swecli.store.reviews import ReviewStore
 
 
@@ -18,17 +17,16 @@ def store_of(runtime: Runtime) -> ReviewStore:
     return ReviewStore(runtime.agent.sessions.database, str(runtime.cwd))
 
 
-async def begin(runtime: Runtime, *spec: str, trusted: bool = True) -> Review:
+async def begin(runtime: Runtime, *spec: str, trusted: bool = True, verify: bool = False, **options: Any) -> Review:
     store, agent = store_of(runtime), runtime.agent
-    job = await new_job(agent, find_target(agent.ctx.root, spec), store, trusted=trusted)
+    chosen = ReviewOptions(trusted=trusted, verify=verify, **options)
+    job = await begin_job(agent, store, spec, chosen)
     return Review(job, collaborators(agent, job, store))
 
 
-def go_on(runtime: Runtime) -> Review:
+async def go_on(runtime: Runtime) -> Review:
     store, agent = store_of(runtime), runtime.agent
-    record = store.unfinished()
-    assert record is not None
-    job = old_job(agent, find_target(agent.ctx.root, record.spec), record)
+    job = await begin_job(agent, store, None, ReviewOptions(trusted=True, verify=False))
     return Review(job, collaborators(agent, job, store))
 
 
@@ -41,3 +39,16 @@ def reported(*rows: tuple[str, int, str], **fields: Any) -> str:
     """Findings as a JSON block in prose."""
     issues = [{"path": p, "line": n, "codeSmellType": t, "message": f"{t} there"} | fields for p, n, t in rows]
     return f"I found this:\n```json\n{json.dumps({'issues': issues})}\n```\n"
+
+
+def done(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> tuple[str, dict[str, Any]]:
+    """The call that ends a part."""
+    found = [{"path": p, "line": n, "code_smell_type": t, "message": f"{t} there"} | fields for p, n, t in rows]
+    named = {"part": part} if part else {}
+    return "report_findings", {**named, "done": True, "findings": found}
+
+
+def script_report(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> dict[str, Any]:
+    """The same as an entry of a script for a process."""
+    name, arguments = done(*rows, part=part, **fields)
+    return {"calls": [{"name": name, "arguments": arguments}]}

@@ -8,9 +8,11 @@ from rich.text import Text
 from swecli.models.finding import Finding, counted
 from swecli.models.review_events import (
     FindingsAccumulated,
+    FindingsJudged,
     LoopWindowApplied,
     ReviewEvent,
     ReviewFinished,
+    ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
@@ -18,8 +20,11 @@ from swecli.repl.render.formatting import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import one_line
 from swecli.repl.render.theme import Look
+from swecli.review.read.coverage import in_words as coverage_line
+from swecli.review.target.skips import in_words
 
 ENDS = {
+    "unreadable": "incomplete: a report could not be read",
     "max_loops": "stopped: as many loops as a review may make",
     "max_budget": "stopped: it has cost as much as it may",
     "interrupted": "interrupted: what was found so far is kept",
@@ -39,9 +44,18 @@ def drawn(event: ReviewEvent, look: Look) -> RenderableType | None:
             return Text(dot.join(parts), style="head")
         case ReviewProgressed():
             cost = "cost unknown" if event.cost is None else money(event.cost)
-            parts = [f"loop {event.loop} of {event.loops}", f"{event.seen:,} of {event.files:,} files"]
+            got = event.coverage
+            parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
+            parts.append(one_line(", ".join(event.paths[:2]), 60) + (", …" if len(event.paths) > 2 else ""))
+            parts.append(f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}")
             parts += [counted(event.findings, "finding"), counted(event.tokens, "token"), cost]
             return Text(dot.join(parts), style="quiet")
+        case ReviewPlanned():
+            planned = f"{event.lines:,} {event.unit} in {counted(event.parts, 'part')}"
+            return Text(dot.join([planned, *([in_words(event.skipped)] if event.skipped else [])]), style="quiet")
+        case FindingsJudged():
+            judged = [f"{event.confirmed} confirmed", f"{event.refuted} refuted", f"{event.cannot_tell} cannot tell"]
+            return Text(f"checked against the code: {', '.join(judged)}", style="quiet")
         case FindingsAccumulated():
             return Group(*(row(finding, look) for finding in event.findings)) if event.findings else None
         case LoopWindowApplied():
@@ -74,9 +88,10 @@ def summary(event: ReviewFinished, look: Look) -> RenderableType:
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
-    lines += [Text(f"not read: {one_line(line, 200)}", style="warn") for line in event.lost[:5]]
+    lines.append(Text(one_line(coverage_line(event.coverage), 600), style="quiet" if event.complete else "warn"))
+    lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:5]]
     if len(event.lost) > 5:
-        lines.append(Text(f"not read: {len(event.lost) - 5} more", style="warn"))
+        lines.append(Text(f"lost: {len(event.lost) - 5} more", style="warn"))
     if event.unique:
         lines.append(Text("/findings lists them, /findings show F-1 one of them", style="quiet"))
     return Group(*lines)

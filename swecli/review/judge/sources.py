@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from swecli.review.judge.measures import Function, functions_in
+from swecli.review.judge.symbols import Symbol, symbol_at, symbols_in
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, split_lines
 from swecli.tools.paths import locate, relative
@@ -35,6 +36,7 @@ class Sources:
     root: Path
     _kept: dict[str, Source] = field(default_factory=dict)
     _functions: dict[str, tuple[Function, ...]] = field(default_factory=dict)
+    _symbols: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
 
     def get(self, path: str) -> Source:
         """The file of that name; never raises."""
@@ -42,6 +44,7 @@ class Sources:
             while len(self._kept) >= KEPT:
                 oldest = next(iter(self._kept))
                 self._functions.pop(oldest, None)
+                self._symbols.pop(oldest, None)
                 self._kept.pop(oldest)
             self._kept[path] = self._read(path)
         return self._kept[path]
@@ -63,6 +66,17 @@ class Sources:
         if path not in self._functions:
             self._functions[path] = functions_in(path, source.lines)
         return self._functions[path]
+
+    def symbols(self, path: str) -> tuple[Symbol, ...]:
+        """The functions and classes of a Python file; never raises."""
+        source = self.get(path)
+        if path not in self._symbols:
+            self._symbols[path] = symbols_in(path, source.lines)
+        return self._symbols[path]
+
+    def symbol(self, path: str, line: int) -> Symbol:
+        """What that line belongs to; never raises."""
+        return symbol_at(self.symbols(path), path, self.get(path).lines, line)
 
     def _read(self, path: str) -> Source:
         if ".." in path.split("/"):

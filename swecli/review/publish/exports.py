@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, one_spaced
 from swecli.redact import redact, redact_value
 from swecli.review.publish.sarif import as_sarif
+from swecli.review.read.coverage import in_words as coverage_line
 
 
 def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -18,13 +20,19 @@ def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     return [redact_value(finding.to_json()) for finding in findings]
 
 
-def as_markdown(findings: Sequence[Finding], title: str = "Review") -> str:
-    """A report: counts, then each finding under its severity, the worst first. Foreign text cannot break out,
-    and secrets it quotes are redacted."""
+def as_markdown(findings: Sequence[Finding], title: str = "Review", coverage: Coverage | None = None) -> str:
+    """A report: counts, what was not read, then each finding under its severity, the worst first. Foreign text cannot
+    break out, and secrets it quotes are redacted."""
+    left = coverage_line(coverage) if coverage is not None and not coverage.complete else ""
+    left = f"**Incomplete:** {safe(left)}\n\n" if left else ""
     if not findings:
-        return f"# {one_spaced(title)}\n\nNo findings.\n"
+        return f"# {one_spaced(title)}\n\n{left}No findings.\n"
     open_ones = sum(finding.is_open for finding in findings)
-    parts = [f"# {one_spaced(title)}", f"{len(findings)} findings, {open_ones} of them open."]
+    parts = [
+        f"# {one_spaced(title)}",
+        *([left.strip()] if left else []),
+        f"{len(findings)} findings, {open_ones} of them open.",
+    ]
     for severity in reversed(SEVERITIES):
         chosen = [finding for finding in findings if finding.severity == severity]
         if chosen:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from swecli import __version__
 from swecli.models.finding import SMELLS, Finding
+from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact_value
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,10 +18,10 @@ SECURITY = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 PRINT = "swecliFingerprint/v1"
 
 
-def as_sarif(findings: Sequence[Finding]) -> dict[str, Any]:
-    """A log of one run. Dismissed findings are suppressed, fixed ones absent; fingerprints hold no line numbers, and
-    secrets are redacted."""
-    kept = [finding for finding in findings if finding.state != "fixed"]
+def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
+    """A log of one run. Dismissed findings are suppressed, fixed and refuted ones absent; fingerprints hold no line
+    numbers, and secrets are redacted. `end` tells what was not read, `code` what the program exits with."""
+    kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
     driver = {
         "name": "swecli",
@@ -29,9 +30,37 @@ def as_sarif(findings: Sequence[Finding]) -> dict[str, Any]:
         "rules": [_rule(name, kept) for name in rules],
     }
     results = [_result(finding, rules) for finding in kept]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if end is not None:
+        run["invocations"] = [_invocation(end, code)]
     log: dict[str, Any] = redact_value({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
     return log
+
+
+def _invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
+    """How the run went: an incomplete or failed one was not successful, with a notification for each file left."""
+    notes = [
+        {
+            "level": "error",
+            "message": {"text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"},
+            "locations": [
+                {"physicalLocation": {"artifactLocation": _artifact(file.path), "region": _region(first, last)}}
+                for first, last in (*file.shown, *file.not_read)
+            ],
+        }
+        for file in end.coverage.files
+        if not file.whole
+    ]
+    return {"executionSuccessful": end.complete, "exitCode": code, "toolExecutionNotifications": notes}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    artifact = {"uri": quote(path.lstrip("/"), safe="/-._~!$&'()*+,;=@")}
+    return artifact if path.startswith("/") else artifact | {"uriBaseId": "%SRCROOT%"}
+
+
+def _region(first: int, last: int | None) -> dict[str, int]:
+    return {"startLine": first} | ({"endLine": last} if last and last >= first else {})
 
 
 def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
@@ -45,13 +74,8 @@ def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
 
 def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
     name = finding.code_smell_type or finding.kind
-    region: dict[str, Any] = {"startLine": finding.line}
-    if finding.end_line and finding.end_line >= finding.line:
-        region["endLine"] = finding.end_line
-    artifact = {"uri": quote(finding.path.lstrip("/"), safe="/-._~!$&'()*+,;=@")}
-    if not finding.path.startswith("/"):
-        artifact["uriBaseId"] = "%SRCROOT%"
-    place = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+    artifact = _artifact(finding.path)
+    place = {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding.line, finding.end_line)}}
     text = f"{finding.message}\n{finding.improvement}".strip()
     result: dict[str, Any] = {
         "ruleId": name,
@@ -59,7 +83,7 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         "level": LEVELS.get(finding.severity, "warning"),
         "message": {"text": text or name},
         "locations": [place],
-        "properties": {"id": finding.id, "verified": finding.verified, "state": finding.state},
+        "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},
     }
     if finding.fingerprint:
         result["partialFingerprints"] = {PRINT: finding.fingerprint}

@@ -1,59 +1,59 @@
-"""Findings out of whatever a model answered: tool calls, JSON blocks in prose, whole or cut, right or nearly right."""
+"""Findings out of whatever a model answered: tool calls, JSON in prose, records, tables and bullets, whole or cut."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, FindingKind
+from swecli.llm.lenient_json import Found, values_in
+from swecli.models.finding import SEVERITIES, SMELLS, Finding
+from swecli.models.finding_rows import finding_of_row, rows_in
 from swecli.models.message import ToolCall
-from swecli.review.lenient import Found, values_in
 
 TOOL = "report_findings"
 MOST_FINDINGS = 5_000  # of one response
-LARGEST_LINE = 10**9
-LONGEST = {"path": 1_000, "message": 4_000, "improvement": 8_000, "evidence": 4_000, "suggestion": 8_000}
-
-_PATH = ("path", "file", "filename", "file_path", "filepath")
-_LINE = ("line", "line_number", "lineno", "start_line", "startline", "row")
-_END = ("end_line", "endline", "line_end", "lineend", "end")
-_TYPE = ("code_smell_type", "codesmelltype", "smell_type", "smelltype", "smell", "rule", "rule_id", "check", "category")
-_MESSAGE = ("message", "description", "issue", "title", "problem", "text", "summary")
-_IMPROVEMENT = ("improvement", "fix", "recommendation", "advice", "remedy")
-_EVIDENCE = ("evidence", "quote", "code", "snippet", "quoted_code")
-_SEVERITY = {
-    "info": "low", "minor": "low", "trivial": "low", "note": "low", "style": "low",
-    "warning": "medium", "warn": "medium", "moderate": "medium", "normal": "medium",
-    "major": "high", "error": "high", "severe": "high", "important": "high", "blocker": "critical", "fatal": "critical",
-}  # fmt: skip
-_ALIASES = {
-    "LONG_FUNCTION": "LONG_METHOD", "DUPLICATED_CODE": "DUPLICATE_CODE", "DUPLICATE_BLOCK": "DUPLICATE_CODE",
-    "DUPLICATION": "DUPLICATE_CODE", "MAGIC_NUMBER": "MAGIC_NUMBERS", "MAGIC_STRINGS": "MAGIC_NUMBERS",
-    "BARE_EXCEPT": "MISSING_ERROR_HANDLING", "SWALLOWED_EXCEPTION": "MISSING_ERROR_HANDLING",
-    "ERROR_HANDLING": "MISSING_ERROR_HANDLING", "COMPLEX_FUNCTION": "COMPLEX_FUNCTIONS",
-    "COMPLEX_METHOD": "COMPLEX_FUNCTIONS", "COMPLEXITY": "COMPLEX_FUNCTIONS", "DEEP_NESTING": "COMPLEX_FUNCTIONS",
-    "GLOBAL_STATE": "MUTABLE_SHARED_STATE", "MUTABLE_DEFAULT": "MUTABLE_SHARED_STATE",
-    "SHARED_MUTABLE_STATE": "MUTABLE_SHARED_STATE", "GOD_CLASS": "LARGE_CLASS", "LARGE_FILE": "LARGE_CLASS",
-    "MANY_PARAMETERS": "LONG_PARAMETER_LIST", "TOO_MANY_PARAMETERS": "LONG_PARAMETER_LIST",
-    "UNUSED_CODE": "DEAD_CODE", "UNREACHABLE_CODE": "DEAD_CODE", "DATA_CLUMP": "DATA_CLUMPS",
-}  # fmt: skip
-_SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
-_LINES = re.compile(r"\D{0,6}(?P<start>\d{1,12})(?:\s*(?:-|–|to|:|,)\s*L?(?P<end>\d{1,12}))?\D*")
+LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
+QUOTED = 40  # letters from which on a value that stands in the code is a quotation
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
+_FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z][\w -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
+_PLACED = re.compile(
+    r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+):L?(?P<line>\d{1,9})(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
+)
+_TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
+_SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A well-formed report: for which part (None: the running one), and whether it says that the part is done (None:
+    it does not say)."""
+
+    part: int | None
+    done: bool | None
 
 
 @dataclass(slots=True)
 class Extraction:
-    """What one response reported: all of it, repetitions too. `lost` says, a line each, what could not be used."""
+    """What one response reported: all of it, repetitions too. `lost` has a line for each thing that could not be used,
+    `withdrawn` the ids the reviewer takes back."""
 
     findings: list[Finding] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
 
 
 def extract(
-    text: str, calls: Iterable[ToolCall] = (), loop: int = 0, malformed: Mapping[str, str] | None = None
+    text: str,
+    calls: Iterable[ToolCall] = (),
+    loop: int = 0,
+    malformed: Mapping[str, str] | None = None,
+    *,
+    broken: Mapping[str, str] | None = None,
+    paths: Collection[str] = (),
+    shown: str = "",
 ) -> Extraction:
     """Read every finding out of one response. Total: no response makes it raise.
 
@@ -61,166 +61,159 @@ def extract(
         text: the response's prose, with or without JSON in it.
         calls: its tool calls; those of `report_findings` are read.
         loop: the number of the loop, kept in each finding.
-        malformed: call id → what is wrong with its arguments, where they could not be read.
+        malformed: call id → what is wrong with its arguments, where they could not be read; `broken` has their text.
+        paths: files that exist; a place in prose counts only in one of them.
+        shown: the code the model was shown, without white space; JSON that stands in it is a quotation.
     """
     out = Extraction()
     for call in calls:
-        if call.name != TOOL:
-            continue
-        if problem := (malformed or {}).get(call.id):
-            out.lost.append(f"a call of {TOOL} could not be read: {problem[:160]}")
-        for row in _rows(call.parameters, out):
-            _take(row, loop, out)
-    values = values_in(text)
+        if call.name == TOOL:
+            _call(call, loop, (malformed or {}).get(call.id, ""), (broken or {}).get(call.id, ""), out)
+    values = [v for v in values_in(text) if not _quoted(text[v.start : v.end], shown)]
     for value in values:
-        before = len(out.findings)
-        for row in _rows(value.value, out):
-            _take(row, loop, out)
-        _say_loss(value, len(out.findings) - before, out)
+        before, losses = len(out.findings), len(out.lost)
+        _rows(value.value, loop, "cut" if value.cut else "json", out)
+        if not value.repaired and losses == len(out.lost) and isinstance(value.value, dict):
+            _report(value.value, len(out.findings) - before, out)
+        _note_loss(value, len(out.findings) - before, out)
     if not values and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
+    known = {(finding.path, finding.line) for finding in out.findings}
+    out.findings += [found for found in _in_words(_without(text, values), loop, paths) if found.key[:2] not in known]
     if len(out.findings) > MOST_FINDINGS:
         out.lost.append(f"{len(out.findings) - MOST_FINDINGS} findings beyond {MOST_FINDINGS} in one response")
         del out.findings[MOST_FINDINGS:]
     return out
 
 
-def _say_loss(value: Found, taken: int, out: Extraction) -> None:
-    if value.cut and (taken or _LOOKS_LIKE.search(str(value.value)) or _keys(value.value) & {"issues", "findings"}):
+def _call(call: ToolCall, loop: int, problem: str, broken: str, out: Extraction) -> None:
+    """The call's findings; broken arguments are read as text."""
+    before, losses = len(out.findings), len(out.lost)
+    if problem:
+        for value in values_in(broken):
+            _rows(value.value, loop, "cut" if value.cut else "call", out)
+        kept = len(out.findings) - before
+        out.lost.append(f"a call of {TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}")
+    _rows(call.parameters, loop, "call", out)
+    if not problem and losses == len(out.lost):
+        _report(call.parameters, len(out.findings) - before, out)
+
+
+def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
+    for text in [v for v in _texts(value) if v.lstrip()[:1] in ("[", "{")]:  # a list that was written as a text
+        for inner in values_in(text):
+            _rows(inner.value, loop, "cut" if inner.cut else source, out)
+    found = [finding_of_row(row, loop, out.lost, source) for row in rows_in(value, out.lost)]
+    kept = [finding for finding in found if finding is not None]
+    if source == "cut":  # only the last one may be half an entry
+        kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
+    out.findings += kept
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts at the top of a value that may be lists of findings."""
+    if isinstance(value, dict):
+        yield from (
+            item for key, item in value.items() if isinstance(item, str) and key in (*LISTS, "arguments", "raw")
+        )
+
+
+def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
+    """Note a report: a list of findings of which every entry could be read."""
+    listed = next((value[name] for name in LISTS if name in value), None)
+    if isinstance(listed, str):
+        listed = next((found.value for found in values_in(listed) if not found.repaired), None)
+    withdrawn = value.get("withdraw")
+    out.withdrawn += [str(ref)[:20] for ref in withdrawn] if isinstance(withdrawn, list) else []
+    if isinstance(listed, list) and taken >= len(listed):
+        part, done = value.get("part"), value.get("done")
+        number = part if isinstance(part, int) and not isinstance(part, bool) else None
+        out.reports.append(Report(number, done if isinstance(done, bool) else None))
+
+
+def _note_loss(value: Found, taken: int, out: Extraction) -> None:
+    keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
+    if value.cut and (taken or _LOOKS_LIKE.search(str(value.value)) or keys & set(LISTS)):
         out.lost.append(f"a block was cut off: {taken} finding{'' if taken == 1 else 's'} of it could be read")
 
 
-def _keys(value: Any) -> set[str]:
-    return {str(key).lower() for key in value} if isinstance(value, dict) else set()
+def _quoted(text: str, shown: str) -> bool:
+    """Whether this JSON stands literally in code that the model was shown."""
+    squeezed = "".join(text.split())
+    return len(squeezed) >= QUOTED and squeezed in shown
 
 
-def _rows(value: Any, out: Extraction, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Everything in a value that is meant as a finding, however deep it lies."""
-    if depth > 12:
-        out.lost.append("a part was nested too deeply to be looked into")
-        return
-    if isinstance(value, list):
-        for item in value:
-            yield from _rows(item, out, depth + 1)
-    elif isinstance(value, dict):
-        row = {_plain_key(key): item for key, item in value.items()}
-        if _first(row, _PATH) is not None and (_first(row, _MESSAGE) or _first(row, _TYPE) or "line" in row):
-            yield row
-        else:
-            for item in value.values():
-                yield from _rows(item, out, depth + 1)
-    elif isinstance(value, str) and value.lstrip()[:1] in ("[", "{") and depth:
-        for inner in values_in(value):  # a list that was written as a text
-            yield from _rows(inner.value, out, depth + 1)
-
-
-def _plain_key(key: object) -> str:
-    """`codeSmellType`, `code-smell-type` and `code_smell_type` are one key."""
-    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").replace(" ", "_")
-    return text.lower()
-
-
-def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)
-
-
-def _take(row: dict[str, Any], loop: int, out: Extraction) -> None:
-    """One finding of a row; without a place or a word it cannot be one, and that is said."""
-    path = clean_path(_text(_first(row, _PATH), "path"))
-    kind, rule = _rule(row)
-    message = _text(_first(row, _MESSAGE), "message") or SMELLS.get(rule, "")
-    if not path or not (message or rule):
-        out.lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
-        return
-    start, end = _place(row)
-    if start is None:
-        out.lost.append(f"{path}: an entry without a usable line is kept at line 1")
-    improvement = _text(_first(row, _IMPROVEMENT), "improvement")
-    suggestion = _text(row.get("suggestion") or row.get("replacement"), "suggestion")
-    if match := _SUGGESTION.search(improvement or suggestion):
-        suggestion = match["code"]
-        improvement = _SUGGESTION.sub("", improvement).strip()
-    out.findings.append(
-        Finding(
-            path,
-            start or 1,
-            rule or kind.upper(),
-            message or rule,
-            severity=_severity(row.get("severity") or row.get("level") or row.get("priority")),
-            improvement=improvement,
-            end_line=end if end and start and end > start else None,
-            loop=loop,
-            kind=kind,
-            suggestion=suggestion,
-            evidence=_text(_first(row, _EVIDENCE), "evidence"),
-        )
-    )
-
-
-def _text(value: Any, name: str) -> str:
-    """A field as text of a bounded length; what is no text is written out."""
-    if value is None or isinstance(value, bool):
-        return ""
-    if isinstance(value, list):
-        value = "\n".join(str(item) for item in value)
-    text = "".join(c for c in str(value) if c in "\n\t" or c.isprintable() or not c.isascii()).strip("\n")
-    return text[: LONGEST[name]] if name in ("suggestion", "evidence") else text.strip()[: LONGEST[name]]
-
-
-def clean_path(text: str) -> str:
-    """A path as the ledger keeps it: forward slashes, no `./`, no `a/` of a diff's header with a line behind it."""
-    text = " ".join(text.split("\n")[0].split()).strip("`'\"")
-    text = text.replace("\\", "/")
-    while text.startswith("./"):
-        text = text[2:]
+def _without(text: str, values: Iterable[Found]) -> str:
+    for value in reversed(list(values)):
+        text = f"{text[: value.start]}\n{text[value.end :]}"
     return text
 
 
-def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
-    """The kind and the rule's name, in capitals for smells, as it is for the project's own checks."""
-    said = str(row.get("kind") or row.get("type") or "").strip().lower().replace("code_smell", "smell")
-    name = _first(row, _TYPE)
-    if name is None and said and said not in KINDS:
-        name = row.get("type") or row.get("kind")
-    rule = _text(name, "path")[:80].strip()
-    if said == "check":
-        return "check", rule
-    capitals = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", rule).upper()).strip("_")
-    capitals = _ALIASES.get(capitals, capitals)
-    if capitals in SMELLS:
-        return "smell", capitals
-    kind: FindingKind = "security" if said == "security" else "correctness"
-    if said in ("smell", "") and capitals:
-        kind = "security" if "SECUR" in capitals or "INJECTION" in capitals else "correctness"
-    return kind, capitals
+# Findings in words: records, tables, bullets
 
 
-def _place(row: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """First and last line; a range in a text or an object counts too."""
-    area = row.get("range") or row.get("lines") or row.get("location")
-    inner = {_plain_key(k): v for k, v in area.items()} if isinstance(area, dict) else {}
-    start = _number(_first(row, _LINE)) or _number(_first(inner, (*_LINE, "start")))
-    end = _number(_first(row, _END)) or _number(_first(inner, _END))
-    for text in (_first(row, _LINE), area):
-        if isinstance(text, list) and text:
-            start, end = start or _number(text[0]), end or _number(text[-1])
-        elif isinstance(text, str) and (match := _LINES.fullmatch(text.strip())):
-            start, end = start or _number(match["start"]), end or _number(match["end"])
-    return start, end
+def _in_words(text: str, loop: int, paths: Collection[str]) -> Iterator[Finding]:
+    rows = [*_records(text), *_tables(text)]
+    found = [finding_of_row(row, loop, [], "text") for row in rows]
+    whole = [f for f in found if f is not None and f.path in paths]
+    yield from whole
+    known = {finding.key[:2] for finding in whole}
+    for finding in _bullets(text, loop, paths):
+        if finding.key[:2] not in known:
+            yield finding
 
 
-def _number(value: Any) -> int | None:
-    """A line number from 1; anything else is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        match = _LINES.fullmatch(value.strip())
-        value = int(match["start"]) if match else None
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() and abs(value) < 1e15 else None
-    return min(value, LARGEST_LINE) if isinstance(value, int) and value >= 1 else None
+def _records(text: str) -> Iterator[dict[str, Any]]:
+    """`key: value` lines, as YAML has them; a dash or a key that comes again begins another record."""
+    row: dict[str, Any] = {}
+    around = ""
+    for line in [*text.split("\n"), "- end: x"]:
+        match = _FIELD.match(line)
+        if match is None:
+            continue
+        key = match["key"].strip().lower().replace(" ", "_")
+        if match["item"] or key in row:
+            around = str(row["path"]) if set(row) == {"path"} else around
+            if len(row) > 1 and ("path" in row or "file" in row or around):
+                yield row if "path" in row or "file" in row else {**row, "path": around}
+            row = {}
+        row[key] = match["value"].strip().strip("\"'`")
 
 
-def _severity(value: Any) -> str:
-    word = str(value or "").strip().lower()
-    return word if word in SEVERITIES else _SEVERITY.get(word, "medium")
+def _tables(text: str) -> Iterator[dict[str, Any]]:
+    """The rows of Markdown tables, named by their heads; a place may be one cell, `path:line`."""
+    head: list[str] = []
+    for line in text.split("\n"):
+        cells = [cell.strip(" `*") for cell in line.strip().strip("|").split("|")] if line.count("|") > 1 else []
+        if not cells:
+            head = []
+        elif not head:
+            head = [cell.lower().replace(" ", "_") for cell in cells]
+        elif not all(set(cell) <= set(":- ") for cell in cells):
+            row: dict[str, Any] = dict(zip(head, cells, strict=False))
+            if placed := next((m for cell in cells if (m := _PLACED.fullmatch(cell))), None):
+                row |= {"path": placed["path"], "line": placed["line"], "end_line": placed["end"]}
+            if kind := _TYPES.search(line):
+                row.setdefault("code_smell_type", kind[0])
+            yield row
+
+
+def _bullets(text: str, loop: int, paths: Collection[str]) -> Iterator[Finding]:
+    """Lines that name a place, `path:line`, in a file that exists."""
+    for line in text.split("\n"):
+        match = _PLACED.search(line)
+        path = match["path"].removeprefix("./") if match else ""
+        if match is None or path not in paths:
+            continue
+        rest = f"{line[: match.start()]} {line[match.end() :]}"
+        kind, severity = _TYPES.search(rest), _SEVERITY.search(rest)
+        message = " ".join(_TYPES.sub(" ", rest, count=1).split()).strip(" -*#:`|()[]—–.")
+        if not message and kind is None:
+            continue
+        row = {
+            "path": path, "line": match["line"], "end_line": match["end"], "message": message,
+            "code_smell_type": kind[0] if kind else "", "severity": severity[0] if severity else "medium",
+        }  # fmt: skip
+        finding = finding_of_row(row, loop, [], "text")
+        if finding is not None:
+            yield finding

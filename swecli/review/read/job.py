@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from swecli.agent.agent import Agent
 from swecli.agent.step import Sleep
 from swecli.config.trust import project_root
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
+from swecli.models.coverage import Estimate
 from swecli.models.errors import BadInput
 from swecli.models.finding import ReviewRecord
 from swecli.models.message import AskRequest, Decision
-from swecli.review.read.linter_hints import find_leads
-from swecli.review.read.project_rules import load_checks
+from swecli.review.judge.sources import Sources
+from swecli.review.read.linter_hints import Hint, find_hints
+from swecli.review.read.project_rules import Rule, load_rules
 from swecli.review.read.prompt import system_prompt
+from swecli.review.target.plan import Plan, make_plan
+from swecli.review.target.pull_request import find_any
 from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -25,8 +29,7 @@ from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
 RESULT_LIMIT = 30_000
-DIFF_SHARE = 0.25  # of the model's window, in characters at 4 a token, for the changes in the prompt
-DIFF_LIMIT = 60_000
+PART_SHARE = 0.3  # of the model's window, for one part
 
 
 async def nobody(request: AskRequest) -> Decision:
@@ -34,19 +37,33 @@ async def nobody(request: AskRequest) -> Decision:
     return Decision(False, reason="a review only reads, and nobody is asked", by="headless")
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewOptions:
+    """How a review is to be made. `loops` 0 is the setting's; `include` brings skipped files back; `verify` False lets
+    claims stand unchecked; `fail_on` is the severity from which on all must be verified."""
+
+    loops: int = 0
+    include: tuple[str, ...] = ()
+    verify: bool = True
+    fail_on: str = "high"
+    trusted: bool = False
+
+
 @dataclass(slots=True)
 class ReviewJob:
-    """What is to be reviewed: `files` in all, `record` of the review as it was begun or left, `first` what to say
-    before it begins."""
+    """What is to be reviewed: the `record` as it was begun or left, `first` the lines to emit before it begins."""
 
     record: ReviewRecord
-    files: tuple[str, ...]
+    target: Target
+    plan: Plan
     most_loops: int
-    leads: int = 0
-    checks: int = 0
+    hints: Sequence[Hint] = ()
+    rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
     max_cost: float | None = None
     sessions: SessionManager | None = None
+    estimate: Estimate | None = None
+    options: ReviewOptions = field(default_factory=ReviewOptions)
 
 
 @dataclass(slots=True)
@@ -65,19 +82,17 @@ class Collaborators:
     sleep: Sleep = asyncio.sleep
 
 
-async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: bool) -> ReviewJob:
-    """Begin a review of that target: leads and checks are gathered, its record is committed.
+async def new_job(agent: Agent, target: Target, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
+    """Begin a review of that target: hints and rules are gathered, its record is committed.
 
-    The project's checks are used in a trusted folder only.
+    The project's rules are used in a trusted folder only.
     """
     root, settings = project_root(agent.ctx.root), agent.settings
-    checks, notes = load_checks(root) if trusted else ([], [])
-    if not trusted and any((root / ".agents" / "checks").glob("*.md")):
+    rules, notes = load_rules(root) if options.trusted else ([], [])
+    if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (/trust says yes to it)")
-    leads, failed = await find_leads(root, target.files, agent.ctx.environ, settings.review_leads)
-    window = agent.model.profile.window
-    room = min(DIFF_LIMIT, int(window * 4 * DIFF_SHARE)) if window else DIFF_LIMIT
-    prompt, shown = system_prompt(target, leads, checks, root, room)
+    plan = await asyncio.to_thread(plan_of, agent, target)
+    hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
     before = store.unfinished()
     if before is not None and before.spec == target.spec:
         notes.append(
@@ -87,21 +102,30 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, *, trusted: 
     session = sessions.start(
         f"review of {root}", agent.model.name, title=f"Review of {target.label}", project=str(root)
     )
-    record = store.begin(
-        ReviewRecord(store.project, target.spec, target.label, session.id, seen=tuple(shown), prompt=prompt)
-    )
-    first = (*target.notes, *notes, *failed)
-    job = ReviewJob(record, target.files, settings.review_loops, len(leads), len(checks), first)
-    job.max_cost, job.sessions = settings.max_budget_usd, sessions
+    prompt = system_prompt(rules)
+    record = store.begin(ReviewRecord(store.project, target.spec, target.label, session.id, prompt=prompt))
+    job = ReviewJob(record, target, plan, options.loops or settings.review_loops, hints, rules)
+    job.first = (*target.notes, *notes, *failed)
+    job.max_cost, job.sessions, job.options = settings.max_budget_usd, sessions, options
     return job
 
 
-def old_job(agent: Agent, target: Target, record: ReviewRecord, loops: int = 0) -> ReviewJob:
-    """Go on with a review that was killed or interrupted; `loops` in all, 0 for as many as the settings say.
+def plan_of(agent: Agent, target: Target) -> Plan:
+    """The plan of a target, in parts that the session's model takes. Raises BadInput when a rule leaves out all."""
+    window, most = agent.model.profile.window, agent.settings.review_part_tokens
+    most = min(most, int(window * PART_SHARE)) if window else most
+    plan = make_plan(target, Sources(project_root(agent.ctx.root)), agent.counter, most)
+    if not plan.hunks:
+        raise BadInput(f"There is nothing to review in {target.label}.", "--include PATTERN brings skipped files back.")
+    return plan
+
+
+def old_job(agent: Agent, target: Target, record: ReviewRecord, options: ReviewOptions) -> ReviewJob:
+    """Go on with a review that was killed or interrupted.
 
     Raises BadInput when it has had all its loops.
     """
-    settings, most = agent.settings, loops or agent.settings.review_loops
+    settings, most = agent.settings, options.loops or agent.settings.review_loops
     if record.loops >= most:
         raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
     sessions = sessions_of(agent)
@@ -109,8 +133,8 @@ def old_job(agent: Agent, target: Target, record: ReviewRecord, loops: int = 0) 
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    job = ReviewJob(record, target.files, most, first=target.notes)
-    job.max_cost, job.sessions = settings.max_budget_usd, sessions
+    job = ReviewJob(record, target, plan_of(agent, target), most, first=target.notes)
+    job.max_cost, job.sessions, job.options = settings.max_budget_usd, sessions, options
     return job
 
 
@@ -128,3 +152,19 @@ def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collabora
         agent.model, agent.tools, agent.permissions, ctx, job.sessions or sessions_of(agent), store,
         agent.counter, limit, agent.settings.max_tokens,
     )  # fmt: skip
+
+
+async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
+    """The job of the target that the words name; without words (None) the review that was not finished.
+
+    git and GitHub are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError.
+    """
+    here, environ = agent.ctx.root, agent.ctx.environ or {}
+    record = store.unfinished() if spec is None else None
+    if spec is None and record is None:
+        raise BadInput("There is no review to go on with.", "Begin one: swecli review")
+    if record is not None:
+        target = await asyncio.to_thread(find_any, project_root(here), record.spec, environ, options.include)
+        return old_job(agent, target, record, options)
+    target = await asyncio.to_thread(find_any, here, tuple(spec or ()), environ, options.include)
+    return await new_job(agent, target, store, options)

@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.+)$
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class Hint:
     """One line of a tool."""
 
     tool: str
@@ -32,30 +32,30 @@ class Lead:
         return f"- {self.tool}: {self.path}:{self.line_number}: {' '.join(self.text.split())[:200]}"
 
 
-Reader = Callable[[str, str], list[Lead]]
+Reader = Callable[[str, str], list[Hint]]
 
 
-def read_ruff(tool: str, output: str) -> list[Lead]:
+def read_ruff(tool: str, output: str) -> list[Hint]:
     """`ruff check --output-format json`."""
     return [
-        Lead(tool, str(row["filename"]), int(row["location"]["row"]), f"{row.get('code') or ''} {row['message']}")
+        Hint(tool, str(row["filename"]), int(row["location"]["row"]), f"{row.get('code') or ''} {row['message']}")
         for row in json.loads(output)
     ]
 
 
-def read_radon(tool: str, output: str) -> list[Lead]:
+def read_radon(tool: str, output: str) -> list[Hint]:
     """`radon cc -j -n C`: functions by cyclomatic complexity."""
     return [
-        Lead(tool, path, int(row["lineno"]), f"{row['name']} has complexity {row['complexity']}")
+        Hint(tool, path, int(row["lineno"]), f"{row['name']} has complexity {row['complexity']}")
         for path, rows in json.loads(output).items()
         if isinstance(rows, list)
         for row in rows
     ]
 
 
-def read_plain(tool: str, output: str) -> list[Lead]:
+def read_plain(tool: str, output: str) -> list[Hint]:
     """`path:line: text`, as vulture and most tools write it."""
-    return [Lead(tool, match["path"], int(match["line"]), match["text"]) for match in _PLAIN.finditer(output)]
+    return [Hint(tool, match["path"], int(match["line"]), match["text"]) for match in _PLAIN.finditer(output)]
 
 
 BUILTIN: tuple[tuple[tuple[str, ...], Reader], ...] = (
@@ -65,9 +65,9 @@ BUILTIN: tuple[tuple[tuple[str, ...], Reader], ...] = (
 )
 
 
-async def find_leads(
+async def find_hints(
     root: Path, files: Sequence[str], environ: Mapping[str, str] | None, commands: Sequence[str] = ()
-) -> tuple[list[Lead], list[str]]:
+) -> tuple[list[Hint], list[str]]:
     """What the tools say, and a line for each that failed. A tool that is not installed is passed over.
 
     Args:
@@ -85,23 +85,23 @@ async def find_leads(
         named = [f"./{name}" for name in files[:MOST_FILES]]
         at = words.index("{files}") if "{files}" in words else len(words)
         jobs += [([*words[:at], *named, *words[at + 1 :]], read_plain, own)] if words else []
-    leads, notes = list[Lead](), list[str]()
+    hints, notes = list[Hint](), list[str]()
     for (tool, *words), reader, env in jobs:
         program = find_program(tool, environ, root)
         if program is None:
             notes += [f"{tool} is not installed"] if tool in {c.split()[0] for c in commands if c.split()} else []
             continue
         found, problem = await _run(root, [program, *words], tool, reader, env)
-        leads += found
+        hints += found
         notes += [f"no leads from {tool}: {problem}"] if problem else []
     known = set(files)
-    cleaned = [Lead(lead.tool, _relative(lead.path, root), lead.line_number, lead.text) for lead in leads]
-    return [lead for lead in cleaned if lead.path in known], notes
+    cleaned = [Hint(hint.tool, _relative(hint.path, root), hint.line_number, hint.text) for hint in hints]
+    return [hint for hint in cleaned if hint.path in known], notes
 
 
 async def _run(
     root: Path, argv: Sequence[str], tool: str, reader: Reader, env: Mapping[str, str]
-) -> tuple[list[Lead], str]:
+) -> tuple[list[Hint], str]:
     output = bytearray()
 
     def take(piece: bytes) -> bool:

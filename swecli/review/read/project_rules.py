@@ -17,7 +17,7 @@ _FIELD = re.compile(r"^(?P<key>[\w-]+)[ \t]*:[ \t]*(?P<value>.*?)[ \t]*$", re.MU
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Rule:
     """One rule of the project. `severity` is what its findings have where nothing else is said."""
 
     name: str
@@ -25,10 +25,10 @@ class Check:
     severity: str = "medium"
 
 
-def load_checks(root: Path) -> tuple[list[Check], list[str]]:
+def load_rules(root: Path) -> tuple[list[Rule], list[str]]:
     """The checks below a project's folder, by file name, and a line for each file that cannot be used."""
     folder, notes = root / FOLDER, list[str]()
-    found: list[Check] = []
+    found: list[Rule] = []
     for path in sorted(folder.glob("*.md"))[: MOST + 1]:
         where = f"{FOLDER.as_posix()}/{path.name}"
         if len(found) >= MOST:
@@ -42,25 +42,25 @@ def load_checks(root: Path) -> tuple[list[Check], list[str]]:
         except (OSError, UnicodeDecodeError):
             notes.append(f"{where} cannot be read as text and is not used")
             continue
-        check = parse_check(path.stem, text)
-        if not check.text:
+        rule = parse_rule(path.stem, text)
+        if not rule.text:
             notes.append(f"{where} says nothing")
             continue
-        if len(check.text) > LONGEST:
+        if len(rule.text) > LONGEST:
             notes.append(f"{where} is cut at {LONGEST:,} characters")
-            check = Check(check.name, check.text[:LONGEST], check.severity)
-        found.append(check)
+            rule = Rule(rule.name, rule.text[:LONGEST], rule.severity)
+        found.append(rule)
     return found, notes
 
 
-def parse_check(stem: str, text: str) -> Check:
+def parse_rule(stem: str, text: str) -> Rule:
     """A check out of its file: front matter with `name`, `description` and `severity-default`, then the rule."""
     match = _FRONT.match(text.replace("\r\n", "\n"))
     fields = dict(_FIELD.findall(match["front"])) if match else {}
     body = text.replace("\r\n", "\n")[match.end() :] if match else text
     severity = _field(fields, "severity-default", "severity").lower()
     words = [_field(fields, "description"), body.strip()]
-    return Check(
+    return Rule(
         _field(fields, "name") or stem,
         "\n".join(word for word in words if word),
         severity if severity in SEVERITIES else "medium",

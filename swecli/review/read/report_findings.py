@@ -31,6 +31,7 @@ _ITEM: dict[str, Any] = {
         "improvement": {"type": "string", "description": "What to do."},
         "suggestion": {"type": "string", "description": "Literal replacement of these lines, only where certain."},
         "evidence": {"type": "string", "description": "The code at that line, quoted exactly."},
+        "same_as": {"type": "string", "description": "The id of a known finding that this one is, F-3."},
     },
     "required": ["path", "line", "code_smell_type", "message"],
 }
@@ -40,7 +41,14 @@ LEFT_OUT = frozenset({"todo"})
 class ReportParams(Params):
     """Parameters of report_findings; the entries are not checked here, so that one bad entry costs no other."""
 
+    part: Any = Field(None, description="The number of the part this is about.", json_schema_extra={"type": "integer"})
+    done: Any = Field(None, description="Whether the part is read to its end.", json_schema_extra={"type": "boolean"})
     findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
+    withdraw: Any = Field(
+        None,
+        description="Ids of findings that were wrong.",
+        json_schema_extra={"type": "array", "items": {"type": "string"}},
+    )
 
 
 def report_tool(answer: Callable[[], str]) -> Tool:

@@ -8,6 +8,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
+from swecli.review.read.extract import TOOL
 
 SMALLER = 0.75  # of what was refused, each time
 
@@ -23,24 +24,28 @@ class ReviewRequest:
         self._proved: int | None = None
         self.sent = 0
 
-    def make(self, messages: list[ApiMessage], left: str) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
-        """The conversation to go on with, the request, and what there is to say about it.
+    def make(
+        self, messages: list[ApiMessage], left: str, part: str = "", *, report_only: bool = False
+    ) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
+        """The conversation to go on with, the request, and the events to emit about it.
 
-        A conversation whose beginning left by the window opens with a user message that says so, with `left`: how
-        far the review is. That line is no part of the conversation, and counts for no window. Raises ContextFull.
+        A conversation whose beginning left by the window opens with a user message about that, with `left`: how far
+        the review is, and with `part`, the text of the running part, where that has left too. This opening is no
+        stored part of the conversation, and counts for no window. Raises ContextFull.
         """
         output = self.max_tokens or self.model.profile.max_output
         limits = RequestLimits(self.model.profile.window, output, allowed=self._proved, tools_tokens=self._tools)
-        opened = opening(messages, left)
+        opened = opening(messages, left, part)
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
         self.sent = size.tokens
-        told: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
-        told.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
+        specs = [spec for spec in self.specs if spec.name == TOOL or not report_only]
+        events: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
+        events.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
         if reduced:  # what was taken out stays out
-            added = opened[1] if len(opened) > len(messages) else None
+            added = opened[1] if opened != messages else None
             messages = [message for message in fitted if message != added]
-        return messages, ModelRequest(self.model.name, fitted, self.specs, self.max_tokens, "review"), told
+        return messages, ModelRequest(self.model.name, fitted, specs, self.max_tokens, "review"), events
 
     def refused(self, said: int | None) -> None:
         """The last request was too long after all: the next is smaller, by what the provider said or by a part."""
@@ -49,9 +54,13 @@ class ReviewRequest:
         self._proved = min(smaller, limit) if limit else smaller
 
 
-def opening(messages: list[ApiMessage], left: str) -> list[ApiMessage]:
-    """The same with a user message in front, where the window took the one that was there."""
-    if len(messages) < 2 or messages[1]["role"] == "user":
+def opening(messages: list[ApiMessage], left: str, part: str = "") -> list[ApiMessage]:
+    """The same with a user message in front, where the window took the one that was there or the running part."""
+    missing = bool(part) and all(part not in str(message.get("content")) for message in messages)
+    if len(messages) < 2 or (messages[1]["role"] == "user" and not missing):
         return messages
     note = f"(Earlier messages of this review were left out to save room; every finding is stored.) {left}"
-    return [messages[0], {"role": "user", "content": note}, *messages[1:]]
+    text = f"{note}\n\n{part}" if missing else note
+    if messages[1]["role"] == "user":  # two of them in a row are more than some services take
+        return [messages[0], {"role": "user", "content": f"{text}\n\n{messages[1]['content']}"}, *messages[2:]]
+    return [messages[0], {"role": "user", "content": text}, *messages[1:]]

@@ -1,4 +1,4 @@
-"""A review: requests with read-only tools, every response's findings stored before anything else happens to it."""
+"""A review: part by part, requests with read-only tools; each response's findings are stored before anything else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.agent.calls import CallRunner
@@ -15,43 +15,30 @@ from swecli.agent.turn import TurnState
 from swecli.agent.unfinished import stored_as_it_comes
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
-from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
+from swecli.models.events import Event, Notice, StepStarted, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage, ChatMessage, RequestRecord, Role, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
     ReviewFinished,
+    ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.read.extract import extract
+from swecli.review.read.coverage import cover
+from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import Collaborators, ReviewJob, nobody
-from swecli.review.read.prompt import not_read
+from swecli.review.read.progress import Progress
+from swecli.review.read.prompt import part_message
 from swecli.review.read.report_findings import read_only
 from swecli.review.read.requests import ReviewRequest
+from swecli.review.target.plan import Part
 
 OVERFLOWS = 3
-IDLE = 2  # replies in a row without a call and without a new finding end a review
-BEGIN = "Review it now. Read what you need, and report findings as you go."
-CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 LAST = "This is the last loop: report everything you have not reported yet."
-GO_ON = "Go on: read the files that were not read yet, and report what you find in them."
-
-
-@dataclass(slots=True)
-class _Progress:
-    """Where the running review is."""
-
-    messages: list[ApiMessage]
-    state: TurnState
-    left: str = ""  # what was left when the window last moved: it stays, so that the beginning does not change
-    idle: int = 0
-    news: int = 0
-    end: ReviewEnd | None = None
-    ended: ReviewFinished | None = field(default=None)
 
 
 class Review:
@@ -66,7 +53,7 @@ class Review:
         self.calls = CallRunner(
             tools, ctx, parts.permissions, nobody, parts.sessions, parts.result_limit, parts.counter
         )
-        self._at = _Progress([], TurnState("", 0, []))
+        self._at = Progress(job.plan, set(job.record.seen), TurnState("", 0, []))
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Do it; the last event is `ReviewFinished`.
@@ -76,8 +63,15 @@ class Review:
         """
         job, at = self.job, self._at
         yield ReviewStarted(
-            self.record.id, self.record.label, len(job.files), job.most_loops, self.record.loops, job.leads, job.checks
+            self.record.id,
+            self.record.label,
+            len(job.plan.files),
+            job.most_loops,
+            self.record.loops,
+            len(job.hints),
+            len(job.rules),
         )
+        yield self.planned()
         notice = getattr(self.parts.model, "review_notice", "")
         for line in (*job.first, *([notice] if notice else [])):
             yield Notice(line, "warning")
@@ -96,6 +90,15 @@ class Review:
             raise
         yield self.finish(at.end or "done")
 
+    def planned(self) -> ReviewPlanned:
+        """What the review will read."""
+        plan = self.job.plan
+        lines = sum(len(hunk.lines) for hunk in plan.hunks)
+        rules = tuple(rule.name for rule in self.job.rules)
+        return ReviewPlanned(
+            self.record.id, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, self.job.estimate, rules
+        )
+
     def finish(self, end: ReviewEnd) -> ReviewFinished:
         """Commit how it ended, with what a cut answer still held; the sum. The first end stays."""
         at = self._at
@@ -106,9 +109,10 @@ class Review:
         found = self.parts.store.of_review(self.record.id)
         self.record = self.parts.store.end(self.record, end)
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
+        coverage = cover(self.job.plan, self.record.seen, at.shown(), end)
         at.ended = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
-            self.record.lost, at.state.usage, at.state.cost,
+            self.record.lost, at.state.usage, at.state.cost, coverage, self.job.estimate,
         )  # fmt: skip
         return at.ended
 
@@ -116,52 +120,72 @@ class Review:
 
     async def _loop(self) -> AsyncGenerator[Event, None]:
         at, loop = self._at, self.record.loops + 1
-        if loop == self.job.most_loops and loop > 1:
+        part = self._running()
+        last = loop == self.job.most_loops and loop > 1
+        if last and at.steps:
             self._say(LAST)
         at.state.steps = loop
         yield StepStarted(loop)
         step: ModelStep | None = None
-        async for happened in self._ask():
+        async for happened in self._ask(report_only=last or at.report_only):
             if isinstance(happened, ModelStep):
                 step = happened
             else:
                 yield happened
         assert step is not None, "a request ends with its step, or raises"
         yield self._save(step, loop)
-        if (found := await self._take(step, loop)) is not None:
-            yield found
+        read = self._read(step, loop)
+        found = await asyncio.to_thread(ground, read.findings, Sources(self.root))
+        accumulated = self._note(found, read.lost, loop)
+        if read.findings:
+            yield accumulated
         async for event in self.calls.run(at.state.open_calls, step.reply.malformed):
-            self._look(event)
+            at.look(event)
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, step.reply.text, calls).to_api()]
-        if not calls:
-            self._go_on(cut=step.reply.stop == "length")
-        elif not await self.calls.going_on():
+        if (text := at.advance(step.reply, read, part)) is not None:
+            self._say(text)
+        lost = [line for line in at.lost if line not in self.record.lost]
+        self.record = replace(self.record, seen=tuple(at.read), lost=(*self.record.lost, *lost))
+        if calls and at.end is None and not await self.calls.going_on():
             yield Notice("the same calls came again and again: the review ends here", "warning")
-            at.end = "done"
+            at.end = "unreadable" if at.part is not None else "done"
         if (window := self._window(loop)) is not None:
             yield window
         self.record = self.parts.store.note(self.record, []).review  # how far it is, and what was read
-        yield self._progress()
+        yield self._progress(part)
 
-    async def _ask(self) -> AsyncGenerator[Event | ModelStep, None]:
+    def _running(self) -> Part:
+        """The part that is asked for; the next one where that was closed."""
+        at = self._at
+        if at.part is None:
+            part = next(part for part in self.job.plan.parts if part.number not in at.closed)
+            at.open(part, part_message(part, at.of, self.record.label, self.job.hints))
+            self._say(at.text)
+            return part
+        return at.part
+
+    async def _ask(self, *, report_only: bool) -> AsyncGenerator[Event | ModelStep, None]:
         """One request; the finished `Step` comes last. One that is called too long is sent again, smaller."""
+        at = self._at
         for left in reversed(range(OVERFLOWS + 1)):
-            self._at.messages, request, told = self.request.make(self._at.messages, self._at.left)
-            for event in told:
+            at.messages, request, events = self.request.make(at.messages, at.left, at.text, report_only=report_only)
+            for event in events:
                 yield event
-            step = self._at.state.step = ModelStep(self.parts.model, request, self.parts.sleep, self.calls.used_ids)
+            step = at.state.step = ModelStep(self.parts.model, request, self.parts.sleep, self.calls.used_ids)
             try:
                 async for event in step.run():
                     yield event
             except ContextOverflow as error:
                 if not left:
                     raise
-                self._at.state.step = None
+                at.state.step = None
                 self.request.refused(error.limit)
-                yield Notice("the provider says the request is too long: it is made smaller and sent again", "warning")
+                yield Notice("the provider calls the request too long: it is made smaller and sent again", "warning")
                 continue
+            if at.part is not None and any(at.text in str(message.get("content")) for message in request.messages):
+                at.stood.add(at.part.number)
             yield step
             return
 
@@ -178,39 +202,22 @@ class Review:
         at.state.spend(usage, reply.cost)
         return UsageReported(usage, reply.cost, estimated=reply.usage is None)
 
-    async def _take(self, step: ModelStep, loop: int) -> Event | None:
-        """Commit the findings of a reply, before its calls run and before any window moves."""
+    def _read(self, step: ModelStep, loop: int) -> Extraction:
+        """What a reply reported."""
         reply = step.reply
-        found = extract(reply.text, reply.calls, loop, reply.malformed)
-        grounded = await asyncio.to_thread(ground, found.findings, Sources(self.root))
-        event = self._note(grounded, found.lost, loop)
-        return event if found.findings else None
+        return extract(
+            reply.text, reply.calls, loop, reply.malformed,
+            broken=reply.broken, paths=set(self.job.target.files), shown="".join(self._at.code.values()),
+        )  # fmt: skip
 
     def _note(self, findings: Sequence[Finding], lost: Sequence[str], loop: int) -> FindingsAccumulated:
-        said = [f"loop {loop}: {line}" for line in lost]
+        """Commit findings, before calls run and before any window moves."""
+        lines = [f"loop {loop}: {line}" for line in lost]
         noted = self.parts.store.note(
-            replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *said)), findings
+            replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines)), findings
         )
-        self.record, self._at.news = noted.review, len(noted.new)
-        return FindingsAccumulated(len(noted.new), noted.review.total, loop, tuple(noted.new))
-
-    def _look(self, event: Event) -> None:
-        """Note which of the files were read."""
-        if isinstance(event, ToolFinished) and event.call.name == "read_file" and event.result.ok:
-            path = str(event.call.parameters.get("path", "")).removeprefix("./")
-            if path in self.job.files and path not in self.record.seen:
-                self.record = replace(self.record, seen=(*self.record.seen, path))
-
-    def _go_on(self, *, cut: bool) -> None:
-        """What is said to a reply without calls; nothing where the review is done."""
-        at = self._at
-        at.idle = 0 if at.news else at.idle + 1
-        if cut:
-            self._say(CUT)
-        elif at.idle >= IDLE or not (left := not_read(self.job.files, self.record.seen)):
-            at.end = "done"
-        else:
-            self._say(f"{GO_ON}\n{left}")
+        self.record = noted.review
+        return FindingsAccumulated(len(noted.new), noted.review.total, loop, tuple(noted.new), self.record.id)
 
     def _window(self, loop: int) -> LoopWindowApplied | None:
         """Seed 000's window: after loop 5, of more than 15 messages the system message and the last 10 stay."""
@@ -220,26 +227,29 @@ class Review:
         if not removed:
             return None
         at.messages, at.left = kept, self._left()
-        return LoopWindowApplied(loop, removed, len(kept))
+        return LoopWindowApplied(loop, removed, len(kept), self.record.id)
 
     def _over(self) -> ReviewEnd | None:
-        cost, most = self._at.state.cost, self.job.max_cost
+        state, most = self._at.state, self.job.max_cost
+        if (end := self._at.over()) is not None:
+            return end
         if self.record.loops >= self.job.most_loops:
             return "max_loops"
-        return "max_budget" if most is not None and cost is not None and cost >= most else None
+        return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
 
-    def _progress(self) -> ReviewProgressed:
+    def _progress(self, part: Part) -> ReviewProgressed:
         record, at = self.record, self._at
-        files = len(self.job.files)
+        coverage = cover(self.job.plan, record.seen, at.shown(), "")
         return ReviewProgressed(
-            record.loops, self.job.most_loops, len(record.seen), files, record.unique, at.state.usage.total,
-            at.state.cost,
+            record.loops, self.job.most_loops, sum(file.whole for file in coverage.files), len(coverage.files),
+            record.unique, at.state.usage.total, at.state.cost, part.number, at.of, part.paths,
+            coverage.to_json(files=False),
         )  # fmt: skip
 
     def _left(self) -> str:
-        """What the model is told behind its findings: how many there are, and which files are left."""
-        count = f"{self.record.unique} findings are stored."
-        return f"{count} {not_read(self.job.files, self.record.seen) or 'Every file was read.'}"
+        """How far the review is, behind the model's findings: how many there are, and how many parts are left."""
+        left = sum(part.number not in self._at.closed for part in self.job.plan.parts)
+        return f"{self.record.unique} findings are stored. {left} of {len(self.job.plan.parts)} parts are not done."
 
     # Begin, go on, end
 
@@ -247,23 +257,26 @@ class Review:
         """The conversation as it begins, or as a killed run left it; its findings that were not stored yet."""
         at, sessions = self._at, self.parts.sessions
         system: ApiMessage = {"role": "system", "content": self.record.prompt}
+        at.messages = [system]
         session = sessions.current_session
         if session is None or not session.messages:
-            sessions.begin_interaction(self.record.label, BEGIN)
-            at.messages = [system, {"role": "user", "content": BEGIN}]
             return []
         replies = [m for m in session.messages if m.role is Role.ASSISTANT and m.status == "complete"]
-        told: list[Event] = []
+        events: list[Event] = []
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
-            found = extract(message.content, message.tool_calls, loop)
-            told.append(self._note(ground(found.findings, Sources(self.root)), found.lost, loop))
+            found = extract(message.content, message.tool_calls, loop, paths=set(self.job.target.files))
+            events.append(self._note(ground(found.findings, Sources(self.root)), found.lost, loop))
         at.left = self._left()
         at.messages = loop_window([system, *session.to_api_messages()], max(6, self.record.loops))
-        return told
+        return events
 
     def _say(self, text: str) -> None:
-        self.parts.sessions.append(ChatMessage(Role.USER, text))
-        self._at.messages = [*self._at.messages, {"role": "user", "content": text}]
+        sessions = self.parts.sessions
+        if sessions.current_session is None or not sessions.current_session.messages:
+            sessions.begin_interaction(self.record.label, text)
+        else:
+            sessions.append(ChatMessage(Role.USER, text))
+        self._at.add_user_message(text)
 
     def _settle(self) -> None:
         """Keep what a cut answer held: its findings, its text, and an answer to each open call."""
@@ -272,7 +285,7 @@ class Review:
         if session is None or not session.interactions:
             return
         if at.state.partial:
-            found = extract(at.state.partial, loop=self.record.loops + 1)
+            found = extract(at.state.partial, loop=self.record.loops + 1, paths=set(self.job.target.files))
             self.record = self.parts.store.note(self.record, ground(found.findings, Sources(self.root))).review
             sessions.append(ChatMessage(Role.ASSISTANT, at.state.partial, status="partial"))
             at.state.step = None

@@ -10,20 +10,20 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.target.diffs import FileDiff, read_hunks
 from swecli.review.target.github import GitHub, GitHubFailed, connect
-from swecli.review.target.targets import Target, find_target, of_diffs
+from swecli.review.target.targets import Setting, Target, find_target, of_diffs
 from swecli.tools.git import GitFailed, need_repository, run_git
 
 
-def find_any(root: Path, spec: Sequence[str], environ: Mapping[str, str]) -> Target:
+def find_any(root: Path, spec: Sequence[str], environ: Mapping[str, str], include: Sequence[str] = ()) -> Target:
     """The target these words name, `--pr N` too; see `find_target` and `pull_target` for what is raised."""
     if spec[:1] not in (("--pr",), ["--pr"]):
-        return find_target(root, spec, environ)
+        return find_target(root, spec, environ, include)
     if len(spec) != 2:
         raise UsageError("--pr takes one number.", "For example: --pr 12")
-    return pull_target(root, spec[1], environ)
+    return pull_target(root, spec[1], environ, include)
 
 
-def pull_target(root: Path, number: str, environ: Mapping[str, str]) -> Target:
+def pull_target(root: Path, number: str, environ: Mapping[str, str], include: Sequence[str] = ()) -> Target:
     """The files of a pull request. Raises UsageError, BadInput, GitHubFailed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is no number of a pull request.", "For example: --pr 12")
@@ -36,7 +36,9 @@ def pull_target(root: Path, number: str, environ: Mapping[str, str]) -> Target:
     diffs = pull_diffs(github, int(number))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
-    target = of_diffs(root, ("--pr", number), f"pull request {number} of {github.repository}", list(diffs.values()))
+    base = str((pull.get("base") or {}).get("sha") or "")
+    named = Target(("--pr", number), f"pull request {number} of {github.repository}", (), base=base)
+    target = of_diffs(Setting(root, environ, tuple(include)), named, list(diffs.values()))
     notes = [] if _checked_out(root, environ) == head else [
         f"the checkout is not the newest commit of the pull request ({head[:12]}): lines may differ"
     ]  # fmt: skip
@@ -51,8 +53,8 @@ def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:
 def _diff(row: dict[str, Any]) -> FileDiff:
     patch = str(row.get("patch") or "")
     path = str(row["filename"])
-    diff = FileDiff(path, f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{patch}" if patch else "")
-    diff.deleted = row.get("status") == "removed"
+    diff = FileDiff(path, patch, str(row.get("previous_filename") or ""))
+    diff.what = "deleted" if row.get("status") == "removed" else ""
     # without a patch it is binary or too large for GitHub to show: it may still be read
     read_hunks(patch, diff)
     return diff

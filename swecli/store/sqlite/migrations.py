@@ -94,8 +94,17 @@ def step_9(connection: Connection) -> None:
     sqlite.create_search(connection)
 
 
+def step_10(connection: Connection) -> None:
+    """Findings have verdicts and a history. What was called fixed because its code was gone was never looked at."""
+    add_tables(connection, "finding_change", "judgement")
+    add_column(connection, "finding", "more")
+    add_column(connection, "review", "spent")
+    guessed = "the code it spoke of is gone"
+    connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

@@ -13,7 +13,8 @@ from swecli.store.tables.sessions import COUNTING, Row
 
 
 class FindingRow(Row, table=True):
-    """A finding, once for each project and fingerprint. `fixes` counts how often it, or one like it, was fixed."""
+    """A finding, once for each project and fingerprint. `fixes` counts how often it, or one like it, was fixed; `more`
+    holds what no query asks for: verdict, judgement, symbol, aliases, source."""
 
     __tablename__ = "finding"
     __table_args__ = (
@@ -44,6 +45,7 @@ class FindingRow(Row, table=True):
     block: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     loop: int = Field(default=0, sa_type=Number)
     fixes: int = Field(default=0, sa_type=Number)
+    more: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
@@ -65,6 +67,7 @@ class ReviewRow(Row, table=True):
     total: int = Field(default=0, sa_type=Number)
     seen: Any = Field(default=None, sa_type=CleanJson)
     lost: Any = Field(default=None, sa_type=CleanJson)
+    spent: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
@@ -85,4 +88,30 @@ class ReviewFindingRow(Row, table=True):
     times: int = Field(default=1, sa_type=Number)
 
 
-REVIEW_TABLES = (FindingRow, ReviewRow, ReviewFindingRow)  # parents before children
+class FindingChangeRow(Row, table=True):
+    """That a finding changed its state: who, on what, why."""
+
+    __tablename__ = "finding_change"
+    __table_args__ = (Index("ix_finding_change", "finding"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    finding: int = Field(foreign_key="finding.number", sa_type=Number)
+    before: str = Field(default="", sa_type=CleanText)
+    after: str = Field(default="", sa_type=CleanText)
+    cause: str = Field(default="", sa_type=CleanText)
+    by: str = Field(default="", sa_type=CleanText)
+    why: str = Field(default="", sa_type=CleanText)
+    at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+class JudgementRow(Row, table=True):
+    """What a check came to, by a digest of claim, code, model and prompt, so that none is paid for twice."""
+
+    __tablename__ = "judgement"
+
+    key: str = Field(primary_key=True, sa_type=CleanText)
+    value: Any = Field(default=None, sa_type=CleanJson)
+    at: datetime = Field(default_factory=now, sa_type=UtcTime)
+
+
+REVIEW_TABLES = (FindingRow, ReviewRow, ReviewFindingRow, FindingChangeRow, JudgementRow)  # parents before children

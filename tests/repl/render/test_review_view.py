@@ -26,11 +26,11 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
     [
         (ReviewStarted("R-1", "shop", 3, 20, leads=2, checks=1), "review R-1 of shop · 3 files · up to 20"),
         (ReviewStarted("R-1", "shop", 3, 20, 12), "goes on behind loop 12"),
-        (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "1 of 3 files · 4 findings · 1,234 tokens · cost"),
-        (FindingsAccumulated(1, 1, 1, (ODD,)), "DEAD_CODE (medium) bad [bold] words · unverified: no such file"),
+        (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "4 findings · 1,234 tokens · cost"),
+        (FindingsAccumulated(1, 1, 1, (ODD,)), "DEAD_CODE (medium) bad [bold] words · not in its file: no such file"),
         (LoopWindowApplied(6, 5, 11), "window: 5 messages left out, 11 kept; findings stay"),
         (ReviewFinished(3, 2, 6, {"A": 2}, "R-1", "interrupted"), "2 findings · 3 reports · 6 loops · interrupted"),
-        (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "not read: 2 more"),
+        (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "lost: 2 more"),
     ],
 )  # fmt: skip
 def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:

@@ -40,8 +40,10 @@ def grounded(finding: Finding) -> Finding:
         (one(path="b.py"), "no such file"),
         (one(path="../a.py"), "out of the project"),
         (one(path="/etc/passwd"), "outside"),
-        (one(line=1, evidence="def g():"), "stands at line 8"),
-        (one(evidence="return 42"), "not in the file"),
+        (one(line=1, evidence="def g():"), ""),
+        (one(evidence="return 42"), "quoted code is not there"),
+        (one(line=0), "names no line"),
+        (one(line=0, evidence="def g():"), ""),
         (one(path="bin"), "no text file"),
         (one(path="big"), "too large"),
         (one(path="folder"), "directory"),
@@ -56,6 +58,21 @@ def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str)
     assert found.verified is not bool(why)
     assert why in found.why
     assert found.fingerprint
+
+
+def test_a_quote_that_stands_once_corrects_the_line() -> None:
+    write()
+    assert (grounded(one(line=1, evidence="def g():")).line, grounded(one(line=-4, evidence="def g():")).line) == (8, 8)
+    assert grounded(one(line=10**9, evidence="def g():")).verified
+
+
+@pytest.mark.parametrize("finding", [one(0), one(10**9), one(path="../../etc/passwd"), one(path="b.py")])
+def test_without_a_file_or_a_line_it_is_refuted_by_rule(finding: Finding) -> None:
+    write()
+    found = grounded(finding)
+    assert (found.state, found.verdict) == ("refuted", "refuted")
+    assert found.judgement is not None
+    assert found.judgement.by == "rule"
 
 
 def test_the_same_code_in_two_places_is_two_findings() -> None:

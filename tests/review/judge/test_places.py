@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.review.judge.places import block_of, most_alike, places, read_block, trace
+from swecli.review.judge.places import block_of, places, read_block
 
 LINES = st.lists(st.text("ab(= \t", max_size=6), min_size=1, max_size=8)
 
@@ -30,16 +30,3 @@ def test_a_longer_line_is_no_match_and_a_broken_one_is() -> None:
     block = block_of(["x = 1"])
     assert places(block, "x = 1", ["x = 10", "y", "xx = 1"]) == []
     assert places(block, "x = 1", ["x =", "  1", "", "x=1"]) == [(1, 2), (4, 4)]
-
-
-def test_a_third_of_its_lines_or_its_first_are_a_trace() -> None:
-    block = block_of(["one = 1", "two = 2", "three = 3", "four = 4"])
-    assert trace(block, "one = 1", ["other", "  two=2", "four = 4"], 1) == 2
-    assert trace(block, "one = 1", ["other", "two = 2", "one = 2"], 1) == 0
-    assert trace(block, "one = 1", ["x", "one=1", "y", "one =1"], 4) == 4
-    assert trace(block_of(["one = 1"]), "one = 1", ["x", "one = 2"], 1) == 2
-
-
-def test_of_lines_alike_the_most_alike_and_then_the_nearest_counts() -> None:
-    assert most_alike("return 19", ["return 18", "return 1", "return 18", "x"], 3) == 3
-    assert most_alike("return 19", ["raise", "x = 3", ""], 1) is None

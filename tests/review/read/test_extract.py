@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.finding import SMELLS
+from swecli.models.finding_rows import LARGEST_LINE
 from swecli.models.message import ToolCall
-from swecli.review.read.extract import LARGEST_LINE, MOST_FINDINGS, extract
+from swecli.review.read.extract import MOST_FINDINGS, extract
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -63,15 +64,15 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "no path": ('{"issues": [{"file": "", "path": null, "line": 3, "message": "x"}]}', 0, False),
     "a path that is empty text": (json.dumps(row(path=" ``")), 0, True),
     "no message and no type": ('{"path": "a.py", "line": 3}', 0, True),
-    "no line": (json.dumps({"path": "a.py", "message": "x"}), 1, True),
-    "a line of words": (json.dumps(row(line="near the top")), 1, True),
+    "no line": (json.dumps({"path": "a.py", "message": "x"}), 1, False),
+    "a line of words": (json.dumps(row(line="near the top")), 1, False),
     "a line in a text": (json.dumps(row(line="17")), 1, False),
     "a line with a letter": (json.dumps(row(line="L17")), 1, False),
     "lines in a text": (json.dumps(row(line="17-19")), 1, False),
     "a line that is a float": (json.dumps(row(line=17.0)), 1, False),
-    "line nought": (json.dumps(row(line=0)), 1, True),
-    "a negative line": (json.dumps(row(line=-3)), 1, True),
-    "a line that is true": (json.dumps(row(line=True)), 1, True),
+    "line nought": (json.dumps(row(line=0)), 1, False),
+    "a negative line": (json.dumps(row(line=-3)), 1, False),
+    "a line that is true": (json.dumps(row(line=True)), 1, False),
     "a line that is a list": (json.dumps(row(line=[3, 9])), 1, False),
     "line 10^9": (json.dumps(row(line=10**9)), 1, False),
     "line 10^30": (json.dumps(row(line=10**30)), 1, False),
@@ -104,7 +105,7 @@ def test_an_odd_response_is_salvaged_and_the_loss_is_said(name: str) -> None:
     found = extract(text, loop=3)
     assert len(found.findings) == count
     assert bool(found.lost) is loss, found.lost
-    assert all(1 <= finding.line <= LARGEST_LINE and finding.loop == 3 for finding in found.findings)
+    assert all(0 <= finding.line <= LARGEST_LINE and finding.loop == 3 for finding in found.findings)
     assert all(finding.path and finding.message and finding.code_smell_type for finding in found.findings)
 
 
@@ -146,7 +147,7 @@ def test_a_call_is_read_and_one_that_is_broken_is_said() -> None:
     bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
     found = extract("", [good, bad, other], malformed={"c2": "no JSON"})
     assert len(found.findings) == 1
-    assert found.lost == ["a call of report_findings could not be read: no JSON"]
+    assert found.lost == ["a call of report_findings could not be read whole, 0 of its findings were: no JSON"]
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from swecli.review.read.project_rules import LONGEST, Check, load_checks, parse_check
+from swecli.review.read.project_rules import LONGEST, Rule, load_rules, parse_rule
 
 
 @pytest.mark.parametrize(
     ("text", "check"),
     [
-        ("No print.", Check("stem", "No print.")),
-        ("---\nname: P\nseverity-default: high\n---\nNo print.", Check("P", "No print.", "high")),
-        ("---\r\nname: 'P'\r\ndescription: d\r\n---\r\nrule\r\n", Check("P", "d\nrule")),
-        ("---\nseverity-default: odd\n---\nx", Check("stem", "x")),
-        ("---\nname: never closed\nx", Check("stem", "---\nname: never closed\nx")),
+        ("No print.", Rule("stem", "No print.")),
+        ("---\nname: P\nseverity-default: high\n---\nNo print.", Rule("P", "No print.", "high")),
+        ("---\r\nname: 'P'\r\ndescription: d\r\n---\r\nrule\r\n", Rule("P", "d\nrule")),
+        ("---\nseverity-default: odd\n---\nx", Rule("stem", "x")),
+        ("---\nname: never closed\nx", Rule("stem", "---\nname: never closed\nx")),
     ],
 )
-def test_a_check_is_words_with_a_head(text: str, check: Check) -> None:
-    assert parse_check("stem", text) == check
+def test_a_check_is_words_with_a_head(text: str, check: Rule) -> None:
+    assert parse_rule("stem", text) == check
 
 
 def test_what_cannot_be_used_is_named() -> None:
@@ -32,10 +32,10 @@ def test_what_cannot_be_used_is_named() -> None:
     (folder / "d.md").symlink_to("a.md")
     (folder / "e.md").write_text("x" * (LONGEST + 1))
     (folder / "notes.txt").write_text("no check")
-    checks, notes = load_checks(Path.cwd())
+    checks, notes = load_rules(Path.cwd())
     assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", LONGEST)]
     assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "d.md", "e.md"]
 
 
 def test_without_the_folder_there_are_none() -> None:
-    assert load_checks(Path.cwd()) == ([], [])
+    assert load_rules(Path.cwd()) == ([], [])

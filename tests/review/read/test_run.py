@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ from swecli.llm.providers.scripted import Reply
 from swecli.models.errors import ContextOverflow, ProviderError
 from swecli.models.events import Event, Notice, TextDelta, ToolFinished
 from swecli.models.message import ModelRequest
-from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished, ReviewStarted
+from swecli.models.review_events import (
+    FindingsAccumulated,
+    LoopWindowApplied,
+    ReviewFinished,
+    ReviewProgressed,
+    ReviewStarted,
+)
 from tests.support.project import make_project
-from tests.support.reviews import begin, collect, go_on, reported, store_of
+from tests.support.reviews import begin, collect, done, go_on, reported, store_of
 from tests.support.runtime import calls, make_runtime
 
+END = calls(done())
+ROW = {"path": "shop/prices.py", "line": 3, "codeSmellType": "MAGIC_NUMBERS", "message": "a number"}
 A, B = ("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 6, "LONG_METHOD")
 
 
@@ -41,8 +50,9 @@ async def run(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **sett
 
 
 async def test_findings_of_texts_and_calls_come_together() -> None:
-    call = calls(("report_findings", {"findings": [{"path": B[0], "line": B[1], "type": B[2], "message": "m"}]}))
-    events = await run(read(text=reported(A)), call, reported(A, B), "Done.")
+    row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
+    call = calls(("report_findings", {"part": 1, "done": False, "findings": [row]}))
+    events = await run(read(text=reported(A)), call, reported(A, B))
     sums = [(e.new, e.total, e.loop) for e in events if isinstance(e, FindingsAccumulated)]
     assert sums == [(1, 1, 1), (1, 2, 2), (0, 4, 3)]
     end = ended(events)
@@ -53,26 +63,78 @@ async def test_findings_of_texts_and_calls_come_together() -> None:
 
 async def test_a_review_only_reads() -> None:
     write = calls(("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"}))
-    events = await run(write, read(), "Done.")
-    assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True]
+    events = await run(write, read(), END)
+    assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True, True]
     assert not Path("x.py").exists()
 
 
-async def test_it_goes_on_until_every_file_was_read() -> None:
-    runtime = make_runtime(["Nothing.", read(), read("shop/__init__.py"), "Done."])
+async def test_an_answer_in_prose_is_asked_for_its_report_once_and_never_ends_green() -> None:
+    runtime = make_runtime(["All good here.", "Really, nothing.", "never asked"])
+    end = ended(await collect(await begin(runtime, "shop/prices.py")))
+    assert (end.end, end.complete, end.loops) == ("unreadable", False, 2)
+    assert (end.coverage.read, end.coverage.shown, end.coverage.total) == (0, 13, 13)
+    assert "The answer: Really, nothing." in end.lost[0]
+    repair = runtime.agent.model.requests[1]  # type: ignore[attr-defined]
+    assert "report_findings(part=1, done=true" in repair.messages[-1]["content"]
+    assert [spec.name for spec in repair.tools] == ["report_findings"]
+
+
+async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> None:
+    end = ended(await run("All good here.", END))
+    assert (end.end, end.complete, end.coverage.read) == ("done", True, 13)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I cannot review this.",
+        "path: shop/prices.py\nline: 3\ntype: MAGIC_NUMBERS\nmessage: a number",
+        "| file | line | problem |\n|---|---|---|\n| shop/prices.py | 3 | MAGIC_NUMBERS: a number |",
+        "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number",
+    ],
+)
+async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: str) -> None:
+    end = ended(await run(answer, answer))
+    assert (end.end, end.coverage.shown) == ("unreadable", 13)
+    found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
+    assert found == ([] if "cannot" in answer else [("shop/prices.py:3", "MAGIC_NUMBERS", "text")])
+
+
+async def test_a_broken_call_is_read_and_asked_for_again() -> None:
+    broken = calls(("report_findings", '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {"))
+    end = ended(await run(broken, END))
+    assert (end.end, end.unique) == ("done", 1)
+    assert "could not be read whole, 1 of its findings were" in end.lost[0]
+
+
+async def test_json_that_stands_in_the_code_is_a_quotation() -> None:
+    Path("shop/data.py").write_text(f"EXAMPLE = {json.dumps(ROW)}\nprint(EXAMPLE)\n")
+    end = ended(await run(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",)))
+    assert (end.unique, end.end) == (0, "done")
+
+
+async def test_every_part_has_its_message_and_its_report() -> None:
+    for name in "abc":
+        Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
+    runtime = make_runtime([calls(done(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000)
     events = await collect(await begin(runtime, "shop"))
-    assert ended(events).loops == 4
-    asked = runtime.agent.model.requests[1].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert "Not read yet (2 of 2): shop/__init__.py, shop/prices.py" in asked
+    assert [(e.part, e.parts) for e in events if isinstance(e, ReviewProgressed)] == [(n, 3) for n in (1, 2, 3)]
+    assert ended(events).complete
 
 
-async def test_a_model_with_nothing_to_say_is_not_asked_for_ever() -> None:
-    assert ended(await run("Nothing.", "Nothing.", "never asked")).loops == 2
+async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
+    for name in "abc":
+        Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
+    runtime = make_runtime([calls(done(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2)
+    end = ended(await collect(await begin(runtime, "shop")))
+    assert (end.end, end.complete) == ("max_loops", False)
+    left = {file.path: (file.not_read, file.why) for file in end.coverage.files if not file.whole}
+    assert left == {"shop/c.py": (((1, 60),), "loop limit"), "shop/prices.py": (((1, 13),), "loop limit")}
 
 
 async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:
     cut = Reply(reported(A).split("]}")[0] + ', {"path": "b', stop="length")
-    end = ended(await run(cut, reported(B), read(), "Done."))
+    end = ended(await run(cut, reported(B), read(), END))
     assert end.unique == 2
     assert end.lost
     assert end.lost[0].startswith("loop 1: a block was cut off")
@@ -85,8 +147,10 @@ async def test_the_most_loops_are_a_setting_and_the_last_is_announced() -> None:
 
 
 async def test_a_budget_ends_it() -> None:
-    events = await run(Reply(reported(A), cost=0.5), Reply(reported(B), cost=0.6), "never", max_budget_usd=1.0)
-    assert (ended(events).end, ended(events).unique, ended(events).cost) == ("max_budget", 2, 1.1)
+    first = Reply("One moment.", calls=read().calls, cost=0.5)
+    second = Reply(reported(B), calls=read(start_line=2).calls, cost=0.6)
+    events = await run(first, second, "never", max_budget_usd=1.0)
+    assert (ended(events).end, ended(events).unique, ended(events).cost) == ("max_budget", 1, 1.1)
 
 
 async def test_a_failure_keeps_what_was_found() -> None:
@@ -106,7 +170,7 @@ async def test_a_failure_keeps_what_was_found() -> None:
 async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 400)
     long = ContextOverflow("too long")
-    events = await run(read(text=reported(A)), long, "Done.", spec=("shop/prices.py",))
+    events = await run(read(text=reported(A)), long, END, spec=("shop/prices.py",))
     assert any(isinstance(e, Notice) and "made smaller" in e.text for e in events)
     assert ended(events).end == "done"
 
@@ -151,7 +215,7 @@ def twenty(request: ModelRequest) -> Reply | str:
     """A finding and a call in each of 19 loops, each line its own; the 20th only speaks."""
     twenty.loop = getattr(twenty, "loop", 0) + 1  # type: ignore[attr-defined]
     loop: int = twenty.loop  # type: ignore[attr-defined]
-    return "Done." if loop == 20 else read(text=reported(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
+    return END if loop == 20 else read(text=reported(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
 
 
 async def test_stopped_it_goes_on_where_it_was() -> None:
@@ -163,15 +227,15 @@ async def test_stopped_it_goes_on_where_it_was() -> None:
             count += isinstance(event, ToolFinished)
             if count == 2:
                 break  # as if killed: nothing is tidied up
-    again = make_runtime([reported(A, ("README.md", 1, "DEAD_CODE")), "Done."])
-    events2 = await collect(go_on(again))
+    again = make_runtime([reported(A, ("README.md", 1, "DEAD_CODE")), END])
+    events2 = await collect(await go_on(again))
     assert [e.loop for e in events2 if isinstance(e, ReviewStarted)] == [2]
     assert ended(events2).unique == 3
     assert "def gross" in str(again.agent.model.requests[0].messages)  # type: ignore[attr-defined]
 
 
 async def test_the_chat_does_not_go_on_with_a_review() -> None:
-    runtime = make_runtime([read(text=reported(A)), "Done."])
+    runtime = make_runtime([read(text=reported(A)), END])
     await collect(await begin(runtime, "shop/prices.py"))
     assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
     assert runtime.sessions.playbook.pending() == []
@@ -182,10 +246,10 @@ async def test_the_projects_checks_are_told_where_the_folder_is_trusted() -> Non
     Path(".agents/checks/prices.md").write_text(
         "---\nname: No floats\nseverity-default: high\n---\nMoney is Decimal.\n"
     )
-    runtime = make_runtime([read(), "Done."])
+    runtime = make_runtime([read(), END])
     await collect(await begin(runtime, "shop/prices.py"))
     assert "No floats (severity high)\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
-    stranger = make_runtime([read(), "Done."])
+    stranger = make_runtime([read(), END])
     events = await collect(await begin(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]
     assert any(isinstance(e, Notice) and "not trusted" in e.text for e in events)

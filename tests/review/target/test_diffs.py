@@ -33,9 +33,24 @@ def test_each_file_has_its_lines() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
     assert (code.lines, code.added) == ({1, 2, 3, 4, 21, 22}, {2, 3, 22})
-    assert (gone.path, gone.deleted) == ("gone.py", True)
-    assert (logo.path, logo.binary) == ("logo.png", True)
+    assert (gone.path, gone.what) == ("gone.py", "deleted")
+    assert (logo.path, logo.what) == ("logo.png", "binary")
 
 
 def test_nothing_is_nothing() -> None:
     assert parse_diff("") == []
+
+
+def test_a_place_where_lines_only_went_counts_as_one() -> None:
+    [file] = parse_diff(TEXT.split("diff --git a/gone")[0] + "@@ -30,4 +32,2 @@\n a\n-b\n-c\n d\n")
+    assert [sorted(hunk.planned()) for hunk in file.hunks] == [[2, 3], [22], [33]]
+
+
+def test_a_renamed_file_has_its_old_path_and_odd_names_are_read() -> None:
+    head = (
+        'diff --git "a/\\303\\244.py" b/new.py\nsimilarity index 90%\nrename from "\\303\\244.py"\nrename to new.py\n'
+    )
+    [pure] = parse_diff(head)
+    assert (pure.path, pure.old_path, pure.what) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
+    [changed] = parse_diff(head + '--- "a/\\303\\244.py"\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n')
+    assert (changed.what, changed.added) == ("", {1})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import counted
+from swecli.models.finding import counted, worst_first
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ async def findings(ctx: CommandContext, args: str) -> None:
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
     from swecli.repl.render.review_view import row  # noqa: PLC0415
-    from swecli.review.judge.recheck import states_of  # noqa: PLC0415
+    from swecli.review.judge.ledger import states_of  # noqa: PLC0415
 
     found = store.findings(states_of(rest.split()))
     if not found:
         ctx.screen.note("no such findings · /review makes them")
         return
-    for finding in found:
+    for finding in sorted(found, key=worst_first):
         ctx.screen.print(row(finding, ctx.screen.look))
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
@@ -75,28 +75,37 @@ def _dismiss(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     store.get(ref)
     if not why.strip():
         raise UsageError("A dismissal needs a reason.", f"Use /findings dismiss {ref} WHY")
-    found = store.set_state(ref, "dismissed", why.strip())
+    # late: see above
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    found = settle(store, ref, "dismissed", why.strip())
     ctx.screen.note(f"{found.id} is dismissed and stays so: {found.reason}")
 
 
 def _fixed(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     ref, _, why = rest.partition(" ")
-    found = store.set_state(ref, "fixed", why.strip())
+    # late: see above
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    found = settle(store, ref, "fixed", why.strip())
     ctx.screen.note(f"{found.id} is fixed; found again it counts as regressed")
     propose(ctx, store)
 
 
 def _reopen(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    ctx.screen.note(f"{store.set_state(rest, 'open').id} is open")
+    # late: see above
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+
+    ctx.screen.note(f"{settle(store, rest, 'open').id} is open")
 
 
 def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
-    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
 
     changed = recheck(store, ctx.runtime.agent.ctx.root, rest.split())
     for before, after in changed:
-        ctx.screen.line(told(before, after))
+        ctx.screen.line(change_line(before, after))
     if not changed:
         ctx.screen.note("nothing has changed")
     propose(ctx, store)

@@ -33,11 +33,13 @@ TARGETS = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What was asked for: the words of the target, `--post`, and `--loops N` (0: as in the settings)."""
+    """What was asked for: the words of the target, `--post`, `--loops N` (0: as in the settings), and
+    `--no-verify`."""
 
     target: tuple[str, ...]
     post: bool = False
     loops: int = 0
+    unverified: bool = False
 
 
 @command(
@@ -77,37 +79,27 @@ def _wish(words: list[str]) -> Wish:
             raise UsageError(f"--loops takes a number from 1 to {MOST_LOOPS:,}.", "For example: /review --loops 40")
         loops = int(number)
         del rest[at : at + 2]
-    rest = [word for word in rest if word != "--post"]
+    unverified = "--no-verify" in rest
+    rest = [word for word in rest if word not in ("--post", "--no-verify")]
     if post and "--pr" not in rest and rest != ["--continue"]:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    return Wish(tuple(rest), post, loops)
+    return Wish(tuple(rest), post, loops, unverified)
 
 
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.review.read.job import collaborators, new_job, old_job  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
     from swecli.review.read.run import Review  # noqa: PLC0415
-    from swecli.review.target.pull_request import find_any  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
-    environ: Mapping[str, str] = runtime.start.environ
-    going_on = wish.target == ("--continue",)
-    record = store.unfinished() if going_on else None
-    if going_on and record is None:
-        raise BadInput("There is no review to go on with.", "Begin one: /review")
-    here = project_root(agent.ctx.root) if record else agent.ctx.root
-    # git and GitHub are waited for in a thread, so that Ctrl-C is heard
-    target = await asyncio.to_thread(find_any, here, record.spec if record else wish.target, environ)
-    if wish.post and target.pr is None:
+    trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
+    spec = None if wish.target == ("--continue",) else wish.target
+    options = ReviewOptions(wish.loops, trusted=trusted, verify=False)
+    job = await begin_job(agent, store, spec, options)
+    if wish.post and job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    if record is not None:
-        job = old_job(agent, target, record, wish.loops)
-    else:
-        trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
-        job = await new_job(agent, target, store, trusted=trusted)
-        job.most_loops = wish.loops or job.most_loops
-    return target, Review(job, collaborators(agent, job, store))
+    return job.target, Review(job, collaborators(agent, job, store))
 
 
 async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
@@ -153,7 +145,7 @@ async def _post(ctx: CommandContext, target: Target, end: ReviewFinished) -> Non
 async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     """Let the agent repair a finding in an ordinary turn, then look at it again."""
     # late: see above
-    from swecli.review.judge.recheck import recheck, told  # noqa: PLC0415
+    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
     from swecli.review.repair import repair_request  # noqa: PLC0415
 
     agent = ctx.runtime.agent
@@ -167,7 +159,7 @@ async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     changed = recheck(store, agent.ctx.root)
     for before, after in changed:
         if before.state != after.state:
-            ctx.screen.line(told(before, after))
+            ctx.screen.line(change_line(before, after))
     if store.get(ref).is_open:
         ctx.screen.note(
             f"{finding.id} is still open: its code is there · /findings fixed {finding.id} if it is mended otherwise"

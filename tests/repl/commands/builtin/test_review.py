@@ -10,11 +10,12 @@ from swecli.models.errors import SwecliError
 from tests.support.desk import Desk
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
-from tests.support.reviews import reported, store_of
+from tests.support.reviews import done, reported, store_of
 from tests.support.runtime import NO, User, calls, make_runtime
 
 PLACE = ("shop/prices.py", 3, "MAGIC_NUMBERS")
 READ = calls(("read_file", {"path": "shop/prices.py"}), text=reported(PLACE))
+END = calls(done())
 EDIT = {"path": "shop/prices.py", "edits": [{"old_text": "TAX = 0.19", "new_text": "TAX = RATES['de']"}]}
 REPAIR = [calls(("read_file", {"path": "shop/prices.py"})), calls(("edit_file", EDIT)), "Mended."]
 
@@ -25,16 +26,16 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_review_is_drawn_as_it_goes() -> None:
-    desk = Desk(make_runtime([READ, "Done."]))
+    desk = Desk(make_runtime([READ, END]))
     said = await desk.type("/review shop/prices.py")
     assert "review R-1 of shop/prices.py" in said
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
-    assert "loop 1 of 20 · 1 of 1 files · 1 finding ·" in said
+    assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in said
     assert "1 finding · 1 report · 2 loops" in said
 
 
 async def test_the_most_loops_are_said_with_it() -> None:
-    desk = Desk(make_runtime([READ, READ, "Done."]))
+    desk = Desk(make_runtime([READ, READ, END]))
     said = await desk.type("/review shop --loops 1")
     assert "loop 1 of 1" in said
     assert "1 report · 1 loop" in said
@@ -44,7 +45,7 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
-        desk = Desk(make_runtime([READ, "Done."] * 3), "no", "yes")
+        desk = Desk(make_runtime([READ, END] * 3), "no", "yes")
         said = await desk.type("/review --pr 7 --post")
         assert "inline shop/prices.py:3 MAGIC_NUMBERS" in said
         assert "nothing was posted" in said
@@ -59,7 +60,7 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
         for name, value in hub.environ("").items():
             monkeypatch.setenv(name, value)
-        desk = Desk(make_runtime([READ, "Done."]))
+        desk = Desk(make_runtime([READ, END]))
         with pytest.raises(SwecliError, match="no token"):
             await desk.type("/review --pr 7 --post")
         assert "1 inline" in desk.paper.getvalue()
@@ -68,17 +69,15 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
 
 async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     user = User()
-    desk = Desk(make_runtime([READ, "Done.", *REPAIR], user))
+    desk = Desk(make_runtime([READ, END, *REPAIR], user))
     await desk.type("/review shop/prices.py")
     said = await desk.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
-    assert "F-1 shop/prices.py:3: open → fixed (the code it spoke of is gone)" in said
-    with pytest.raises(SwecliError, match="F-1 is fixed"):
-        await desk.type("/review --fix F-1")
+    assert "F-1 shop/prices.py:3: open → gone (its code stands nowhere)" in said
 
 
 async def test_a_repair_that_is_refused_leaves_it_open() -> None:
-    desk = Desk(make_runtime([READ, "Done.", *REPAIR], User([NO])))
+    desk = Desk(make_runtime([READ, END, *REPAIR], User([NO])))
     await desk.type("/review shop/prices.py")
     assert "F-1 is still open" in await desk.type("/review --fix 1")
     assert "TAX = 0.19" in Path("shop/prices.py").read_text()

@@ -1,4 +1,4 @@
-"""Comparing the ledger with the files as they are now."""
+"""The ledger compared with the files as they are now, and changed by the user's word."""
 
 from __future__ import annotations
 
@@ -9,42 +9,50 @@ from pathlib import Path
 
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
-from swecli.models.finding import CHANGED, STATES, Finding
+from swecli.models.finding import OPEN_STATES, STATES, Finding, FindingState
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.measures import LIMITS, Function, function_at, function_named, in_words
-from swecli.review.judge.places import places, read_block, trace
+from swecli.review.judge.places import places, read_block
 from swecli.review.judge.sources import Source, Sources
+from swecli.review.judge.states import Cause, move
 from swecli.store.reviews import ReviewStore
 
-CODE_GONE, FILE_GONE = "the code it spoke of is gone", "the file is gone"
-# reasons that were found here, not given by the user: what they decided is decided anew
-_FOUND = re.compile(rf"{CODE_GONE}|{FILE_GONE}|`\w+` has \d+ \w+ now, at most \d+ are meant")
+CODE_GONE, FILE_GONE = "its code stands nowhere", "the file was deleted, and its code stands nowhere else"
+_MEASURED = re.compile(r"`\w+` has \d+ \w+ now, at most \d+ are meant")
 
 
 def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
-    """Look at the named findings (all, where none is named) again and commit what changed: (before, after) pairs.
+    """Compare the named findings (all, where none is named) with the files and commit what changed: (before, after).
 
     `here` is a folder of the project. Raises BadInput for an unknown id.
     """
     chosen = [store.get(ref) for ref in refs] if refs else store.findings()
     sources = Sources(project_root(here))
     changed = [(before, after) for before in by_path(chosen) if (after := rechecked(before, sources)) != before]
-    store.put(after for _, after in changed)
-    return [(before, after) for before, after in changed if told(before, after)]
+    store.put((after for _, after in changed), "recheck", "rule")
+    return [(before, after) for before, after in changed if change_line(before, after)]
+
+
+def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
+    """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
+    finding = move(store.get(ref), Cause("user", "user", reason, state))
+    store.put([finding], "user", "user")
+    return finding
 
 
 def rechecked(finding: Finding, sources: Sources) -> Finding:
-    """The finding as its file says now. What cannot be decided stays open, and says "changed, look again".
+    """The finding as its file is now, by rule and without a model.
 
-    It moves with its lines, however they are laid out; is fixed when nothing like them is left, or when a function
-    that was too much by measure no longer is; regresses when that is undone. A file whose digest has not changed is
-    not looked at again. A dismissed finding stays dismissed, and what the user called fixed stays fixed.
+    It moves with its lines, however they are laid out, also into a renamed file; is fixed when a function that was too
+    much by measure no longer is, or when its file was deleted and its lines stand in no other; regresses when the
+    measure is over the limit again. Where its lines stand nowhere it is gone, which is not verified. A file whose
+    digest has not changed is not looked at again.
     """
     source = sources.get(finding.path)
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if source.missing:
-        return _without_file(finding, sources) if finding.file_hash else finding
+        return _without_file(finding, sources) if finding.file_hash and finding.anchor else finding
     if not finding.anchor:
         return ground([finding], sources)[0] if source.hash else finding
     if source.problem:
@@ -56,23 +64,26 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     if function is not None and block.measure is not None:
         limit, now = LIMITS[finding.code_smell_type], function.measure(finding.code_smell_type)
         if now <= limit < block.measure:
-            return _gone(finding, source, in_words(function, finding.code_smell_type), function.line)
+            fixed = move(finding, Cause("measured", "rule", in_words(function, finding.code_smell_type)))
+            return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
         if min(now, block.measure) > limit:
-            return _there(finding, source, line or function.line, function.last)
+            again = finding.state == "fixed" and _MEASURED.fullmatch(finding.reason)
+            back = move(finding, Cause("over the limit", "rule")) if again else finding
+            return _there(back, source, line or function.line, last)
     if line:
         return _there(finding, source, line, last)
-    if left := trace(block, finding.anchor, source.lines, finding.line):
-        return _changed(finding, source, left)
-    return _gone(finding, source, CODE_GONE)
+    return replace(move(finding, Cause("vanished", "rule", CODE_GONE)), file_hash=source.hash)
 
 
 def _without_file(finding: Finding, sources: Sources) -> Finding:
-    """Fixed with its file, unless the same lines stand in another one: a renamed file has fixed nothing."""
+    """Moved with its lines where they stand in another file, as after a rename; fixed with its file where in none."""
     block = read_block(finding.block, finding.anchor)
-    for path in sources.alike(finding.path) if finding.anchor and finding.is_open else ():
-        if places(block, finding.anchor, sources.get(path).lines):
-            return replace(finding, verified=False, why=f"its lines stand in {path} now, look again")
-    return _gone(finding, sources.get(finding.path), FILE_GONE)
+    for path in sources.alike(finding.path):
+        source = sources.get(path)
+        if found := places(block, finding.anchor, source.lines):
+            return replace(_there(finding, source, *found[0]), path=path)
+    fixed = move(finding, Cause("deleted", "rule", FILE_GONE))
+    return replace(fixed, file_hash=sources.get(finding.path).hash)
 
 
 def _function(finding: Finding, sources: Sources, line: int) -> Function | None:
@@ -83,24 +94,10 @@ def _function(finding: Finding, sources: Sources, line: int) -> Function | None:
     return function_at(functions, line) if line else function_named(functions, finding.anchor, finding.line)
 
 
-def _gone(finding: Finding, source: Source, why: str, line: int = 0) -> Finding:
-    found = replace(finding, file_hash=source.hash, line=line or finding.line)
-    return replace(found, state="fixed", reason=why, verified=True, why="") if finding.is_open else found
-
-
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
     end = last if finding.end_line else None
-    found = replace(finding, line=line, end_line=end, file_hash=source.hash, verified=True, why="")
-    again = finding.state == "fixed" and _FOUND.fullmatch(finding.reason)
-    return replace(found, state="regressed", reason="") if again else found
-
-
-def _changed(finding: Finding, source: Source, line: int = 0) -> Finding:
-    if not finding.is_open:
-        return replace(finding, file_hash=source.hash)
-    return replace(
-        finding, line=line or finding.line, end_line=None, file_hash=source.hash, verified=False, why=CHANGED
-    )
+    back = move(finding, Cause("reported", "rule", "its code is back")) if finding.state == "gone" else finding
+    return replace(back, line=line, end_line=end, file_hash=source.hash, verified=True, why="")
 
 
 def by_path(findings: Iterable[Finding]) -> list[Finding]:
@@ -118,7 +115,7 @@ def named_from(here: Path, paths: Iterable[str]) -> list[str]:
 def states_of(words: Sequence[str]) -> list[str]:
     """The states that words name; "all" is all of them, none means those that are open. Raises BadInput."""
     if not words:
-        return ["open", "regressed"]
+        return list(OPEN_STATES)
     if "all" in words:
         return []
     unknown = [word for word in words if word not in STATES]
@@ -127,12 +124,12 @@ def states_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def told(before: Finding, after: Finding) -> str:
-    """What a recheck changed, in a line; "" for what nobody would see."""
+def change_line(before: Finding, after: Finding) -> str:
+    """What changed, in a line; "" for what nobody would see."""
     if before.state != after.state:
         return f"{after.id} {after.place}: {before.state} → {after.state}{f' ({after.reason})' if after.reason else ''}"
-    if before.line != after.line and not after.doubt:
-        return f"{after.id} {after.path}: line {before.line} → {after.line}"
+    if before.key[:2] != after.key[:2]:
+        return f"{after.id} {before.place} → {after.place}"
     if before.doubt == after.doubt:
         return ""
     return f"{after.id} {after.place}: {after.doubt or 'its code stands as before'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.review.lenient import values_in
+from swecli.llm.lenient_json import values_in
 
 
 @pytest.mark.parametrize(

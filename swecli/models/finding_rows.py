@@ -1,0 +1,169 @@
+"""Findings out of any value that a model gave as one: rows under whatever names, with whatever is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, FindingKind
+
+LARGEST_LINE = 10**9
+LONGEST = {"path": 1_000, "message": 4_000, "improvement": 8_000, "evidence": 4_000, "suggestion": 8_000}
+
+_PATH = ("path", "file", "filename", "file_path", "filepath")
+_LINE = ("line", "line_number", "lineno", "start_line", "startline", "row")
+_END = ("end_line", "endline", "line_end", "lineend", "end")
+_TYPE = ("code_smell_type", "codesmelltype", "smell_type", "smelltype", "smell", "rule", "rule_id", "check", "category")
+_MESSAGE = ("message", "description", "issue", "title", "problem", "text", "summary")
+_IMPROVEMENT = ("improvement", "fix", "recommendation", "advice", "remedy")
+_EVIDENCE = ("evidence", "quote", "code", "snippet", "quoted_code")
+_SEVERITY = {
+    "info": "low", "minor": "low", "trivial": "low", "note": "low", "style": "low",
+    "warning": "medium", "warn": "medium", "moderate": "medium", "normal": "medium",
+    "major": "high", "error": "high", "severe": "high", "important": "high", "blocker": "critical", "fatal": "critical",
+}  # fmt: skip
+_ALIASES = {
+    "LONG_FUNCTION": "LONG_METHOD", "DUPLICATED_CODE": "DUPLICATE_CODE", "DUPLICATE_BLOCK": "DUPLICATE_CODE",
+    "DUPLICATION": "DUPLICATE_CODE", "MAGIC_NUMBER": "MAGIC_NUMBERS", "MAGIC_STRINGS": "MAGIC_NUMBERS",
+    "BARE_EXCEPT": "MISSING_ERROR_HANDLING", "SWALLOWED_EXCEPTION": "MISSING_ERROR_HANDLING",
+    "ERROR_HANDLING": "MISSING_ERROR_HANDLING", "COMPLEX_FUNCTION": "COMPLEX_FUNCTIONS",
+    "COMPLEX_METHOD": "COMPLEX_FUNCTIONS", "COMPLEXITY": "COMPLEX_FUNCTIONS", "DEEP_NESTING": "COMPLEX_FUNCTIONS",
+    "GLOBAL_STATE": "MUTABLE_SHARED_STATE", "MUTABLE_DEFAULT": "MUTABLE_SHARED_STATE",
+    "SHARED_MUTABLE_STATE": "MUTABLE_SHARED_STATE", "GOD_CLASS": "LARGE_CLASS", "LARGE_FILE": "LARGE_CLASS",
+    "MANY_PARAMETERS": "LONG_PARAMETER_LIST", "TOO_MANY_PARAMETERS": "LONG_PARAMETER_LIST",
+    "UNUSED_CODE": "DEAD_CODE", "UNREACHABLE_CODE": "DEAD_CODE", "DATA_CLUMP": "DATA_CLUMPS",
+}  # fmt: skip
+_SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
+_LINES = re.compile(r"\D{0,6}(?P<start>\d{1,12})(?:\s*(?:-|–|to|:|,)\s*L?(?P<end>\d{1,12}))?\D*")
+
+
+def rows_in(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Everything in a value that is meant as a finding, however deep it lies; `path` is that of an object around it."""
+    if depth > 12:
+        lost.append("a part was nested too deeply to be looked into")
+    elif isinstance(value, list):
+        for item in value:
+            yield from rows_in(item, lost, path, depth + 1)
+    elif isinstance(value, dict):
+        row = {_plain_key(key): item for key, item in value.items()}
+        own = _first(row, _PATH)
+        named = own if isinstance(own, str) else path
+        words = _first(row, _MESSAGE) or _first(row, _TYPE)
+        placed = own is not None and (words or "line" in row)
+        if placed or (named and words and _first(row, _LINE) is not None):
+            yield row if own is not None else {**row, "path": named}
+        else:
+            for item in value.values():
+                yield from rows_in(item, lost, named, depth + 1)
+
+
+def _plain_key(key: object) -> str:
+    """`codeSmellType`, `code-smell-type` and `code_smell_type` are one key."""
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").replace(" ", "_")
+    return text.lower()
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)
+
+
+def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
+    """One finding of a row; without a place or a word it cannot be one, and `lost` gets a line."""
+    row = {_plain_key(key): item for key, item in row.items()}
+    path = clean_path(_text(_first(row, _PATH), "path"))
+    kind, rule = _rule(row)
+    message = _text(_first(row, _MESSAGE), "message") or SMELLS.get(rule, "")
+    if not path or not (message or rule):
+        lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
+        return None
+    start, end = _place(row)
+    improvement = _text(_first(row, _IMPROVEMENT), "improvement")
+    suggestion = _text(row.get("suggestion") or row.get("replacement"), "suggestion")
+    if match := _SUGGESTION.search(improvement or suggestion):
+        suggestion = match["code"]
+        improvement = _SUGGESTION.sub("", improvement).strip()
+    return Finding(
+        path,
+        start or 0,
+        rule or kind.upper(),
+        message or rule,
+        severity=_severity(row.get("severity") or row.get("level") or row.get("priority")),
+        improvement=improvement,
+        end_line=end if end and start and end > start else None,
+        loop=loop,
+        kind=kind,
+        suggestion=suggestion,
+        evidence=_text(_first(row, _EVIDENCE), "evidence"),
+        source=source,
+        same_as=_text(row.get("same_as"), "path")[:20],
+    )
+
+
+def _text(value: Any, name: str) -> str:
+    """A field as text of a bounded length; what is no text is written out."""
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, list):
+        value = "\n".join(str(item) for item in value)
+    text = "".join(c for c in str(value) if c in "\n\t" or c.isprintable() or not c.isascii()).strip("\n")
+    return text[: LONGEST[name]] if name in ("suggestion", "evidence") else text.strip()[: LONGEST[name]]
+
+
+def clean_path(text: str) -> str:
+    """A path as the ledger keeps it: forward slashes, no `./`, no `a/` of a diff's header with a line behind it."""
+    text = " ".join(text.split("\n")[0].split()).strip("`'\"")
+    text = text.replace("\\", "/")
+    while text.startswith("./"):
+        text = text[2:]
+    return text
+
+
+def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
+    """The kind and the rule's name, in capitals for smells, as it is for the project's own checks."""
+    said = str(row.get("kind") or row.get("type") or "").strip().lower().replace("code_smell", "smell")
+    name = _first(row, _TYPE)
+    if name is None and said and said not in KINDS:
+        name = row.get("type") or row.get("kind")
+    rule = _text(name, "path")[:80].strip()
+    if said == "check":
+        return "check", rule
+    capitals = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", rule).upper()).strip("_")
+    capitals = _ALIASES.get(capitals, capitals)
+    if capitals in SMELLS:
+        return "smell", capitals
+    kind: FindingKind = "security" if said == "security" else "correctness"
+    if said in ("smell", "") and capitals:
+        kind = "security" if "SECUR" in capitals or "INJECTION" in capitals else "correctness"
+    return kind, capitals
+
+
+def _place(row: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """First and last line; a range in a text or an object counts too."""
+    area = row.get("range") or row.get("lines") or row.get("location")
+    inner = {_plain_key(k): v for k, v in area.items()} if isinstance(area, dict) else {}
+    start = _number(_first(row, _LINE)) or _number(_first(inner, (*_LINE, "start")))
+    end = _number(_first(row, _END)) or _number(_first(inner, _END))
+    for text in (_first(row, _LINE), area):
+        if isinstance(text, list) and text:
+            start, end = start or _number(text[0]), end or _number(text[-1])
+        elif isinstance(text, str) and (match := _LINES.fullmatch(text.strip())):
+            start, end = start or _number(match["start"]), end or _number(match["end"])
+    return start, end
+
+
+def _number(value: Any) -> int | None:
+    """A line number from 1; anything else is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        match = _LINES.fullmatch(value.strip())
+        value = int(match["start"]) if match else None
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() and abs(value) < 1e15 else None
+    return min(value, LARGEST_LINE) if isinstance(value, int) and value >= 1 else None
+
+
+def _severity(value: Any) -> str:
+    word = str(value or "").strip().lower()
+    return word if word in SEVERITIES else _SEVERITY.get(word, "medium")

@@ -1,0 +1,173 @@
+"""The ledger against the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import BadInput, UsageError
+from swecli.models.finding import Finding, ReviewRecord
+from swecli.review.judge.grounding import ground
+from swecli.review.judge.ledger import change_line, recheck, rechecked, settle, states_of
+from swecli.review.judge.sources import Sources
+from swecli.store.reviews import ReviewStore
+from swecli.store.sqlite.database import open_database
+
+
+@pytest.fixture
+def store() -> Iterator[ReviewStore]:
+    database = open_database(":memory:")
+    store = ReviewStore(database, "/p")
+    Path("a.py").write_text("x = 1\ny = 37\n")
+    found = [Finding("a.py", n, "MAGIC_NUMBERS", "m", loop=1) for n in (1, 2)]
+    store.note(store.begin(ReviewRecord("/p", (), "x")), ground(found, Sources(Path.cwd())))
+    yield store
+    database.close()
+
+
+def test_only_what_changed_is_told_and_kept(store: ReviewStore) -> None:
+    assert recheck(store, Path.cwd()) == []
+    Path("a.py").write_text("# new\nx = 1\n")
+    assert sorted(change_line(*pair) for pair in recheck(store, Path.cwd())) == [
+        "F-1 a.py:1 → a.py:2",
+        "F-2 a.py:2: open → gone (its code stands nowhere)",
+    ]
+    assert [(f.line, f.state) for f in store.findings()] == [(2, "open"), (2, "gone")]
+    Path("a.py").write_text("y = 37\n")
+    assert "F-2 a.py:1: gone → open (its code is back)" in [
+        change_line(*pair) for pair in recheck(store, Path.cwd(), ["F-2"])
+    ]
+
+
+def test_states_are_named_or_refused() -> None:
+    assert states_of([]) == ["open", "regressed", "gone"]
+    assert states_of(["all"]) == []
+    with pytest.raises(BadInput, match="no state 'odd'"):
+        states_of(["odd"])
+
+
+CODE = """import os
+
+
+def rate(kind):
+    if kind == "food":
+        return 7
+    return 19
+
+
+def other(kind):
+    return kind
+"""
+
+
+def seen(finding: Finding, text: str = CODE) -> Finding:
+    """The finding as a review stores it that has read this text."""
+    Path("r.py").write_text(text)
+    return ground([finding], Sources(Path.cwd()))[0]
+
+
+def again(finding: Finding, text: str) -> Finding:
+    Path("r.py").write_text(text)
+    return rechecked(finding, Sources(Path.cwd()))
+
+
+def magic(line: int = 7, end: int | None = None) -> Finding:
+    return Finding("r.py", line, "MAGIC_NUMBERS", "m", end_line=end)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state", "line"),
+    [
+        ("import os", "import os\nimport re", "open", 8),
+        ("    return 19", "    return   19", "open", 7),
+        ("    return 19", "        return 19", "open", 7),
+        ("    return 19", "    return 20", "gone", 7),
+        ("    return 19", "    return (19)", "gone", 7),
+        ("    return 19\n", "", "gone", 7),
+        (CODE, "x = 1\n", "gone", 7),
+    ],
+)
+def test_code_that_stands_nowhere_is_gone_and_never_called_fixed(old: str, new: str, state: str, line: int) -> None:
+    after = again(seen(magic()), CODE.replace(old, new))
+    assert (after.state, after.line) == (state, line)
+    assert after.is_open
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state", "end"),
+    [
+        ("return 7", "return  7", "open", 7),
+        ("(kind):\n    if", "(kind):\n\n    if", "open", 8),
+        ("return 7", "return FOOD", "gone", 7),
+        (CODE[11 : CODE.index("def other")], "", "gone", 7),
+    ],
+)
+def test_a_range_is_compared_as_a_whole(old: str, new: str, state: str, end: int | None) -> None:
+    after = again(seen(magic(4, 7)), CODE.replace(old, new))
+    assert (after.state, after.end_line) == (state, end)
+
+
+def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_settled_stays() -> None:
+    found = seen(magic())
+    gone = again(found, "x = 1\n")
+    assert (gone.reason, gone.standing) == ("its code stands nowhere", "gone, not verified")
+    assert again(gone, CODE + "\n").state == "open"
+    assert again(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
+    dismissed = again(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
+    assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
+    Path("r.py").unlink()
+    assert rechecked(found, Sources(Path.cwd())).state == "fixed"
+
+
+def long(lines: int) -> str:
+    return "def work(a):\n" + "    print(a)\n" * (lines - 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state"),
+    [(80, 70, "open"), (80, 60, "fixed"), (50, 40, "gone")],  # 50 was no matter of length by the rule
+)
+def test_a_long_method_is_measured_again(before: int, after: int, state: str) -> None:
+    found = seen(Finding("r.py", 1, "LONG_METHOD", "m"), long(before))
+    now = again(found, "import os\n" + long(after))
+    assert now.state == state
+    if state == "fixed":
+        assert now.reason == "`work` has 60 lines now, at most 60 are meant"
+        assert again(now, long(before)).state == "regressed"
+
+
+def test_parameters_are_counted_again_though_the_line_has_changed() -> None:
+    found = seen(Finding("r.py", 1, "LONG_PARAMETER_LIST", "m"), "def f(a, b, c, d, e, g, h, i):\n    pass\n")
+    assert again(found, "def f(a, b, c, d, e, g, h, i, j):\n    pass\n").state == "open"
+    assert again(found, "def f(options):\n    pass\n").reason == "`f` has 1 parameters now, at most 7 are meant"
+
+
+def test_a_finding_of_an_older_ledger_has_its_line_alone() -> None:
+    old = replace(seen(magic()), block="")
+    assert again(old, "\n" + CODE).line == 8
+    assert again(old, CODE.replace("19", "20")).state == "gone"
+
+
+def test_the_users_word_is_kept_with_its_reason_and_a_wrong_one_is_one_line(store: ReviewStore) -> None:
+    assert settle(store, "F-1", "dismissed", "meant so").state == "dismissed"
+    assert settle(store, "F-1", "open", "after all").state == "open"
+    assert [(c.before, c.after, c.by, c.why) for c in store.history("F-1")] == [
+        ("open", "dismissed", "user", "meant so"),
+        ("dismissed", "open", "user", "after all"),
+    ]
+    with pytest.raises(UsageError, match="F-1 is open, it cannot become open"):
+        settle(store, "F-1", "open")
+
+
+def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\ntotal = net * 37\n")
+    found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "a.py").rename(tmp_path / "src" / "b.py")
+    after = rechecked(found, Sources(tmp_path))
+    assert (after.state, after.place) == ("open", "src/b.py:2")
+    (tmp_path / "src" / "b.py").unlink()
+    assert rechecked(found, Sources(tmp_path)).state == "fixed"
