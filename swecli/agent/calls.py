@@ -130,13 +130,13 @@ class CallRunner:
 
     async def _run_one(self, call: ToolCall, problem: str | None, tell: Callable[[Event], None]) -> Outcome:
         kept, begun = HeadTail(), ""
-        ctx = replace(self._ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept)
 
         def started(call: ToolCall, summary: str) -> None:
             nonlocal begun
             begun, self._running[call.id] = summary, kept
             tell(ToolStarted(call, summary))
 
+        ctx = replace(self._ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started)
         try:
             result, summary = await execute(
                 call,
@@ -145,7 +145,6 @@ class CallRunner:
                 self._permissions,
                 self._ask,
                 problem=problem,
-                started=started,
             )
         except asyncio.CancelledError:  # the call says by now how far it came
             whole = call.result or INTERRUPTED_RESULT

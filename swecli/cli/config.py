@@ -93,10 +93,10 @@ def _set(args: argparse.Namespace) -> int:
 
 def _check_rules(rules: tuple[str, ...]) -> None:
     # late: the other settings do not need the tools
-    from swecli.tools.permissions import Rule  # noqa: PLC0415
+    from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
 
     for rule in rules:
-        Rule.parse(rule)
+        PermissionRule.parse(rule)
 
 
 def _text(path: Path) -> str:

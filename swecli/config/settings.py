@@ -98,7 +98,7 @@ def _is_command(line: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class _Setting:
     """What is known of one setting. `parse` makes its value of TOML, text or a flag and raises ValueError with what is
     wrong; `env` is its variable, "" for none; where it `tightens`, a project's file may set it to nothing looser."""
 
@@ -174,11 +174,11 @@ class Settings:
         return {name.strip(): int(percent) for name, _, percent in pairs}
 
 
-SETTINGS = {
-    f.name: Setting(f.name, f.default, **{**f.metadata, "env": f"SWECLI_{f.name.upper()}" if f.metadata["env"] else ""})
-    for f in fields(Settings)
-    if f.metadata
-}
+def _described(name: str, default: Any, *, env: bool, **known: Any) -> _Setting:
+    return _Setting(name, default, env=f"SWECLI_{name.upper()}" if env else "", **known)
+
+
+SETTINGS = {f.name: _described(f.name, f.default, **f.metadata) for f in fields(Settings) if f.metadata}
 
 
 def unknown_setting(name: str, where: str = "") -> ConfigError:

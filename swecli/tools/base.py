@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from swecli.models.message import MODES, Display, Mode, ToolResult, ToolSpec
+from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec
 from swecli.tools.limits import HeadTail
 
 
@@ -22,7 +22,7 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def plain_schema(params: type[BaseModel]) -> dict[str, Any]:
+def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of `params`, in the plainest form every provider takes.
 
     References are written out in place, titles and class docstrings left out, and "this or null" becomes "this":
@@ -51,7 +51,7 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class ResultReader(Protocol):
+class _ResultReader(Protocol):
     """Where full results of earlier calls are kept."""
 
     def read_result(self, call_id: str) -> str | None:
@@ -69,11 +69,12 @@ class ToolContext:
     started programs get, before keys are taken out (None: this process's own). `may_read` says of a path relative
     to `root` whether the permission rules let it be read unasked; `execute` sets it for each call. `page_limit` is
     how many characters a tool that can be asked to go on gives at once: less than what a result is cut at. `output`
-    collects what a running call prints, for whoever must keep it when the call is stopped (None: nobody asks).
+    collects what a running call prints, for whoever must keep it when the call is stopped (None: nobody asks);
+    `started` gets a call that was permitted, with its summary, when it begins.
     """
 
     root: Path
-    results: ResultReader | None = None
+    results: _ResultReader | None = None
     report: Callable[[str], None] = lambda text: None
     seen: dict[Path, str] = field(default_factory=dict)
     todos: list[dict[str, str]] = field(default_factory=list)
@@ -82,6 +83,7 @@ class ToolContext:
     may_read: Callable[[str], bool] = lambda path: True
     page_limit: int = 24_000
     output: HeadTail | None = None
+    started: Callable[[ToolCall, str], None] = lambda call, summary: None
 
     def printed(self) -> str:
         """What the running call has printed so far."""
@@ -89,7 +91,7 @@ class ToolContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ToolPlan:
     """What a call would do, shown before it is approved and checked again when it runs.
 
     `state` is the tool's own record of what it saw (hash of the base, the new bytes): what was shown is what
@@ -151,8 +153,8 @@ class ToolError(Exception):
     """A failure the model should read and can act upon."""
 
 
-Run = Callable[[Any, ToolContext, Plan], Awaitable[ToolResult]]
-MakePlan = Callable[[Any, ToolContext], Plan]
+Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
+MakePlan = Callable[[Any, ToolContext], ToolPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """What the model is told. Stable from run to run, byte for byte."""
-        return ToolSpec(self.name, self.description, plain_schema(self.params))
+        return ToolSpec(self.name, self.description, _plain_schema(self.params))
 
 
 def tool(kind: PermissionKind, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:

@@ -30,11 +30,11 @@ class Diff:
 def unified(path: str, old: str | None, new: str) -> Diff:
     """The diff from `old` (None: there was no file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
-    codes = _opcodes(before, after)
+    groups = _groups(before, after)
     out = ["--- /dev/null\n" if old is None else f"--- a/{path}\n", f"+++ b/{path}\n"]
-    for group in _grouped(codes):
+    for group in groups:
         out.extend(_hunk(group, before, after))
-    real = [code for code in codes if code[0] != "equal"]
+    real = [code for group in groups for code in group if code[0] != "equal"]
     return Diff(
         text="".join(out) if real else "",
         added=sum(j2 - j1 for _, _, _, j1, j2 in real),
@@ -43,7 +43,7 @@ def unified(path: str, old: str | None, new: str) -> Diff:
     )
 
 
-Code = tuple[str, int, int, int, int]
+_Code = tuple[str, int, int, int, int]
 
 
 def _lines(text: str) -> list[str]:
@@ -52,40 +52,33 @@ def _lines(text: str) -> list[str]:
     return [*whole, parts[-1]] if parts[-1] else whole
 
 
-def _opcodes(before: list[str], after: list[str]) -> list[Code]:
-    """Opcodes as difflib gives them; the equal head and tail are taken off first, which makes large files cheap."""
+def _groups(before: list[str], after: list[str]) -> list[list[_Code]]:
+    """Opcodes in groups with their context, as difflib gives them; what is equal at both ends is left off before,
+    which makes large files cheap."""
+    if before == after:
+        return []
     most = min(len(before), len(after))
     head = next((i for i in range(most) if before[i] != after[i]), most)
     tail = next((i for i in range(most - head) if before[-1 - i] != after[-1 - i]), most - head)
-    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    start, rest = max(0, head - _CONTEXT), max(0, tail - _CONTEXT)
+    left, right = before[start : len(before) - rest], after[start : len(after) - rest]
+    groups: list[list[_Code]]
     if max(len(left), len(right)) > _MAX_COMPARED:
-        middle: list[Code] = [("replace", 0, len(left), 0, len(right))]
+        lead, end = head - start, tail - rest
+        i, j = len(left) - end, len(right) - end
+        whole: list[_Code] = [
+            ("equal", 0, lead, 0, lead),
+            ("replace", lead, i, lead, j),
+            ("equal", i, i + end, j, j + end),
+        ]
+        groups = [[code for code in whole if code[1] < code[2] or code[3] < code[4]]]
     else:
-        middle = list(difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000).get_opcodes())
-    codes: list[Code] = [("equal", 0, head, 0, head)]
-    codes += [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in middle]
-    codes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
-    return [code for code in codes if code[1] < code[2] or code[3] < code[4]]
+        matcher = difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000)
+        groups = [list(group) for group in matcher.get_grouped_opcodes(_CONTEXT)]
+    return [[(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in g] for g in groups]
 
 
-def _grouped(codes: list[Code]) -> Iterator[list[Code]]:
-    """Changes with their context; those closer than two contexts are one hunk."""
-    group: list[Code] = []
-    for index, (tag, i1, i2, j1, j2) in enumerate(codes):
-        last = index == len(codes) - 1
-        if tag != "equal" or (index > 0 and not last and i2 - i1 <= 2 * _CONTEXT):
-            group.append((tag, i1, i2, j1, j2))
-            continue
-        if group:
-            end = min(i2, i1 + _CONTEXT)
-            yield [*group, (tag, i1, end, j1, j1 + end - i1)]
-        start = max(i1, i2 - _CONTEXT)
-        group = [] if last else [(tag, start, i2, j2 - (i2 - start), j2)]
-    if group:
-        yield group
-
-
-def _hunk(group: list[Code], before: list[str], after: list[str]) -> Iterator[str]:
+def _hunk(group: list[_Code], before: list[str], after: list[str]) -> Iterator[str]:
     old, new = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
     yield f"@@ -{_range(*old)} +{_range(*new)} @@\n"
     for tag, i1, i2, j1, j2 in group:

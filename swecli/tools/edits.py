@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan
 from swecli.tools.diffs import Diff, unified
 from swecli.tools.files import TextFile, decode, digest, printable, read_bytes, write_atomic
 from swecli.tools.limits import visible
@@ -95,7 +95,7 @@ def _listed(lines: list[int], most: int = 10) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class _FileChange:
     """The bytes a file is to get, and the digest of those it had when this was shown (None: there was no file)."""
 
     path: Path
@@ -125,7 +125,9 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Text
     return file, base
 
 
-def plan_change(ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str) -> Plan:
+def plan_change(
+    ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str
+) -> ToolPlan:
     """The plan that shows the whole change as a diff and holds what will be written."""
     subject = relative(ctx.root, path)
     shown = visible(subject, keep="")
@@ -138,10 +140,10 @@ def plan_change(ctx: ToolContext, path: Path, old: TextFile | None, base: str | 
         before, after = old.text.replace("\r\n", "\n"), new.text.replace("\r\n", "\n")
     diff = unified(shown, before, after)
     preview = Display(title=shown, body=visible(printable(diff.text)), kind="diff")
-    return Plan(
+    return ToolPlan(
         summary=f"{verb} {shown} ({diff.counts})",
         preview=preview,
-        state=Change(path, shown, base, data, diff),
+        state=_FileChange(path, shown, base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
@@ -149,9 +151,9 @@ def plan_change(ctx: ToolContext, path: Path, old: TextFile | None, base: str | 
     )
 
 
-def make_change(ctx: ToolContext, plan: Plan, done: str) -> ToolResult:
+def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     """Write what was shown, remember it as seen, and tell both readers. Raises ToolError where the file moved on."""
-    change: Change = plan.state
+    change: _FileChange = plan.state
     write_atomic(ctx.root, change.path, change.data, change.base)
     ctx.seen[change.path] = digest(change.data)
     places = [f"{first}-{last}" if last > first else str(first) for first, last in change.diff.changed[:20]]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
 from swecli.models.errors import ConfigError
 from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult
-from swecli.tools.base import Plan, Tool, ToolContext, ToolError
+from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, readable
-from swecli.tools.permissions import Permissions, Verdict, lasting_rule
+from swecli.tools.permissions import Permissions, PermissionVerdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
@@ -22,7 +21,6 @@ _log = logging.getLogger(__name__)
 CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
-Started = Callable[[ToolCall, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class _Ready:
 
     tool: Tool
     params: BaseModel
-    plan: Plan
+    plan: ToolPlan
 
 
 async def execute(
@@ -41,12 +39,11 @@ async def execute(
     permissions: Permissions,
     ask: Ask,
     problem: str | None = None,
-    started: Started | None = None,
 ) -> tuple[ToolResult, str]:
     """Carry out one call; the result and its one-line summary. Never raises but CancelledError.
 
-    `problem` says what was wrong with the arguments' text, where they could not be read. `started` is told when
-    the call was permitted and begins. Everything that became of the call is written into `call`: `result` is the
+    `problem` says what was wrong with the arguments' text, where they could not be read. Everything that became of
+    the call is written into `call`: `result` is the
     whole text for the model (the caller cuts it), `duration_ms` the time it ran, without the wait for approval.
     On cancellation programs are ended, the call says so with what was printed until then (`ctx.output`), and
     CancelledError goes on.
@@ -59,8 +56,7 @@ async def execute(
     refusal = await _permit(call, ready, ctx, permissions, ask)
     if refusal is not None:
         return _told(call, refusal), summary
-    if started is not None:
-        started(call, summary)
+    ctx.started(call, summary)
     return _told(call, await _run(call, ready, ctx)), summary
 
 
@@ -123,14 +119,14 @@ async def _permit(
     return None
 
 
-def _account(ready: _Ready, verdict: Verdict, mode: str) -> str:
+def _account(ready: _Ready, verdict: PermissionVerdict, mode: str) -> str:
     """What became of a call, and why, on one line."""
     done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
     return f"{one_line(ready.plan.summary, 80)}: {done} ({verdict.why or f'mode {mode}'})"
 
 
 def _question(
-    call: ToolCall, ready: _Ready, verdict: Verdict, ctx: ToolContext, permissions: Permissions
+    call: ToolCall, ready: _Ready, verdict: PermissionVerdict, ctx: ToolContext, permissions: Permissions
 ) -> AskRequest:
     plan, tool = ready.plan, ready.tool
     rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)

@@ -18,7 +18,7 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         """Raises ValueError for a pattern that means nothing."""
-        expanded = expand_braces(pattern)
+        expanded = _expand_braces(pattern)
         self.wanted = [_anywhere(p) for p in expanded if not p.startswith("!")]
         self.unwanted = [_anywhere(p[1:]) for p in expanded if p.startswith("!")]
         self._wanted = GitIgnoreSpec.from_lines(self.wanted) if self.wanted else None
@@ -31,7 +31,7 @@ class Glob:
         return self._wanted is None or self._wanted.match_file(path)
 
 
-def expand_braces(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     """`a.{b,c}` as `a.b` and `a.c`; commas outside braces part patterns. Raises ValueError for too many."""
     done, todo = [], _parts(pattern)
     while todo:

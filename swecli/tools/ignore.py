@@ -24,7 +24,7 @@ _CLASSES = {
 _CLASS = re.compile(r"\[:(\w+):\]")
 
 
-class IgnoreLines:
+class _IgnoreLines:
     """The lines of one folder's ignore file; the last one that fits an entry decides.
 
     Each entry is judged by itself, as git does on its way down: whether a folder above it is left out is another
@@ -182,8 +182,8 @@ class _Family:
     def __init__(self, top: Path, names: tuple[str, ...], first: list[str]) -> None:
         self._top = top
         self._names = names
-        lines = IgnoreLines([*first, *self._lines("")])
-        self._chains: dict[str, tuple[tuple[int, IgnoreLines], ...]] = {"": ((0, lines),)}
+        lines = _IgnoreLines([*first, *self._lines("")])
+        self._chains: dict[str, tuple[tuple[int, _IgnoreLines], ...]] = {"": ((0, lines),)}
 
     def says(self, path: str, is_dir: bool) -> bool:
         """The last word of the nearest folder that says anything about this entry."""
@@ -194,7 +194,7 @@ class _Family:
                 return verdict
         return False
 
-    def _chain(self, folder: str) -> tuple[tuple[int, IgnoreLines], ...]:
+    def _chain(self, folder: str) -> tuple[tuple[int, _IgnoreLines], ...]:
         """What counts in a folder, nearest first, each with the length of the path it leaves off."""
         todo = []
         while folder not in self._chains:
@@ -203,7 +203,7 @@ class _Family:
         for below in reversed(todo):
             lines = self._lines(below)
             above = self._chains[below.rpartition("/")[0]]
-            self._chains[below] = ((len(below) + 1, IgnoreLines(lines)), *above) if lines else above
+            self._chains[below] = ((len(below) + 1, _IgnoreLines(lines)), *above) if lines else above
         return self._chains[todo[0] if todo else folder]
 
     def _lines(self, folder: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
-from swecli.tools.base import Plan, Tool, ToolContext
+from swecli.tools.base import Tool, ToolContext, ToolPlan
 from swecli.tools.kinds import READ
 from swecli.tools.limits import one_line
 from swecli.tools.paths import sensitive
@@ -24,7 +24,7 @@ PLAN_REFUSAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PermissionRule:
     """`run(git status*)`: a kind (run, edit, read) or a tool's name, and what it covers (None: everything of it)."""
 
     kind: str
@@ -32,7 +32,7 @@ class Rule:
     text: str
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
+    def parse(cls, text: str) -> PermissionRule:
         """Raises ConfigError for what is no rule."""
         match = _RULE.fullmatch(text)
         pattern = match and match.group(2)
@@ -45,7 +45,7 @@ class Rule:
         return cls(match.group(1), pattern, text.strip())
 
 
-class Verdict(NamedTuple):
+class PermissionVerdict(NamedTuple):
     """What `decide` says. `why` is for the user and the model; `narrow` means a yes may only cover this very thing."""
 
     outcome: Literal["allow", "ask", "deny"]
@@ -77,21 +77,21 @@ class Permissions:
         )
         self.saved = project
         self.project = self._parsed("allow", project.rules if project else ())
-        self.session: list[Rule] = []
+        self.session: list[PermissionRule] = []
         self.last = ""
 
-    def _parsed(self, name: str, texts: Iterable[str]) -> list[Rule]:
+    def _parsed(self, name: str, texts: Iterable[str]) -> list[PermissionRule]:
         rules = []
         for text in texts:
             try:
-                rules.append(Rule.parse(text))
+                rules.append(PermissionRule.parse(text))
             except ConfigError:
                 self.broken.append((name, text))
         return rules
 
     def allow_for_session(self, rule: str) -> None:
         """Add what the user allowed until the program ends. Raises ConfigError for what is no rule."""
-        parsed = Rule.parse(rule)
+        parsed = PermissionRule.parse(rule)
         if parsed not in self.session:
             self.session.append(parsed)
 
@@ -101,9 +101,9 @@ class Permissions:
         self.allow_for_session(rule)
         if self.saved is not None:
             self.saved.add(rule)
-            self.project.append(Rule.parse(rule))
+            self.project.append(PermissionRule.parse(rule))
 
-    def forget(self, rule: Rule) -> None:
+    def forget(self, rule: PermissionRule) -> None:
         """Take back what was allowed for the session or the project. Raises ConfigError: the file cannot be written."""
         if rule in self.project and self.saved is not None:
             self.saved.remove(rule.text)
@@ -115,35 +115,36 @@ class Permissions:
         known = {word for tool in tools for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny) if rule.kind not in known]
 
-    def decide(self, tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
+    def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Whether the planned call may run, must be asked for, or may not run; who says so and why."""
         if rule := _touching(self.deny, tool, plan):
-            return Verdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
+            return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
         asking = _touching(self.ask, tool, plan)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
             reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
-            return Verdict("allow", "mode", "it only reads") if reads else Verdict("deny", "mode", PLAN_REFUSAL)
+            reads_only = PermissionVerdict("allow", "mode", "it only reads")
+            return reads_only if reads else PermissionVerdict("deny", "mode", PLAN_REFUSAL)
         if rule := _exact([*self.session, *self.project], tool, plan):
-            return Verdict("allow", "session", f"you allowed {one_line(rule.text)}")
+            return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
         if asking:
-            return Verdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
+            return PermissionVerdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
         if plan.guard:
             if rule := _exact(self.allow, tool, plan):
-                return Verdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
-            return Verdict("ask", "rule", plan.guard, narrow=True)
+                return PermissionVerdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
+            return PermissionVerdict("ask", "rule", plan.guard, narrow=True)
         return self._unopposed(tool, plan, ctx)
 
-    def _unopposed(self, tool: Tool, plan: Plan, ctx: ToolContext) -> Verdict:
+    def _unopposed(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """What the mode and allow rules say, where nothing is against it."""
         kind = tool.kind
         broken = [text for name, text in self.broken if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
         if mode in kind.unasked_in:
-            return Verdict("allow", "mode", f"mode {mode}")
+            return PermissionVerdict("allow", "mode", f"mode {mode}")
         if (why := kind.objection((), plan.subject, ctx)) is None:
-            return Verdict("allow", "mode", "it only reads")
-        rules: list[Rule] = []
-        sources: tuple[tuple[Literal["session", "rule"], list[Rule]], ...] = (
+            return PermissionVerdict("allow", "mode", "it only reads")
+        rules: list[PermissionRule] = []
+        sources: tuple[tuple[Literal["session", "rule"], list[PermissionRule]], ...] = (
             ("session", [*self.session, *self.project]), ("rule", self.allow)
         )  # fmt: skip
         for by, more in sources:
@@ -151,10 +152,10 @@ class Permissions:
             why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
             if why is None:
                 names = [one_line(rule.text) for rule in rules if _covers(rule, tool, plan)]
-                return Verdict("allow", by, f"allowed by {', '.join(names)}")
+                return PermissionVerdict("allow", by, f"allowed by {', '.join(names)}")
         if self.mode in kind.unasked_in:
             why = f"{one_line(broken[0])!r} is not a permission rule; until it is corrected, you are asked"
-        return Verdict("ask", "mode", why)
+        return PermissionVerdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
         """Whether a search may show what is in the file at this workspace-relative path without asking."""
@@ -162,7 +163,7 @@ class Permissions:
         return not sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
 
 
-def lasting_rule(tool: Tool, plan: Plan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
+def lasting_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
     """The rule that a longer yes to this call adds, and what it covers in words; ("", "") where there is none.
 
     `narrow`: only this very thing, not what is like it.
@@ -175,16 +176,16 @@ def lasting_rule(tool: Tool, plan: Plan, ctx: ToolContext, *, narrow: bool) -> t
     return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
 
 
-def _is_about(rule: Rule, tool: Tool) -> bool:
+def _is_about(rule: PermissionRule, tool: Tool) -> bool:
     return rule.kind in (tool.name, tool.kind.name)
 
 
-def _touching(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
+def _touching(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
     """The first deny or ask rule that is about the call, read generously."""
     return next((rule for rule in rules if _covers(rule, tool, plan)), None)
 
 
-def _covers(rule: Rule, tool: Tool, plan: Plan) -> bool:
+def _covers(rule: PermissionRule, tool: Tool, plan: ToolPlan) -> bool:
     if not _is_about(rule, tool):
         return False
     if not plan.subject:
@@ -193,7 +194,7 @@ def _covers(rule: Rule, tool: Tool, plan: Plan) -> bool:
     return rule.pattern is None or tool.kind.touches(rule.pattern, plan.subject)
 
 
-def _exact(rules: Iterable[Rule], tool: Tool, plan: Plan) -> Rule | None:
+def _exact(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
     """The first rule that names this very thing."""
     about = (rule for rule in rules if rule.pattern is not None and plan.subject and _is_about(rule, tool))
     return next((rule for rule in about if tool.kind.exact(rule.pattern or "", plan.subject)), None)

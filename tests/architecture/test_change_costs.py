@@ -65,7 +65,7 @@ RING = '''
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, PermissionKind, ToolContext, Plan, tool
+from swecli.tools.base import Params, PermissionKind, ToolContext, ToolPlan, tool
 
 BELL = PermissionKind("bell", "Ring this bell?", "asks before it rings")
 
@@ -76,12 +76,12 @@ class RingParams(Params):
     name: str = Field(description="Which bell.")
 
 
-def _plan(params: RingParams, ctx: ToolContext) -> Plan:
-    return Plan(f"Ring {params.name}", subject=params.name)
+def _plan(params: RingParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Ring {params.name}", subject=params.name)
 
 
 @tool(BELL, RingParams, _plan)
-async def ring(params: RingParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+async def ring(params: RingParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Ring a bell."""
     return ToolResult(True, f"{params.name} rang")
 '''

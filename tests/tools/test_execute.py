@@ -12,7 +12,7 @@ import pytest
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
-from swecli.tools.base import Params, Plan, Tool, ToolContext, ToolError
+from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.execute import execute
 from swecli.tools.kinds import RUN
 from swecli.tools.permissions import Permissions
@@ -26,12 +26,12 @@ class NoParams(Params):
 def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool:
     """A tool that fails as it is told."""
 
-    def plan(params: NoParams, ctx: ToolContext) -> Plan:
+    def plan(params: NoParams, ctx: ToolContext) -> ToolPlan:
         if fault is not None and at == "plan":
             raise fault
-        return Plan(f"Do {name}", subject="x")
+        return ToolPlan(f"Do {name}", subject="x")
 
-    async def run(params: NoParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    async def run(params: NoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
         if fault is not None:
             raise fault
         return ToolResult(True, "done")
@@ -57,7 +57,9 @@ async def call_of(
 async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) -> None:
     begun: list[str] = []
     call, result, summary = await call_of(
-        "run_command", ctx, parameters={"command": "echo hi;:"}, started=lambda call, line: begun.append(line)
+        "run_command",
+        replace(ctx, started=lambda call, line: begun.append(line)),
+        parameters={"command": "echo hi;:"},
     )
     assert result.ok
     assert summary == "Run echo hi;:"

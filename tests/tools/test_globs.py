@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.globs import Glob, escaped, expand_braces, path_matches
+from swecli.tools.globs import Glob, _expand_braces, escaped, path_matches
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_globs_that_cannot_be_used_are_an_error(pattern: str) -> None:
 
 
 def test_braces_nest() -> None:
-    assert sorted(expand_braces("a.{b,c{1,2}}")) == ["a.b", "a.c1", "a.c2"]
+    assert sorted(_expand_braces("a.{b,c{1,2}}")) == ["a.b", "a.c1", "a.c2"]
 
 
 def test_rule_patterns() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.ignore import IgnoreLines
+from swecli.tools.ignore import _IgnoreLines
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ from swecli.tools.ignore import IgnoreLines
     ],
 )
 def test_lines_fit_entries(line: str, out: list[str], not_out: list[str]) -> None:
-    lines = IgnoreLines([line])
+    lines = _IgnoreLines([line])
     assert [name for name in out if lines.says(name) is not True] == []
     assert [name for name in not_out if lines.says(name) is not None] == []
 
 
 def test_the_last_line_that_fits_decides() -> None:
-    lines = IgnoreLines(["*.log", "!keep.log", "# keep.log", "", "/keep.log/"])
+    lines = _IgnoreLines(["*.log", "!keep.log", "# keep.log", "", "/keep.log/"])
     assert lines.says("a.log") is True
     assert lines.says("keep.log") is False
     assert lines.says("keep.log/") is True
@@ -53,10 +53,10 @@ def test_the_last_line_that_fits_decides() -> None:
 
 @pytest.mark.parametrize("line", ["", "#", "!", "/", "\\", "[", "[a", "a\\", "[z-a]"])
 def test_lines_that_mean_nothing_fit_nothing(line: str) -> None:
-    assert IgnoreLines([line]).says("a") is None
+    assert _IgnoreLines([line]).says("a") is None
 
 
-def ignored(lines: IgnoreLines, name: str) -> bool:
+def ignored(lines: _IgnoreLines, name: str) -> bool:
     """Whether the lines leave this entry out, by itself or with a folder it lies in."""
     parts = name.split("/")
     above = ("/".join(parts[:count]) + "/" for count in range(1, len(parts)))
@@ -76,7 +76,7 @@ def test_git_reads_lines_the_same_way(lines: list[str]) -> None:
             wish = "\0".join(names)
             git = ["git", "-c", "core.excludesFile=/dev/null", "check-ignore", "-z", "--no-index", "--stdin"]
             done = subprocess.run(git, cwd=folder, input=wish.encode(), capture_output=True)
-            mine = IgnoreLines([line])
+            mine = _IgnoreLines([line])
             assert [n for n in names if ignored(mine, n)] == sorted(
                 done.stdout.decode().split("\0")[:-1], key=names.index
             )

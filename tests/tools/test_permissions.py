@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
-from swecli.tools.base import Plan, ToolContext
-from swecli.tools.permissions import Permissions, Rule, Verdict, lasting_rule
+from swecli.tools.base import ToolContext, ToolPlan
+from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
 
 TOOLS = ToolRegistry.discover()
@@ -22,17 +22,17 @@ TOOLS = ToolRegistry.discover()
 CTX = ToolContext(Path(tempfile.gettempdir()))
 
 
-def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> Verdict:
+def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> PermissionVerdict:
     tool = TOOLS.get(name)
     assert tool is not None
-    return permissions.decide(tool, Plan("x", subject=subject, guard=guard), CTX)
+    return permissions.decide(tool, ToolPlan("x", subject=subject, guard=guard), CTX)
 
 
 def exact(name: str, subject: str) -> str:
     """The rule that covers this alone."""
     tool = TOOLS.get(name)
     assert tool is not None
-    return lasting_rule(tool, Plan("x", subject=subject), CTX, narrow=True)[0]
+    return lasting_rule(tool, ToolPlan("x", subject=subject), CTX, narrow=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_searches_show_no_file_that_may_not_be_read_unasked() -> None:
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
 def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
     with pytest.raises(ConfigError, match="not a permission rule"):
-        Rule.parse(text)
+        PermissionRule.parse(text)
     permissions = Permissions(allow=[text, "run(make)"])
     assert permissions.broken == [("allow", text)]
     assert decide(permissions, "run_command", "make").outcome == "allow"
@@ -189,7 +189,7 @@ def test_rules_that_can_never_apply_are_named() -> None:
 
 
 def test_a_rule_may_hold_brackets_and_lines() -> None:
-    assert Rule.parse("run(python -c 'print(1)\n')").pattern == "python -c 'print(1)\n'"
+    assert PermissionRule.parse("run(python -c 'print(1)\n')").pattern == "python -c 'print(1)\n'"
 
 
 SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter(

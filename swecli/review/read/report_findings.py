@@ -11,7 +11,7 @@ from pydantic import Field
 from swecli.models.finding import KINDS, SEVERITIES
 from swecli.models.message import Display, ToolResult
 from swecli.review.read.extract import TOOL
-from swecli.tools.base import Params, Plan, Tool, ToolContext
+from swecli.tools.base import Params, Tool, ToolContext, ToolPlan
 from swecli.tools.kinds import READ
 from swecli.tools.registry import ToolRegistry
 
@@ -54,11 +54,11 @@ class ReportParams(Params):
 def report_tool(answer: Callable[[], str]) -> Tool:
     """The tool; `answer` gives what the model is told once its findings are stored."""
 
-    def plan(params: ReportParams, ctx: ToolContext) -> Plan:
+    def plan(params: ReportParams, ctx: ToolContext) -> ToolPlan:
         count = len(params.findings) if isinstance(params.findings, list) else 1
-        return Plan(f"Report {count} finding{'' if count == 1 else 's'}")
+        return ToolPlan(f"Report {count} finding{'' if count == 1 else 's'}")
 
-    async def run(params: ReportParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+    async def run(params: ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
         text = answer()
         return ToolResult(True, text, Display(title="Findings", body=text))
 

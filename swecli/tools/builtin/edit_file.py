@@ -5,20 +5,20 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.edits import Edit, apply_edits, make_change, plan_change, read_base
 from swecli.tools.kinds import EDIT
 from swecli.tools.paths import locate, relative
 
 
-class EditFileParams(Params):
+class _EditFileParams(Params):
     """Parameters of edit_file."""
 
     path: str = Field(description="File to change, relative to the workspace.")
     edits: list[Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
 
 
-def _plan(params: EditFileParams, ctx: ToolContext) -> Plan:
+def _plan(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = locate(ctx.root, params.path)
     old, base = read_base(ctx, path, must_be_seen=False)
     # what is near is told only of files that may be read unasked, or were read
@@ -29,8 +29,8 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> Plan:
     return plan_change(ctx, path, old, base, data, "Edit")
 
 
-@tool(EDIT, EditFileParams, _plan)
-async def edit_file(params: EditFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(EDIT, _EditFileParams, _plan)
+async def edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Replace exact text in a file."""
     count = len(params.edits)
     return make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")

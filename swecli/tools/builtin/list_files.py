@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.globs import Glob
 from swecli.tools.ignore import Entry, walk
 from swecli.tools.kinds import READ
@@ -20,7 +20,7 @@ _MOST_COUNTED = 50_000
 _DEPTH = 2
 
 
-class ListFilesParams(Params):
+class _ListFilesParams(Params):
     """Parameters of list_files."""
 
     path: str = Field(".", description="Folder to list, relative to the workspace.")
@@ -30,15 +30,15 @@ class ListFilesParams(Params):
     )
 
 
-def _plan(params: ListFilesParams, ctx: ToolContext) -> Plan:
+def _plan(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
     folder = locate(ctx.root, params.path)
     subject = relative(ctx.root, folder)
     wish = f" ({params.pattern})" if params.pattern else ""
-    return Plan(f"List {'.' if subject == '.' else subject + '/'}{wish}", state=folder, subject=subject)
+    return ToolPlan(f"List {'.' if subject == '.' else subject + '/'}{wish}", state=folder, subject=subject)
 
 
-@tool(READ, ListFilesParams, _plan)
-async def list_files(params: ListFilesParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(READ, _ListFilesParams, _plan)
+async def list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """List a folder."""
     folder: Path = plan.state
     if not folder.exists():

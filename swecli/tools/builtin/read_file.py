@@ -8,14 +8,14 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
 from swecli.tools.kinds import READ
 from swecli.tools.limits import page, visible
 from swecli.tools.paths import locate, read_guard, relative
 
 
-class ReadFileParams(Params):
+class _ReadFileParams(Params):
     """Parameters of read_file."""
 
     path: str = Field(description="File to read, relative to the workspace.")
@@ -23,17 +23,17 @@ class ReadFileParams(Params):
     end_line: int | None = Field(None, ge=1, description="Last line, itself included. Without it: as much as fits.")
 
 
-def _plan(params: ReadFileParams, ctx: ToolContext) -> Plan:
+def _plan(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
     path = locate(ctx.root, params.path)
     subject = relative(ctx.root, path)
     if params.end_line is not None and params.end_line < params.start_line:
         raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
     lines = f" {params.start_line}-{params.end_line or ''}" if params.end_line or params.start_line > 1 else ""
-    return Plan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
+    return ToolPlan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
 
 
-@tool(READ, ReadFileParams, _plan)
-async def read_file(params: ReadFileParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(READ, _ReadFileParams, _plan)
+async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Read a text file."""
     path: Path = plan.state
     shown = visible(plan.subject, keep="")
@@ -54,7 +54,7 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: Plan) -> Too
     return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))
 
 
-def _notes(shown: str, params: ReadFileParams, last: int, total: int, *, clean: bool) -> list[str]:
+def _notes(shown: str, params: _ReadFileParams, last: int, total: int, *, clean: bool) -> list[str]:
     notes = []
     if last < min(params.end_line or total, total):
         notes.append(f"[lines {params.start_line}-{last} of {total} in {shown}; read on with start_line={last + 1}]")

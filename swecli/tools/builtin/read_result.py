@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.kinds import READ
 from swecli.tools.limits import fold, one_line, page
 
 
-class ReadResultParams(Params):
+class _ReadResultParams(Params):
     """Parameters of read_result."""
 
     call_id: str = Field(min_length=1, description="The id of the call, as its cut result says it.")
@@ -18,14 +18,14 @@ class ReadResultParams(Params):
     end_line: int | None = Field(None, ge=1, description="Last line, itself included. Without it: as much as fits.")
 
 
-def _plan(params: ReadResultParams, ctx: ToolContext) -> Plan:
+def _plan(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
     if params.end_line is not None and params.end_line < params.start_line:
         raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
-    return Plan(f"Read on in the result of {params.call_id} from line {params.start_line}")
+    return ToolPlan(f"Read on in the result of {params.call_id} from line {params.start_line}")
 
 
-@tool(READ, ReadResultParams, _plan)
-async def read_result(params: ReadResultParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(READ, _ReadResultParams, _plan)
+async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Read a stored result."""
     text = ctx.results.read_result(params.call_id) if ctx.results is not None else None
     if text is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.command_rules import objection
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git_config import pinned
@@ -25,7 +25,7 @@ _MAX_TIMEOUT = 3600
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
 
 
-class RunCommandParams(Params):
+class _RunCommandParams(Params):
     """Parameters of run_command."""
 
     command: str = Field(min_length=1, description="What to run, as in a shell script.")
@@ -34,13 +34,13 @@ class RunCommandParams(Params):
     )
 
 
-def _plan(params: RunCommandParams, ctx: ToolContext) -> Plan:
+def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
     command = params.command.strip()
     if not command:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command holds a NUL character.")
-    return Plan(
+    return ToolPlan(
         summary=f"Run {command}",
         preview=Display(
             title=f"in {visible(str(ctx.root), keep='')}", body=visible(command), kind="code", language="bash"
@@ -50,8 +50,8 @@ def _plan(params: RunCommandParams, ctx: ToolContext) -> Plan:
     )
 
 
-@tool(RUN, RunCommandParams, _plan)
-async def run_command(params: RunCommandParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(RUN, _RunCommandParams, _plan)
+async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Run a shell command."""
     command = plan.subject
     if _scripts(ctx.root, command) != plan.state:

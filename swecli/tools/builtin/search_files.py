@@ -8,14 +8,14 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, ToolError, tool
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.kinds import READ
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, read_guard, relative
 from swecli.tools.searching import Collector, Match, Search, keeper, search
 
 
-class SearchFilesParams(Params):
+class _SearchFilesParams(Params):
     """Parameters of search_files."""
 
     pattern: str = Field(min_length=1, description="Regular expression, compared with one line at a time.")
@@ -25,18 +25,18 @@ class SearchFilesParams(Params):
     max_results: int = Field(100, ge=1, le=1000, description="Matching lines to show, at most.")
 
 
-def _plan(params: SearchFilesParams, ctx: ToolContext) -> Plan:
+def _plan(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan:
     path = locate(ctx.root, params.path)
     subject = relative(ctx.root, path)
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     # a folder may be named like a file of secrets (.ssh): its files are asked for one by one, by name
     guard = "" if path.is_dir() else read_guard(subject)
-    return Plan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
+    return ToolPlan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
 
 
-@tool(READ, SearchFilesParams, _plan)
-async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(READ, _SearchFilesParams, _plan)
+async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Search files."""
     path: Path = plan.state
     if "\n" in params.pattern:
@@ -66,7 +66,9 @@ def _partly(code: int) -> bool:
     return code == 2
 
 
-def _result(params: SearchFilesParams, matches: list[Match], notes: list[str], limit: int, *, more: bool) -> ToolResult:
+def _result(
+    params: _SearchFilesParams, matches: list[Match], notes: list[str], limit: int, *, more: bool
+) -> ToolResult:
     rows: list[str] = []
     size = 0
     for match in matches:

@@ -7,32 +7,32 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, Plan, ToolContext, tool
+from swecli.tools.base import Params, ToolContext, ToolPlan, tool
 from swecli.tools.kinds import READ
 
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
-class ItemParams(Params):
+class _ItemParams(Params):
     """One thing to do."""
 
     text: str = Field(min_length=1, max_length=500, description="What is to be done, in a few words.")
     status: Literal["pending", "in_progress", "done"] = Field("pending", description="How far it is.")
 
 
-class TodoParams(Params):
+class _TodoParams(Params):
     """Parameters of todo."""
 
-    items: list[ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
+    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
 
 
-def _plan(params: TodoParams, ctx: ToolContext) -> Plan:
+def _plan(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
     done = sum(item.status == "done" for item in params.items)
-    return Plan(f"Update the to-do list ({done} of {len(params.items)} done)")
+    return ToolPlan(f"Update the to-do list ({done} of {len(params.items)} done)")
 
 
-@tool(READ, TodoParams, _plan)
-async def todo(params: TodoParams, ctx: ToolContext, plan: Plan) -> ToolResult:
+@tool(READ, _TodoParams, _plan)
+async def todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Replace the to-do list."""
     # in place: the list is the session's, and others hold on to it
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]

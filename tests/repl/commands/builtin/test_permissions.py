@@ -6,7 +6,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.tools.permissions import Rule
+from swecli.tools.permissions import PermissionRule
 from tests.support.desk import Desk
 
 
@@ -15,7 +15,7 @@ async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, des
     assert "nothing has asked or run yet" in await desk.type("/permissions")
     rules.allow_for_session("run(make *)")
     rules.allow_for_project("run(pytest *)")
-    rules.deny.append(Rule.parse("run(rm *)"))
+    rules.deny.append(PermissionRule.parse("run(rm *)"))
     runtime.settings.origins["deny: run(rm *)"] = "environment"
     rules.last = "Run find . -delete: asked (-delete deletes files)"
     shown = await desk.type("/permissions")
