@@ -62,7 +62,7 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
             base = Path(home).expanduser().absolute()
         except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
             raise ConfigError(
-                f"SWECLI_HOME is {home!r}, which is no folder.", "Set it to a folder of yours."
+                f"SWECLI_HOME is {home!r}, which is not a usable folder.", "Set it to a folder you can write to."
             ) from error
         return Paths(base, base, base, base)
     # late: 10 ms, not needed where SWECLI_HOME says it all

@@ -27,7 +27,7 @@ def trust(paths: Paths, folder: Path) -> None:
         return
     line = str(folder.resolve())
     if "\n" in line:
-        raise BadInput(f"{line!r} has a line end in its name and cannot be trusted.", "Rename it first.")
+        raise BadInput(f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first.")
     paths.ensure()
     with os.fdopen(os.open(paths.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
         file.write(f"{line}\n".encode("utf-8", "surrogateescape"))

@@ -34,5 +34,5 @@ def turn_number(text: str) -> int:
     """The number in `T7`, `t7` or `7`. Raises BadInput for anything else."""
     found = short_id("T", text) or short_id("T", f"T{text.strip()}")
     if found is None or found == "T-0":
-        raise BadInput(f"{text!r} is no turn.", "Turns are written T1, T2, …")
+        raise BadInput(f"{text!r} is not a turn.", "Turns are written T1, T2, …")
     return int(found.removeprefix("T-"))

@@ -26,7 +26,7 @@ def only_reads(part: Part, place: Place) -> None:
     program = readers().get(name)
     if program is None:
         known = named().get(name)
-        raise Objection(f"{_short(name)} {known and known.refused.get('*') or 'is not known to only read'}")
+        raise Objection(f"{_short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
     if why := place.foreign(name):
         raise Objection(why)
     _Check(program, name, part.words[1:], place).run()
@@ -40,7 +40,7 @@ def within_rule(part: Part, literal: int, place: Place) -> None:
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = (named() if literal else readers()).get(name)
     if program is None and name in named():
-        raise Objection(f"no rule names {_short(name)}")
+        raise Objection(f"no rule can allow {_short(name)}")
     if program is not None:
         _Check(program, name, part.words[1:], place, literal - 1).run()
 
@@ -101,7 +101,7 @@ class _Check:
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._judged:
-                raise Objection(f"{_short(name)} is not known to only read")
+                raise Objection(f"{_short(name)} is not known to be read-only")
             return not self._judged
         place = self.place
         for folder in self.seen.get("-C", []):
@@ -150,12 +150,12 @@ class _Check:
         if kind == "@" and (why := readable(self.place, value)):
             raise Objection(why)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise Objection(f"{_short(value)} is not known to only read")
+            raise Objection(f"{_short(value)} is not known to be read-only")
         return False
 
     def _unknown(self, name: str) -> bool:
         if self._judged:
-            raise Objection(f"{_short(name)} {self.program.refused.get(name, 'is not known to only read')}")
+            raise Objection(f"{_short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
         self.beyond = True
         return False
 
@@ -192,7 +192,7 @@ class _Check:
 
     def _operand(self, word: Word, kind: str) -> str:
         place, text = self.place, word.text
-        known = f"{_short(text)} is not known to only read"
+        known = f"{_short(text)} is not known to be read-only"
         if kind == "text":
             return ""
         if kind == "paths":
@@ -211,7 +211,7 @@ class _Check:
             return f"{_short(text)} is a file: it would be overwritten" if place.located(text).exists() else ""
         if kind == "first":
             return readable(place, text)
-        return f"{_short(self.name)} with {_short(text)} is not known to only read"
+        return f"{_short(self.name)} with {_short(text)} is not known to be read-only"
 
     def _folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]

@@ -32,7 +32,7 @@ _MAX_NESTING = 4
 def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> str:
     """Why the command may not run unasked; "" if it may.
 
-    It may if each simple command in it only reads inside the workspace `root`, or is covered by one of the patterns of
+    It may if each simple command in read-only inside the workspace `root`, or is covered by one of the patterns of
     the user's allow rules as far as it can be seen through; or if a pattern is this command word for word.
     """
     if any(exactly(pattern, command) for pattern in patterns):
@@ -97,10 +97,10 @@ def _entered(place: Place, part: Part, joint: str) -> Place:
     folder = part.words[-1].text
     plain = len(part.words) == 2 and not part.words[1].glob and not folder.startswith("-") and folder
     if not plain or joint != "&&" or ".." in folder.split("/"):
-        raise Objection("cd is only looked through as `cd FOLDER && ...`")
+        raise Objection("cd is only checked in the form `cd FOLDER && ...`")
     found = place.located(folder)
     if not found.is_dir():
-        raise Objection(f"{one_line(folder, 40)} is no folder")
+        raise Objection(f"{one_line(folder, 40)} is not a folder")
     return replace(place, base=found)
 
 

@@ -1,4 +1,4 @@
-"""The one way this program asks git: it only reads, and no program is started that somebody else has named.
+"""The one way this program asks git: read-only, and no program is started that somebody else has named.
 
 A repository's configuration, its attributes and the environment can each name programs that git starts: filters,
 diff drivers, hooks, monitors, signature checkers, helpers for the network. docs/adr/0024 has the list.
@@ -35,7 +35,7 @@ _DIFF = (
 )  # fmt: skip
 # a partial clone would fetch what it lacks, by any program its remote names
 _ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-_OFFLINE = "Objects are missing here, and swecli lets git use no network. Run the git command yourself once."
+_OFFLINE = "Objects are missing, and swecli does not let git use the network. Run the git command yourself once."
 _NOT_YOURS = "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
 _HINTS = {"dubious ownership": _NOT_YOURS, "not allowed": _OFFLINE, "lazy fetching": _OFFLINE}
 
@@ -44,7 +44,7 @@ class GitFailed(BadInput):
     """git refused, for a reason that lies in what it was asked."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"git: {reason or 'it failed without a word'}.")
+        super().__init__(f"git: {reason or 'it failed without a message'}.")
 
 
 def run_git(
@@ -173,7 +173,7 @@ def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
         complaint.seek(0)
         reason = complaint.readline(2_000).decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".\n")
     if len(output) > most:
-        raise BadInput(f"git's answer has more than {most:,} bytes.", "Name fewer files.")
+        raise BadInput(f"git's output is longer than {most:,} bytes.", "Name fewer files.")
     if code == -signal.SIGKILL:
         raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/")
     if code and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):

@@ -78,16 +78,16 @@ def expanded(place: Place, word: Word, *, strict: bool) -> str:
     """
     text = _SET.sub("?", word.text)
     if "[" in text:
-        return "it holds a wildcard that is not looked through"
+        return "it contains a wildcard that cannot be checked"
     if strict and text[0] in "*?":
-        return f"{one_line(word.raw, 40)} could become an option"
+        return f"{one_line(word.raw, 40)} could expand to an option"
     top, names = ("/" if text.startswith("/") else ""), [part for part in text.split("/") if part]
     found = [top]
     try:
         for name in names:
             found = [f"{folder}{match}/" for folder in found for match in _matches(place, folder, name)]
             if len(found) > _MOST_MATCHES:
-                return f"{one_line(word.raw, 40)} stands for too many files"
+                return f"{one_line(word.raw, 40)} matches too many files"
     except (ToolError, OSError) as error:
         return str(error).rstrip(".")
     for match in found:
@@ -122,7 +122,7 @@ def whole_folder(place: Place, word: str, *, hidden: bool, include: list[str]) -
             folders[:] = [name for name in folders if not name.startswith(".")]
         count += len(folders) + len(files)
         if count > _MOST_ENTRIES:
-            return f"{one_line(word, 40)} holds too many files to be looked through"
+            return f"{one_line(word, 40)} contains too many files to check"
         parent = Path(folder).name if folder != str(top) else ""
         for name in files:
             if not hidden and name.startswith("."):
@@ -130,5 +130,5 @@ def whole_folder(place: Place, word: str, *, hidden: bool, include: list[str]) -
             if include and not any(fnmatchcase(name, pattern) for pattern in include):
                 continue
             if sensitive(f"{parent}/{name}" if parent else name):
-                return f"{one_line(word, 40)} holds {one_line(name, 40)}, which may be secret"
+                return f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret"
     return ""

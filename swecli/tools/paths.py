@@ -73,7 +73,7 @@ def _protected() -> GitIgnoreSpec:
 
 
 def sensitive(path: str) -> bool:
-    """Whether this workspace-relative path may hold secrets, so that reading it is asked in every mode."""
+    """Whether this workspace-relative path may contain secrets, so that reading it is asked in every mode."""
     parts = [_folded(part) for part in path.split("/")]
     if any(part in _SENSITIVE_FOLDERS for part in parts[:-1]):
         return True
@@ -89,7 +89,7 @@ def write_guard(path: str) -> str:
 
 def read_guard(path: str) -> str:
     """Why reading this path is asked in every mode; "" where it is not."""
-    return f"{visible(path, keep='')} may hold secrets" if sensitive(path) else ""
+    return f"{visible(path, keep='')} may contain secrets" if sensitive(path) else ""
 
 
 def missing(root: Path, path: Path) -> ToolError:

@@ -122,7 +122,7 @@ class Permissions:
         asking = _touching(self.ask, tool, plan)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
             reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
-            reads_only = PermissionVerdict("allow", "mode", "it only reads")
+            reads_only = PermissionVerdict("allow", "mode", "read-only")
             return reads_only if reads else PermissionVerdict("deny", "mode", PLAN_REFUSAL)
         if rule := _exact([*self.session, *self.project], tool, plan):
             return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
@@ -142,7 +142,7 @@ class Permissions:
         if mode in kind.unasked_in:
             return PermissionVerdict("allow", "mode", f"mode {mode}")
         if (why := kind.objection((), plan.subject, ctx)) is None:
-            return PermissionVerdict("allow", "mode", "it only reads")
+            return PermissionVerdict("allow", "mode", "read-only")
         rules: list[PermissionRule] = []
         sources: tuple[tuple[Literal["session", "rule"], list[PermissionRule]], ...] = (
             ("session", [*self.session, *self.project]), ("rule", self.allow)

@@ -26,23 +26,23 @@ _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
 _WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
 _OPAQUE = {
     "&": "it runs something in the background",
-    "|&": "|& is not looked through",
-    "comment": "it holds a comment",
+    "|&": "|& is not checked",
+    "comment": "it contains a comment",
     "command_substitution": "it runs a command inside a word",
     "process_substitution": "it runs a command inside a word",
     "simple_expansion": "it uses a variable",
     "expansion": "it uses a variable",
-    "arithmetic_expansion": "it computes a word",
+    "arithmetic_expansion": "it uses arithmetic",
     "variable_assignment": "it sets a variable",
     "variable_assignments": "it sets a variable",
     "declaration_command": "it sets a variable",
-    "ansi_c_string": "it holds a $'…' string",
-    "translated_string": 'it holds a $"…" string',
-    "brace_expression": "it holds a {…} that expands",
-    "heredoc_redirect": "it holds a here-document",
-    "herestring_redirect": "it holds a here-string",
-    "subshell": "it holds a group of commands",
-    "compound_statement": "it holds a group of commands",
+    "ansi_c_string": "it contains a $'…' string",
+    "translated_string": 'it contains a $"…" string',
+    "brace_expression": "it contains a {…} that expands",
+    "heredoc_redirect": "it contains a here-document",
+    "herestring_redirect": "it contains a here-string",
+    "subshell": "it contains a group of commands",
+    "compound_statement": "it contains a group of commands",
     "function_definition": "it defines a function",
 }
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
@@ -86,13 +86,13 @@ def parse(command: str) -> list[Part]:
     if len(command) > MAX_LENGTH:
         raise Opaque(f"it is longer than {MAX_LENGTH:,} characters")
     if any(hidden(letter) for letter in command):
-        raise Opaque("it holds a line end or an invisible character")
+        raise Opaque("it contains a line break or an invisible character")
     tree = _parser().parse(command.encode())
     if tree.root_node.has_error:
         raise Opaque("it cannot be parsed as a shell command")
     parts, tokens = _Reader().read(tree.root_node)
     if not _agrees(command, tokens):
-        raise Opaque("its quoting is not clear")
+        raise Opaque("its quoting is unclear")
     return parts
 
 
@@ -166,7 +166,7 @@ def _word(node: Node) -> Word:
     # what is quoted may be a comma here: rather too careful than wrong
     bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
     if _EXPANDS.search(bare.partition("{")[2]):
-        raise Opaque("it holds a {…} that expands")
+        raise Opaque("it contains a {…} that expands")
     glob = any(p.type == "word" and _WILD.search(_text(p)) for p in pieces)
     return Word("".join(_piece(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
 
@@ -184,9 +184,9 @@ def _piece(node: Node, *, first: bool) -> str:
     if node.type not in ("word", "number"):
         raise _opaque(node)
     if not _LITERAL.fullmatch(text):
-        raise Opaque("its quoting is not clear")
+        raise Opaque("its quoting is unclear")
     if (_HOME.search(text) and (first or not text.startswith("~"))) or (text.startswith("#") and first):
-        raise Opaque("it names a home folder by ~" if "~" in text else "it holds a comment")
+        raise Opaque("it uses ~ for a home folder" if "~" in text else "it contains a comment")
     return _ESCAPE.sub(r"\1", text)
 
 
@@ -204,4 +204,4 @@ def _text(node: Node) -> str:
 
 
 def _opaque(node: Node) -> Opaque:
-    return Opaque(_OPAQUE.get(node.type, f"it holds {_text(node)[:20]!r}, which is not looked through"))
+    return Opaque(_OPAQUE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))

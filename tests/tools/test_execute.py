@@ -232,9 +232,9 @@ async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> No
     assert asked[0].why == "-delete deletes files"
     assert permissions.last == "Run find . -delete: asked (-delete deletes files)"
     await call_of("run_command", ctx, no, permissions, parameters={"command": "ls"})
-    assert permissions.last == "Run ls: ran unasked (it only reads)"
+    assert permissions.last == "Run ls: ran unasked (read-only)"
     await call_of("list_files", ctx, no, permissions)
-    assert permissions.last == "Run ls: ran unasked (it only reads)"
+    assert permissions.last == "Run ls: ran unasked (read-only)"
 
 
 async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None:
@@ -256,7 +256,7 @@ async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
 
     _, result, _ = await call_of("read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"})
     assert "KEY" not in result.for_model
-    assert asked == ["Read .env: .env may hold secrets"]
+    assert asked == ["Read .env: .env may contain secrets"]
 
 
 async def test_a_search_respects_what_may_not_be_read(ctx: ToolContext) -> None:

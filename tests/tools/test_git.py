@@ -177,7 +177,7 @@ def test_a_partial_clone_fetches_nothing(
             git(root, "config", name, program)
         for name in ("protocol.allow", "protocol.ext.allow", "protocol.file.allow"):
             git(root, "config", name, "always")
-        with pytest.raises(BadInput, match=r"swecli lets git use no network"):
+        with pytest.raises(BadInput, match=r"swecli does not let git use the network"):
             find_target(root, ("HEAD",))
         assert not mark.exists(), mark.read_text()
 
@@ -337,7 +337,7 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
 
 def test_an_answer_has_an_end_in_time_and_bytes() -> None:
     root = make_project(Path("shop").resolve())
-    with pytest.raises(BadInput, match="more than 100 bytes"):
+    with pytest.raises(BadInput, match="longer than 100 bytes"):
         run_git(root, "show", "HEAD", most=100)
     os.mkfifo(root / "pipe")
     git(root, "config", "include.path", "../pipe")
