@@ -49,7 +49,7 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
         ("ls ~", "home"), ("ls a=~/x", "home"), ("ls $'a'", "$'"), ("(ls)", "group"), ("{ ls; }", "group"),
         ("ls > x", "file"),
         ("ls >> /dev/null/x", "file"), ("cat < x", "file"), ("cat <<< x", "here-string"), ("ls # x", "comment"),
-        ("'ls'", "plain word"), ("l\\s", "unclear"), ("! ls", "cannot be checked"), ("if a; then b; fi", "not looked"),
+        ("'ls'", "plain word"), ("l\\s", "unclear"), ("! ls", "cannot be checked"), ("if a; then b; fi", "cannot be checked"),
         ("ls 'x", "parsed"), ("ls &&", "parsed"),
         ("f() { ls; }", "function"), ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
     ],
