@@ -128,7 +128,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_
     root = start.cwd.resolve()
     ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
     instructions = load_instructions(
-        root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="/trust says yes to it."
+        root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="Run /trust to use it."
     )
 
     def reread() -> str:

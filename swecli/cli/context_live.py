@@ -94,9 +94,9 @@ def _why(runtime: Runtime, args: argparse.Namespace) -> int:
     if args.json:
         return report(args, [one.to_json() for one in found], "")
     for one in found:
-        by = f"left with {one.by.id} ({one.by.how}); {one.back} brings it back" if one.by else "was never sent so"
+        by = f"removed by {one.by.id} ({one.by.how}); {one.back} brings it back" if one.by else "never sent"
         print_line(f"T{one.place.interaction} {one.place.where}: {'is sent' if one.sent else by}: {one.place.excerpt}")
-    return 0 if found else report(args, [], "Nobody said that in this session.")
+    return 0 if found else report(args, [], "Not found in this session.")
 
 
 def _log(runtime: Runtime, args: argparse.Namespace) -> int:
@@ -131,7 +131,7 @@ def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
 
 def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
     number = runtime.context_control.unpin(turn_number(args.turn) if args.turn else None)
-    return report(args, {"unpinned": number}, f"T{number} leaves with the next reduction that passes it.")
+    return report(args, {"unpinned": number}, f"Unpinned T{number}: the next reduction may remove it.")
 
 
 def _window(runtime: Runtime, args: argparse.Namespace) -> int:

@@ -58,7 +58,7 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Configur
         must_exist=config is not None,
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
-        notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (/trust says yes to it)")
+        notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
     return Configuration(cwd, paths, trusted, settings, tuple(notices))
 
 

@@ -122,7 +122,7 @@ class Dispatcher:
                 await self._find(line.name).run(parts.context, line.text)
             elif line.kind == "shell":
                 if not line.text:
-                    raise UsageError("There is no command behind the `!`.", "For example: !git status")
+                    raise UsageError("There is no command after the `!`.", "For example: !git status")
                 await parts.processor.run_shell(line.text, share=line.shared)
             else:
                 await parts.processor.process_query(line.text)
@@ -137,6 +137,6 @@ class Dispatcher:
         if command is None:
             near = " or ".join(f"/{n}" for n in table.nearest(name))
             raise UsageError(
-                f"There is no command /{name}.", f"Did you mean {near}?" if near else "/help lists the commands."
+                f"Unknown command /{name}.", f"Did you mean {near}?" if near else "Type /help for the list."
             )
         return command

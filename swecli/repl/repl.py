@@ -222,4 +222,4 @@ class REPL:
             return error
         _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
         what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
-        return SwecliError(f"swecli ran into an internal error: {what}", f"The details are in {self.start.paths.log}.")
+        return SwecliError(f"Internal error: {what}", f"Details are in {self.start.paths.log}.")

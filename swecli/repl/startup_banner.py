@@ -15,7 +15,7 @@ from swecli.repl.render.sanitise import clean
 if TYPE_CHECKING:
     from swecli.config.start import Start
 
-_HELP = ("/help for commands", "Shift+Tab changes the mode")
+_HELP = ("/help for commands", "Shift+Tab to switch mode")
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _DUMB = ("", "dumb", "unknown")
 

@@ -26,7 +26,7 @@ def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
     assert [(one["turn"], one["sent"], one["back"]) for one in why] == [(1, False, "/pin T1")]
     assert run("context", "pin", "T1", "--json").json["pinned"] == [1]
     assert "pinned 1" in run("context", "show").out
-    assert "T1 leaves" in run("context", "unpin").out
+    assert "Unpinned T1" in run("context", "unpin").out
     log = run("context", "log", "--json").json
     assert [row["how"] for row in log] == ["window", "begin"]
     assert run("context", "undo", "--json").json == {"undone": log[0]["id"], "how": "window"}

@@ -66,7 +66,7 @@ def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monke
     monkeypatch.chdir("src")
     before = read_configuration(None, {})
     assert before.settings.mode == "ask"
-    assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (/trust says yes to it)",)
+    assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (run /trust to use it)",)
     trust(before.paths, Path.cwd().parent)
     after = read_configuration(None, {})
     assert (after.settings.mode, after.settings.allow) == ("plan", ())

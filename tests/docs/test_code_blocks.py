@@ -91,7 +91,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
             elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
                 talk.settle()
                 if match[1].isdigit():  # a question takes no key before it could be read
-                    talk.wait("Answer with a digit", since)
+                    talk.wait("Answer with a number", since)
                 talk.child.send(KEYS.get(match[1], match[1]))
             elif line.strip() != "...":
                 talk.wait(re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*"), since)

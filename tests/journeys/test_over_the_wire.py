@@ -67,10 +67,10 @@ def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> Non
         with talk(server, model, project) as terminal:
             terminal.wait(r"^>")
             terminal.line("raise the tax to 21 %")
-            terminal.wait("Answer with a digit")
+            terminal.wait("Answer with a number")
             terminal.child.send("1")
             terminal.wait("rm -rf shop")
-            terminal.wait("rm -rf shop[^~]*Answer with a digit")
+            terminal.wait("rm -rf shop[^~]*Answer with a number")
             terminal.child.send("3")
             terminal.wait("nothing was removed")
             terminal.settle()

@@ -41,7 +41,7 @@ def test_what_is_not_known_yet_is_left_out() -> None:
 
 
 def test_a_hint_takes_the_line() -> None:
-    assert text(FooterState("m", "ask", "5", hint="Press Ctrl+C again to leave"), 80) == "Press Ctrl+C again to leave"
+    assert text(FooterState("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
 
 
 @pytest.mark.parametrize("mode", ["plan", "edits", "auto"])

@@ -30,7 +30,7 @@ def test_the_demo_says_that_it_is_one_and_why() -> None:
     start = replace(make_start(Path.home()), choice=Choice("demo", "no key found"), notices=("something odd",))
     lines = banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
-    assert lines[1] == "/help for commands · Shift+Tab changes the mode"
+    assert lines[1] == "/help for commands · Shift+Tab to switch mode"
     assert lines[2] == "! something odd"
 
 

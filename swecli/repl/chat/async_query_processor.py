@@ -116,7 +116,7 @@ class AsyncQueryProcessor:
             repl.renderer.screen.line(text.rstrip("\n"))
         if share:
             repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{shortened(text)}")
-        shared = "goes with your next message" if share else ""
+        shared = "will be sent with your next message" if share else ""
         if note := " · ".join(part for part in (remark, shared) if part):
             repl.renderer.screen.note(note)
 

@@ -67,7 +67,7 @@ class CommandContext:
     async def settle(self) -> None:
         """Wait until what was learned from earlier turns is stored: before the session changes."""
         if self.background.busy:
-            self.screen.note("finishing what is being learned (Esc: not now)")
+            self.screen.note("finishing background learning first (Esc to cancel)")
             await self.background.settle()
 
 

@@ -33,5 +33,5 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     shown = [f"  {number} {' '.join(clean(line).split())}" for number, line in enumerate(waiting, 1)]
     if len(shown) > _QUEUE_ROWS:
         shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
-    head = "queue held after the interrupt · Enter sends it" if queue.held else "queued"
+    head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
     return [[("class:quiet", clip(line, columns))] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]

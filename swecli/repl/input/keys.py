@@ -126,7 +126,7 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
         if twice.press(loop.time()):
             controls.leave()
             return
-        controls.hint(f"Press {key} again to leave{what}")
+        controls.hint(f"Press {key} again to quit{what}")
         loop.call_later(_LEAVE_WITHIN, controls.hint, "")
 
     @keys.add("c-c", filter=typing)
@@ -147,7 +147,7 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
     @keys.add("c-d", filter=typing & empty)
     def leave(event: KeyPressEvent) -> None:
         if controls.working or controls.queue:
-            leave_at_second("Ctrl+D", "; what runs is stopped" if controls.working else "; queued lines are dropped")
+            leave_at_second("Ctrl+D", " (stops what is running)" if controls.working else " (drops the queued lines)")
         else:
             controls.leave()
 

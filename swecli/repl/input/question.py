@@ -123,14 +123,14 @@ class Question:
 
     def _hint(self, now: float) -> str:
         if not self.options:
-            return "Enter sends it · Esc leaves it out"
+            return "Enter to send · Esc to skip"
         if not self.guarded:
             return ""
         if not self.is_open(now):
-            return "It can be answered when you stop typing."
+            return "You can answer once you stop typing."
         if self.drafting:
-            return "You are typing a line: answer with Alt+digit, or with the arrows and Enter."
-        return "Answer with a digit, or with the arrows and Enter · Esc interrupts"
+            return "You are typing: answer with Alt+number, or with ↑↓ and Enter."
+        return "Answer with a number, or with ↑↓ and Enter · Esc to interrupt"
 
 
 def _cut(line: _Line, columns: int) -> _Line:

@@ -39,10 +39,10 @@ def bar(part: int, whole: int, width: int = 24) -> str:
 
 
 def age(then: datetime, now: datetime | None = None) -> str:
-    """How long ago: `5 min`, `3 h`, and the date from two days on. A time without a zone is UTC."""
+    """How long ago: `5 min ago`, `3 h ago`, and the date from two days on. A time without a zone is UTC."""
     when = then if then.tzinfo else then.replace(tzinfo=UTC)
     seconds = max(0.0, ((now or datetime.now(UTC)) - when).total_seconds())
     for limit, unit, name in _AGES:
         if seconds < limit:
-            return f"{int(seconds // unit)} {name}"
-    return "1 day" if seconds < 2 * 86_400 else when.date().isoformat()
+            return f"{int(seconds // unit)} {name} ago"
+    return "1 day ago" if seconds < 2 * 86_400 else when.date().isoformat()

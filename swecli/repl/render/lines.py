@@ -13,10 +13,10 @@ from swecli.repl.render.sanitise import clean, one_line
 from swecli.repl.render.theme import Look
 
 _STOPPED = {
-    "max_turns": "stopped: as many requests as one turn may make",
-    "max_budget": "stopped: the turn has cost as much as it may",
-    "loop": "stopped: the same calls came again and again",
-    "length": "stopped: the answer reached its length limit",
+    "max_turns": "stopped: reached the limit of requests per turn",
+    "max_budget": "stopped: reached the cost limit",
+    "loop": "stopped: the same calls kept repeating",
+    "length": "stopped: the answer reached the length limit",
     "cancelled": "interrupted",
 }
 _LEARNED = 4  # lines of a playbook change that are shown
@@ -54,7 +54,7 @@ def closing(event: TurnFinished, look: Look) -> RenderableType:
 def learned(event: PlaybookUpdated, look: Look) -> RenderableType | None:
     """What changed in the playbook and what it cost; None where nothing did."""
     lines = [clean(line, keep_newlines=False).strip() for line in event.lines]
-    lines += [f"not taken: {one_line(line)}" for line in event.refused]
+    lines += [f"rejected: {one_line(line)}" for line in event.refused]
     if not lines:
         return None
     word = "learned" if event.added or event.removed else "playbook"
@@ -68,25 +68,25 @@ def learned(event: PlaybookUpdated, look: Look) -> RenderableType | None:
 
 def not_learned(event: ReflectionFailed, look: Look) -> str:
     """Why a reflection failed, and whether it will be tried again."""
-    again = "it will be tried again" if event.kept else "it is not tried again"
-    return f"reflection on T{event.interaction} failed: {one_line(event.reason)} {look.glyphs.dot} {again}"
+    again = "will retry later" if event.kept else "will not be retried"
+    return f"could not learn from T{event.interaction}: {one_line(event.reason)} {look.glyphs.dot} {again}"
 
 
 def retried(event: StepRetried, look: Look) -> str:
     """A request that goes out once more."""
     wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
-    return f"{one_line(event.reason)} {look.glyphs.dot} trying again {wait} (attempt {event.attempt})"
+    return f"{one_line(event.reason)} {look.glyphs.dot} retrying {wait} (attempt {event.attempt})"
 
 
 def windowed(event: WindowApplied) -> str:
     """What left the reflection window."""
-    turns = "turn" if event.removed == 1 else "turns"
-    return f"window: {event.removed:,} older {turns} left out, {event.kept:,} kept"
+    kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
+    return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
 
 
 def reduced(event: ContextReduced, look: Look) -> str:
-    """What was done to a request that was too long, or that began anew for another reason."""
-    done = "reduced" if event.after < event.before else "begun anew"
+    """What was done to a request that was too long, or that was rebuilt for another reason."""
+    done = "reduced" if event.after < event.before else "rebuilt"
     size = f"{event.before:,} {look.glyphs.arrow} {event.after:,} tokens"
     detail = f" {look.glyphs.dot} {one_line(event.detail)}" if event.detail else ""
     return f"context {done} ({one_line(event.how)}): {size}{detail}"

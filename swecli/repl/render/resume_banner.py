@@ -31,7 +31,7 @@ def session_name(session: Session) -> str:
 def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
     turns = "1 turn" if session.interactions == 1 else f"{session.interactions} turns"
-    screen.note(f"session {session_name(session)} · {turns} · last used {age(session.updated_at)} ago")
+    screen.note(f"session {session_name(session)} · {turns} · last used {age(session.updated_at)}")
     groups = list(session.by_interaction())
     if not groups:
         return
@@ -41,4 +41,4 @@ def show_session(screen: Screen, session: Session) -> None:
     if said:
         screen.markdown(said[-1].content)
     if not said or said[-1].status == "partial":
-        screen.note("this turn did not come to its end")
+        screen.note("this turn was not finished")

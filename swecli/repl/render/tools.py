@@ -23,7 +23,7 @@ LINE_LIMIT = 300
 FULL_LIMIT = 20_000
 _LIST_TOOLS = {"todo": 20}
 """Tools whose result is short by nature and worth seeing whole: how many lines."""
-_HINT = "Ctrl+O shows all"
+_HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
 State = Literal["running", "asking", "ok", "failed", "denied"]
@@ -148,7 +148,7 @@ def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableTy
     hidden = len(lines) - room + 1
     if result.exit_code is not None or result.cancelled:
         shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
-        return [Text(f"{look.glyphs.more} {hidden:,} lines before ({_HINT})", style="quiet"), *shown]
+        return [Text(f"{look.glyphs.more} {hidden:,} lines above ({_HINT})", style="quiet"), *shown]
     shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]
     return [*shown, _more(look, hidden)]
 

@@ -90,7 +90,7 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, options: Rev
     root, settings = project_root(agent.ctx.root), agent.settings
     rules, notes = load_rules(root) if options.trusted else ([], [])
     if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
-        notes.append(".agents/checks is not used: this folder is not trusted (/trust says yes to it)")
+        notes.append(".agents/checks is not used: this folder is not trusted (run /trust to use it)")
     plan = await asyncio.to_thread(plan_of, agent, target)
     hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
     before = store.unfinished()

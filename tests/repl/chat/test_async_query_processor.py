@@ -60,7 +60,7 @@ async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert printed == ["7 of 9 done", "interrupted after 0 s · goes with your next message"]
+    assert printed == ["7 of 9 done", "interrupted after 0 s · will be sent with your next message"]
     await run_turn(runtime, "what came out?")
     sent = runtime.agent.model.requests[0].messages[-1]["content"]  # type: ignore[attr-defined]
     assert "(interrupted after 0 s). Its output:\n7 of 9 done" in sent

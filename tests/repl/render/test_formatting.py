@@ -47,10 +47,10 @@ def test_a_share_of_the_unknown_is_unknown() -> None:
 def test_ages_go_from_seconds_to_a_date() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
     said = [age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
-    assert said == ["5 s", "1 min", "2 h", "1 day", "2026-03-07"]
+    assert said == ["5 s ago", "1 min ago", "2 h ago", "1 day ago", "2026-03-07"]
 
 
 def test_a_time_to_come_or_without_zone_is_no_trouble() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
-    assert age(now + timedelta(hours=1), now) == "0 s"
-    assert age(datetime(2026, 3, 10, 11, 59), now) == "1 min"
+    assert age(now + timedelta(hours=1), now) == "0 s ago"
+    assert age(datetime(2026, 3, 10, 11, 59), now) == "1 min ago"

@@ -57,12 +57,12 @@ def test_what_was_learned_says_what_it_cost() -> None:
 
 def test_failures_and_retries_say_what_comes_next() -> None:
     assert lines.not_learned(ReflectionFailed(8, "no answer", True), LOOK) == (
-        "reflection on T8 failed: no answer · it will be tried again"
+        "could not learn from T8: no answer · will retry later"
     )
-    assert "not tried again" in lines.not_learned(ReflectionFailed(8, "no answer", False), LOOK)
-    assert lines.retried(StepRetried(2, 1.6, "429"), LOOK) == "429 · trying again in 2 s (attempt 2)"
+    assert "will not be retried" in lines.not_learned(ReflectionFailed(8, "no answer", False), LOOK)
+    assert lines.retried(StepRetried(2, 1.6, "429"), LOOK) == "429 · retrying in 2 s (attempt 2)"
     assert lines.reduced(ContextReduced("cut", 1_200, 900, "by hand"), LOOK) == (
         "context reduced (cut): 1,200 → 900 tokens · by hand"
     )
     grown = lines.reduced(ContextReduced("window", 900, 1_200), LOOK)
-    assert grown == "context begun anew (window): 900 → 1,200 tokens"
+    assert grown == "context rebuilt (window): 900 → 1,200 tokens"

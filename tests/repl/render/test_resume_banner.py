@@ -28,7 +28,7 @@ def test_the_last_exchange_is_shown() -> None:
 def test_a_turn_without_an_answer_says_so() -> None:
     session = Session("0123456789abcdef")
     session.add_message(ChatMessage(Role.USER, "go"))
-    assert "did not come to its end" in told(session)
+    assert "was not finished" in told(session)
 
 
 def test_an_empty_session_is_one_line() -> None:

@@ -57,12 +57,12 @@ def test_short_output_is_shown_whole() -> None:
 def test_long_text_shows_its_beginning_and_how_much_there_is() -> None:
     shown = outcome(ToolResult(True, "", Display(body=numbered(40))))
     assert shown.startswith("  └ line 0\n")
-    assert shown.endswith("    … 35 more lines (Ctrl+O shows all)\n")
+    assert shown.endswith("    … 35 more lines (Ctrl+O to expand)\n")
 
 
 def test_a_programs_output_shows_its_end() -> None:
     shown = outcome(ToolResult(True, "", Display(body=numbered(40)), exit_code=0))
-    assert shown.startswith("  └ … 35 lines before (Ctrl+O shows all)\n")
+    assert shown.startswith("  └ … 35 lines above (Ctrl+O to expand)\n")
     assert shown.endswith("    line 39\n")
 
 

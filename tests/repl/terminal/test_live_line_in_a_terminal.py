@@ -37,7 +37,7 @@ def start(*replies: Any, columns: int = 100, rows: int = 30, **environ: str) -> 
 def asked(terminal: Terminal) -> None:
     """A question is on the screen, and has been looked at."""
     terminal.wait("Run this")
-    terminal.wait("Answer with a digit")
+    terminal.wait("Answer with a number")
 
 
 def pump(terminal: Terminal, seconds: float) -> None:
@@ -214,7 +214,7 @@ def test_a_question_survives_being_stopped_and_continued() -> None:
         terminal.keys("1")  # too early: it has to be read again
         terminal.wait("^> 1$")
         terminal.keys("\x7f")
-        terminal.wait("It can be answered when you stop")
+        terminal.wait("You can answer once you stop")
         asked(terminal)
         terminal.keys("1")
         terminal.wait("Done.")
@@ -226,7 +226,7 @@ def test_commands_that_need_no_agent_answer_while_it_works() -> None:
         terminal.keys("go\r")
         terminal.wait("word word")
         terminal.keys("/cost\r")
-        screen = terminal.wait("all tokens")
+        screen = terminal.wait("total tokens")
         assert "the end." not in screen
 
 

@@ -38,7 +38,7 @@ def test_the_first_screen_names_model_folder_and_help() -> None:
     with Terminal("-m", "demo", columns=140) as terminal:
         screen = terminal.wait(PROMPT)
         assert screen.startswith("swecli 0.1.0 · demo model (offline tour")
-        assert "/help for commands · Shift+Tab changes the mode" in screen
+        assert "/help for commands · Shift+Tab to switch mode" in screen
 
 
 def test_it_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol_alone(demo: Terminal) -> None:
@@ -68,7 +68,7 @@ def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
     demo.keys("/wi")
     demo.wait(r"/window +Show or change")
     demo.keys("\t\r")
-    demo.wait("the next request holds no earlier interaction")
+    demo.wait("the next request contains no earlier turns")
 
 
 def test_arguments_are_offered(demo: Terminal) -> None:
@@ -90,7 +90,7 @@ def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
     demo.keys("unwanted")
     demo.wait("> unwanted")
     demo.keys("\x03")
-    demo.wait("Press Ctrl\\+C again to leave")
+    demo.wait("Press Ctrl\\+C again to quit")
     demo.gone("unwanted")
     demo.keys("\x03")
     assert demo.ends() == 0
@@ -98,14 +98,14 @@ def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
 
 def test_a_hint_goes_by_itself(demo: Terminal) -> None:
     demo.keys("\x03")
-    demo.wait("again to leave")
-    demo.gone("again to leave")
+    demo.wait("again to quit")
+    demo.gone("again to quit")
     demo.wait(FOOTER)
 
 
 def test_an_unknown_command_gives_near_ones(demo: Terminal) -> None:
     demo.keys("/contxt\r")
-    demo.wait("There is no command /contxt. · Did you mean /context")
+    demo.wait("Unknown command /contxt. · Did you mean /context")
 
 
 def test_a_paste_is_shown_by_its_number(demo: Terminal) -> None:
@@ -124,7 +124,7 @@ def test_a_running_command_is_interrupted_and_the_prompt_is_back(demo: Terminal)
     while not Path("begun").exists():
         demo.pump()
     demo.keys("\x1b")
-    demo.wait(r"^7 of 9 done\n.*interrupted after \d+ s · goes with your next message")
+    demo.wait(r"^7 of 9 done\n.*interrupted after \d+ s · will be sent with your next message")
     demo.wait("^> ?$")
     demo.keys("read notes.txt\r")
     demo.wait("beta")
@@ -147,7 +147,7 @@ def is_ours(pid: int, parent: int) -> bool:
 def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> None:
     demo.keys('replace "alpha" with "gamma" in notes.txt\r')
     demo.wait("Make this change")
-    demo.wait("Answer with a digit")
+    demo.wait("Answer with a number")
     demo.keys("1")
     demo.wait("allowed: ")
     finished(demo)
@@ -201,7 +201,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
     with Terminal("-m", "demo", environ={"TERM": "dumb"}) as dumb:
         dumb.wait("^>")
         dumb.keys("/window\r")
-        dumb.wait("the next request holds")
+        dumb.wait("the next request contains")
         dumb.keys("\x04")
         assert dumb.ends() == 0
         assert b"\x1b" not in dumb.raw
@@ -246,7 +246,7 @@ def test_ctrl_o_shows_all_of_the_last_output(demo: Terminal) -> None:
 
 def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
     demo.keys("/window\r/cost\r")
-    demo.wait("all tokens")
+    demo.wait("total tokens")
     demo.wait(FOOTER)
     demo.keys("\x12win")
     demo.wait("^> /window")
@@ -258,7 +258,7 @@ def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
     demo.keys("\x04")
     demo.ends()
     with Terminal("-m", "demo", "-r") as again:
-        again.wait("Go on with which session")
+        again.wait("Resume which session")
         again.wait("read notes.txt · 1 turn")
         again.keys("1")
         again.wait(r"window 5\+3: 1")

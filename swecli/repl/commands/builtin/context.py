@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 _VIEWS = (
-    ("detail", "each part, and the provider's count against ours"),
-    ("plan", "what the next reduction takes out"),
-    ("undo", "take the newest reduction back"),
-    ("why", "why a text is not sent any more"),
+    ("detail", "every part, and the provider's token count next to ours"),
+    ("plan", "what the next reduction would remove"),
+    ("undo", "undo the last reduction"),
+    ("why", "why a text is no longer sent"),
     ("log", "all reductions of this session"),
 )
 
@@ -30,12 +30,10 @@ _VIEWS = (
     beside="detail plan why log",
 )
 async def context(ctx: CommandContext, args: str) -> None:
-    """Show what the next request is made of, and what left it"""
+    """Show what the next request contains and what was removed"""
     word, _, rest = args.strip().partition(" ")
     if word not in ("", "why", *SHOWN) or (rest.strip() and word != "why"):
-        raise UsageError(
-            f"/context does not know {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]"
-        )
+        raise UsageError(f"Unknown option {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]")
     if word == "why":
         _show_why(ctx, rest)
     elif word in SHOWN:
@@ -54,7 +52,7 @@ def _show_meter(ctx: CommandContext, *, detail: bool) -> None:
     ctx.screen.table(("part", "tokens", "share"), [(name, f"{count:,}", bar(count, whole)) for name, count in parts])
     about = "about " if found.estimated else ""
     if found.limit is None:
-        ctx.screen.line(f"{about}{tokens(found.total)} tokens; the model's window is unknown, 500,000 characters fit")
+        ctx.screen.line(f"{about}{tokens(found.total)} tokens (window unknown: up to 500,000 characters are sent)")
     else:
         share = percent(found.total, found.limit)
         ctx.screen.line(
@@ -70,15 +68,15 @@ def _show_meter(ctx: CommandContext, *, detail: bool) -> None:
 def _show_detail(ctx: CommandContext, found: Meter) -> None:
     """What stands behind the figures."""
     ctx.screen.note(
-        f"{tokens(found.cached)} of them were sent before, {tokens(found.reserve)} are reserved for the answer"
+        f"{tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved for the answer"
     )
     if found.counted:
         ctx.screen.note(
-            f"the last request: we counted {found.counted:,}, the provider {found.provider:,}, "
-            f"a difference of {found.provider - found.counted:+,}"
+            f"last request: {found.counted:,} tokens by our count, {found.provider:,} by the provider's "
+            f"({found.provider - found.counted:+,})"
         )
     if found.threshold is not None:
-        ctx.screen.note(f"from {tokens(found.threshold)} on it is made smaller: results, summary, truncation")
+        ctx.screen.note(f"above {tokens(found.threshold)} it is reduced: old results, then a summary, then truncation")
 
 
 def _show_plan(ctx: CommandContext) -> None:
@@ -87,30 +85,30 @@ def _show_plan(ctx: CommandContext) -> None:
     after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
     ctx.screen.line(f"next: {plan.how} {plan.when}{after}")
     if plan.removes:
-        ctx.screen.note(f"takes out {', '.join(plan.removes)}; /pin keeps a turn")
+        ctx.screen.note(f"would remove {', '.join(plan.removes)} · /pin keeps a turn")
 
 
 def _show_undo(ctx: CommandContext) -> None:
     """Take the newest reduction back."""
     taken = ctx.runtime.context_control.undo()
-    ctx.screen.line(f"{taken.id} ({taken.how}) is taken back: the next request begins as before it")
+    ctx.screen.line(f"undid {taken.id} ({taken.how}): the next request contains what it removed")
 
 
 def _show_why(ctx: CommandContext, text: str) -> None:
     """Where a text is, and the command that brings it back."""
     found = ctx.runtime.context_control.why(text)
     if not found:
-        ctx.screen.line("nobody said that in this session")
+        ctx.screen.line("not found in this session")
     for one in found:
         ctx.screen.line(f"T{one.place.interaction} · {one.place.where}: {one.place.excerpt}")
         if one.sent:
-            ctx.screen.note("is in the next request, word for word")
+            ctx.screen.note("in the next request, word for word")
         elif one.by is not None:
             ctx.screen.note(
-                f"left with {one.by.id} ({one.by.how}, in T{one.by.interaction}) · {one.back} brings it back"
+                f"removed by {one.by.id} ({one.by.how}, in T{one.by.interaction}) · {one.back} brings it back"
             )
         else:
-            ctx.screen.note("was never sent in these words")
+            ctx.screen.note("never sent in this form")
 
 
 def _show_log(ctx: CommandContext) -> None:
@@ -138,13 +136,13 @@ SHOWN: dict[str, Callable[[CommandContext], None]] = {
 }
 
 
-@command(aliases=("condense",), usage="[WISH]")
+@command(aliases=("condense",), usage="[FOCUS]")
 async def compact(ctx: CommandContext, args: str) -> None:
-    """Have the conversation summed up now; WISH says what to dwell on"""
+    """Summarise the conversation (optional: what to focus on)"""
     async for event in ctx.runtime.context_control.compact(args.strip()):
         ctx.show(event)
         if event.type == "context_reduced":
-            ctx.screen.note("/context undo takes it back; /pin beforehand keeps a turn word for word")
+            ctx.screen.note("/context undo restores it · /pin a turn beforehand to keep it word for word")
 
 
 def _turns(runtime: Runtime) -> list[tuple[str, str]]:
@@ -156,18 +154,18 @@ def _turns(runtime: Runtime) -> list[tuple[str, str]]:
 
 @command(usage="[TURN]", complete=_turns)
 async def pin(ctx: CommandContext, args: str) -> None:
-    """Keep a turn in every request, whatever else leaves (the last one, or T7)"""
+    """Keep a turn in every request (default: the last one)"""
     control = ctx.runtime.context_control
     number = turn_number(args) if args.strip() else None
     size = control.pin(number)
     session = control.session
-    ctx.screen.line(f"T{number or session.interactions} stays, at {tokens(size)} tokens in every request")
+    ctx.screen.line(f"pinned T{number or session.interactions} ({tokens(size)} tokens in every request)")
     if len(session.context.pins) > 1:
-        ctx.screen.note(f"pinned: {', '.join(f'T{n}' for n in session.context.pins)}")
+        ctx.screen.note(f"all pinned turns: {', '.join(f'T{n}' for n in session.context.pins)}")
 
 
 @command(usage="[TURN]", complete=_turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
-    """Let a pinned turn leave like any other"""
+    """Unpin a turn (default: the last one)"""
     number = ctx.runtime.context_control.unpin(turn_number(args) if args.strip() else None)
-    ctx.screen.line(f"T{number} leaves with the next reduction that passes it")
+    ctx.screen.line(f"unpinned T{number}: the next reduction may remove it")

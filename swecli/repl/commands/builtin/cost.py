@@ -6,9 +6,9 @@ from swecli.repl.commands.base import CommandContext, command, show_pairs
 from swecli.repl.render.formatting import money
 
 _BUCKETS = (
-    ("input", "input, not cached"),
-    ("cache_read", "read from the cache"),
-    ("cache_write", "written to the cache"),
+    ("input", "input (uncached)"),
+    ("cache_read", "cache reads"),
+    ("cache_write", "cache writes"),
     ("output", "output"),
     ("reasoning", "reasoning"),
 )
@@ -16,10 +16,10 @@ _BUCKETS = (
 
 @command(aliases=("stats", "usage"), beside="*")
 async def cost(ctx: CommandContext, args: str) -> None:
-    """Show the tokens and the money this session took"""
+    """Show this session's tokens and cost"""
     totals = ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
-    show_pairs(ctx.screen, [*rows, ("all tokens", f"{totals.usage.total:>12,}")])
+    show_pairs(ctx.screen, [*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     requests = "1 request" if totals.requests == 1 else f"{totals.requests} requests"
-    why = "" if totals.cost is not None else " (the price of a request is not known)"
+    why = "" if totals.cost is not None else " (the price of a request is unknown)"
     ctx.screen.line(f"{requests} · cost {money(totals.cost)}{why}")

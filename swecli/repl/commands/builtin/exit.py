@@ -7,5 +7,5 @@ from swecli.repl.commands.base import CommandContext, command
 
 @command("exit", aliases=("quit", "q"))
 async def leave(ctx: CommandContext, args: str) -> None:
-    """Leave; `swecli -c` goes on from here"""
+    """Quit (`swecli -c` continues this session)"""
     ctx.program.leave()

@@ -5,18 +5,18 @@ from __future__ import annotations
 from swecli.repl.commands.base import CommandContext, command, show_pairs
 
 _KEYS = (
-    ("Enter", "send; while it works, queue (↑ edits the queue)"),
-    ("Ctrl+T", "put the line into the running turn"),
+    ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
+    ("Ctrl+T", "send the line to the running turn"),
     ("Alt+Enter, Ctrl+J, \\ Enter", "new line"),
-    ("Esc", "interrupt; the queue is held until Enter"),
-    ("Ctrl+C", "clear the line, else the queue, else interrupt; twice leaves"),
-    ("Shift+Tab", "next mode: ask, edits, plan, auto"),
-    ("Ctrl+O", "the last tool's whole output"),
-    ("Ctrl+R, ↑", "search the history, go back in it"),
-    ("Ctrl+G", "write in $EDITOR"),
-    ("Ctrl+L, Ctrl+D", "draw again, leave"),
-    ("@file", "send a file along"),
-    ("!command, !!command", "run it; the output is shared, or stays here"),
+    ("Esc", "interrupt; queued lines wait for Enter"),
+    ("Ctrl+C", "clear the line, then the queue, then interrupt; twice to quit"),
+    ("Shift+Tab", "switch mode: ask, edits, plan, auto"),
+    ("Ctrl+O", "show the last tool's full output"),
+    ("Ctrl+R, ↑", "search history, previous line"),
+    ("Ctrl+G", "edit the line in $EDITOR"),
+    ("Ctrl+L, Ctrl+D", "redraw, quit"),
+    ("@file", "attach a file"),
+    ("!command, !!command", "run in the shell; ! shares the output with the model, !! does not"),
 )
 
 
@@ -26,16 +26,16 @@ async def show_help(ctx: CommandContext, args: str) -> None:
     wanted = args.removeprefix("/").lower()
     chosen = [c for c in ctx.commands if not wanted or wanted in (c.name, *c.aliases)]
     if not chosen:
-        ctx.screen.error(f"There is no command /{wanted}.", "/help lists the commands.")
+        ctx.screen.error(f"Unknown command /{wanted}.", "Type /help for the list.")
         return
     if wanted:
         for found in chosen:
             ctx.screen.line(f"/{found.name} {found.usage}".rstrip(), "head")
             ctx.screen.line(found.help)
             if found.aliases:
-                ctx.screen.note(f"also {' '.join(f'/{alias}' for alias in found.aliases)}")
+                ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in found.aliases)}")
         return
     show_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
     ctx.screen.line()
     show_pairs(ctx.screen, _KEYS)
-    ctx.screen.note("/help COMMAND shows its arguments and other names")
+    ctx.screen.note("/help COMMAND for its arguments and aliases")

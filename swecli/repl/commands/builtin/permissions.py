@@ -6,9 +6,9 @@ from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 
 
-@command(usage="[remove N]", complete=lambda runtime: [("remove", "N: take back what you allowed")])
+@command(usage="[remove N]", complete=lambda runtime: [("remove", "N: remove a rule that you allowed")])
 async def permissions(ctx: CommandContext, args: str) -> None:
-    """Show what runs unasked, and why the last call asked"""
+    """Show the permission rules, and why the last call was asked or allowed"""
     rules = ctx.runtime.agent.permissions
     given = [*rules.project, *(rule for rule in rules.session if rule not in rules.project)]
     if not args:
@@ -16,12 +16,12 @@ async def permissions(ctx: CommandContext, args: str) -> None:
         return
     word, _, number = args.partition(" ")
     if word.lower() != "remove" or not number.strip().isdecimal():
-        raise UsageError(f"/permissions cannot {args!r}.", "Use /permissions, or /permissions remove N")
+        raise UsageError(f"Unknown option {args!r}.", "Use /permissions or /permissions remove N")
     index = int(number) if len(number) < 10 else 0
     if not 1 <= index <= len(given):
-        raise UsageError(f"There is no rule {number.strip()} to remove.", _limit(len(given)))
+        raise UsageError(f"Rule {number.strip()} cannot be removed here.", _limit(len(given)))
     rules.forget(given[index - 1])
-    ctx.screen.note(f"{given[index - 1].text} is asked again")
+    ctx.screen.note(f"removed: you will be asked again for {given[index - 1].text}")
 
 
 def _show(ctx: CommandContext) -> None:
@@ -40,14 +40,14 @@ def _show(ctx: CommandContext) -> None:
     if rows:
         ctx.screen.table(("#", "list", "rule", "from"), rows)
     for name, text in rules.broken:
-        ctx.screen.warn(f"{name}: {text!r} is no permission rule and is NOT in force")
+        ctx.screen.warn(f"{name}: {text!r} is not a valid permission rule and is NOT enforced")
     ctx.screen.note(
-        f"mode {rules.mode} · what only reads in this folder runs unasked · deny wins, then ask, then allow"
+        f"mode {rules.mode} · calls that only read in this folder run without asking · deny beats ask, ask beats allow"
     )
-    ctx.screen.note(f"last: {rules.last}" if rules.last else "nothing has asked or run yet")
+    ctx.screen.note(f"last decision: {rules.last}" if rules.last else "no calls yet")
     if given:
-        ctx.screen.note("/permissions remove N takes one back · the others: swecli config edit")
+        ctx.screen.note("/permissions remove N removes one · the others: swecli config edit")
 
 
 def _limit(count: int) -> str:
-    return f"Rules 1 to {count} can be removed here." if count else "Rules of the settings: swecli config edit"
+    return f"Removable: 1 to {count}." if count else "Rules in the settings: swecli config edit"

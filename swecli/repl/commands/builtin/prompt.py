@@ -10,8 +10,8 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import tokens
 
 _STAND_IN = "…"
-_CACHED = "up to here the request was sent before: a provider may bill it as cached"
-_FRESH = "an epoch begins with this request: nothing of it but tools and system text was sent before"
+_CACHED = "everything above was sent before and may be billed as cached"
+_FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
 
 
 def _print_unwrapped(file: TextIO, value: Any) -> None:
@@ -25,11 +25,11 @@ def _print_unwrapped(file: TextIO, value: Any) -> None:
 
 @command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")], beside="*")
 async def prompt(ctx: CommandContext, args: str) -> None:
-    """Show exactly what the next request would hold, for TEXT or any query"""
+    """Show exactly what the next request would contain (optional: for TEXT)"""
     first, _, rest = args.partition(" ")
     raw = first == "--raw"
     if first.startswith("--") and not raw:
-        raise UsageError(f"/prompt does not know {first}.", "Use /prompt [--raw] [TEXT]")
+        raise UsageError(f"Unknown option {first}.", "Use /prompt [--raw] [TEXT]")
     agent = ctx.runtime.agent
     turn = agent.prepare((rest if raw else args).strip() or _STAND_IN)
     specs = agent.tools.specs()

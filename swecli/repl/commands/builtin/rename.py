@@ -8,7 +8,7 @@ from swecli.repl.render.resume_banner import session_name
 
 @command(aliases=("title", "name"), usage="NAME")
 async def rename(ctx: CommandContext, args: str) -> None:
-    """Give this session a name"""
+    """Rename this session"""
     name = " ".join(args.split())
     session = ctx.runtime.sessions.current_session
     if not name:

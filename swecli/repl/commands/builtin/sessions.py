@@ -21,16 +21,16 @@ def _known(runtime: Runtime) -> Values:
 
 @command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_known)
 async def sessions(ctx: CommandContext, args: str) -> None:
-    """Choose a session of this folder and go on with it"""
+    """Resume another session of this folder"""
     runtime, ref = ctx.runtime, args
     if not ref:
         present = runtime.sessions.current_session
         found = runtime.sessions.list_sessions(str(runtime.cwd), SHOWN)
         options = [(info.id, _label(info)) for info in found if present is None or info.id != present.id]
         if not options:
-            ctx.screen.note("there is no other session in this folder yet")
+            ctx.screen.note("there are no other sessions in this folder")
             return
-        ref = await ctx.pick("Go on with which session?", options) or ""
+        ref = await ctx.pick("Resume which session?", options) or ""
         if not ref:
             return
     await ctx.settle()

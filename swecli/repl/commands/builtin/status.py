@@ -9,7 +9,7 @@ from swecli.repl.startup_banner import short_path
 
 @command(beside="*")
 async def status(ctx: CommandContext, args: str) -> None:
-    """Show model, mode, session, database and what protects you"""
+    """Show model, mode, session, database and learning"""
     runtime = ctx.runtime
     session = runtime.sessions.current_session
     trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
@@ -22,7 +22,7 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("folder", f"{short_path(runtime.cwd)} ({'trusted' if trusted else 'not trusted: its AGENTS.md is not used'})"),
         (
             "session",
-            f"{session.title or 'not named'} · {session.interactions} turns · {session.id}" if session else "none",
+            f"{session.title or 'unnamed'} · {session.interactions} turns · {session.id}" if session else "none",
         ),
         ("database", str(database.path or database.url)),
         ("sandbox", "none: commands run as you, after you allow them"),

@@ -8,7 +8,7 @@ from swecli.repl.commands.base import CommandContext, command
 
 @command(usage="TEXT", beside="*")
 async def steer(ctx: CommandContext, args: str) -> None:
-    """Add a line to the running turn (Ctrl+T sends what is typed)"""
+    """Send a line to the running turn (same as Ctrl+T)"""
     if not args.strip():
-        raise UsageError("There is nothing to add.", "Use /steer TEXT, or type a line and press Ctrl+T.")
+        raise UsageError("There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T.")
     ctx.program.steer(args.strip())

@@ -10,17 +10,17 @@ from swecli.repl.startup_banner import short_path
 
 @command()
 async def trust(ctx: CommandContext, args: str) -> None:
-    """Use this folder's instructions (AGENTS.md) and settings"""
+    """Trust this folder: use its AGENTS.md and settings"""
     runtime = ctx.runtime
     root = project_root(runtime.cwd)
     if is_trusted(runtime.start.paths, root):
-        ctx.screen.note(f"{short_path(root)} is trusted already")
+        ctx.screen.note(f"{short_path(root)} is already trusted")
         return
     told = len(runtime.notices)
     try:
         runtime.trust_folder()
     except OSError as error:
-        raise StoreError(f"The list of trusted folders cannot be written: {error.strerror}.") from error
-    ctx.screen.note(f"{short_path(root)} is trusted: its instructions go with the next request")
+        raise StoreError(f"Cannot write the list of trusted folders: {error.strerror}.") from error
+    ctx.screen.note(f"{short_path(root)} is now trusted: its instructions apply from the next request")
     for notice in runtime.notices[told:]:
         ctx.screen.warn(notice)

@@ -10,16 +10,16 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import money, tokens
 
 _SIZES = (
-    ("5", "the last 5 interactions"),
-    ("5+3", "5, growing to 8 before it is cut back"),
+    ("5", "the last 5 turns"),
+    ("5+3", "5 turns, growing to 8 before it is cut back"),
     ("full", "everything"),
-    ("auto", "a size that fits the query"),
+    ("auto", "as many as fit the query"),
 )
 
 
 @command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: _SIZES, beside="*")
 async def window(ctx: CommandContext, args: str) -> None:
-    """Show or change how many interactions the next request holds"""
+    """Show or change how many past turns are sent"""
     words = args.split()
     if words[:1] == ["preview"]:
         _show_preview(ctx, _read_spec(" ".join(words[1:])))
@@ -48,8 +48,8 @@ def _save_window(ctx: CommandContext, spec: WindowSpec) -> None:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         write_settings(path, set_in(text, "window", spec))
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-    ctx.screen.note(f"{spec} is the default of new sessions now, in {path}")
+        raise BadInput(f"Cannot write {path}: {error.strerror}.") from error
+    ctx.screen.note(f"saved {spec} as the default for new sessions in {path}")
 
 
 def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
@@ -57,14 +57,14 @@ def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     sessions, agent = ctx.runtime.sessions, ctx.runtime.agent
     session = sessions.current_session
     if session is None or not session.interactions:
-        ctx.screen.note("there is no earlier interaction yet")
+        ctx.screen.note("there are no earlier turns yet")
         return
     sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
     now, then = agent.prepare("").request, agent.prepare("", window=spec).request
     (first, _), (other, _) = now.window, then.window
-    moved = f"{abs(other - first)} interaction{'s' if abs(other - first) != 1 else ''}"
-    told = f"{moved} would leave" if other > first else f"{moved} would come back" if other < first else "nothing moves"
-    ctx.screen.line(f"window {session.window} → {spec}: {told}")
+    moved = f"{abs(other - first)} turn{'s' if abs(other - first) != 1 else ''}"
+    change = f"{moved} would {'be left out' if other > first else 'come back'}" if other != first else "no change"
+    ctx.screen.line(f"window {session.window} → {spec}: {change}")
     was, will = _priced(agent.model.name, now.tokens), _priced(agent.model.name, then.tokens)
     ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {was} → {will} uncached")
 
@@ -83,7 +83,7 @@ def _show_next(ctx: CommandContext) -> None:
     if session is None or session.context.epoch is None:
         return
     plan = ctx.runtime.context_control.plan()
-    takes = f": {', '.join(plan.removes)} leave" if plan.removes else ""
+    takes = f", removes {', '.join(plan.removes)}" if plan.removes else ""
     ctx.screen.note(f"next {plan.how} {plan.when}{takes}")
 
 
@@ -96,9 +96,9 @@ def _show_window(ctx: CommandContext) -> None:
     held = sum(s.tokens for s in prepared.segments if s.name.startswith("interaction "))
     ctx.screen.line(f"window {spec}")
     if last < first:
-        ctx.screen.note("the next request holds no earlier interaction")
+        ctx.screen.note("the next request contains no earlier turns")
         return
     _show_next(ctx)
-    which = f"interaction {last}" if first == last else f"interactions {first} to {last}"
-    left = f"; {first - 1} earlier stay stored and are not sent" if first > 1 else ""
-    ctx.screen.note(f"the next request holds {which} ({tokens(held)} tokens){left}")
+    which = f"turn {last}" if first == last else f"turns {first} to {last}"
+    left = f"; {first - 1} older ones are stored but not sent" if first > 1 else ""
+    ctx.screen.note(f"the next request contains {which} ({tokens(held)} tokens){left}")

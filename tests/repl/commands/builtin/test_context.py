@@ -47,7 +47,7 @@ def first_message(runtime: Runtime) -> str:
 async def test_the_plan_is_what_then_happens(runtime: Runtime, desk: Desk) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 8)))
     assert "after 2 more turns" in (planned := await desk.type("/context plan"))
-    leaving = re.findall(r"T\d+", planned.split("takes out")[1].split(";")[0])
+    leaving = re.findall(r"T\d+", planned.split("would remove")[1].split("·")[0])
     await chat(runtime, "question 8", "question 9", "question 10")
     sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     held = [str(m["content"]).split("\n", maxsplit=1)[0] for m in sent if m["role"] == "user"]
@@ -58,19 +58,19 @@ async def test_why_says_what_took_a_text_out_and_the_command_brings_it_back(runt
     await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
     printed = await desk.type("/context why KIWI")
     assert "result of call_" in printed
-    assert "left with R-2 (window, in T10) · /pin T1 brings it back" in printed
-    assert "stays" in await desk.type("/pin T1")
+    assert "removed by R-2 (window, in T10) · /pin T1 brings it back" in printed
+    assert "pinned T1" in await desk.type("/pin T1")
     await chat(runtime, "and now")
     assert "KIWI" in str(runtime.agent.model.requests[-1].messages)  # type: ignore[attr-defined]
     assert "word for word" in await desk.type("/context why KIWI")
-    assert "nobody said" in await desk.type("/context why PAPAYA")
+    assert "not found in this session" in await desk.type("/context why PAPAYA")
 
 
 async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, desk: Desk) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 10)))
     before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     await chat(runtime, "question 10")
-    assert "R-2 (window) is taken back" in await desk.type("/context undo")
+    assert "undid R-2 (window)" in await desk.type("/context undo")
     assert runtime.agent.prepare("now").messages[: len(before)] == before
     assert "(undone)" in await desk.type("/context log")
     with pytest.raises(BadInput, match="Nothing has been taken out"):
@@ -95,10 +95,10 @@ async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(run
 
 async def test_a_pin_costs_what_it_says_and_unpin_lets_it_go(runtime: Runtime, desk: Desk) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 3)))
-    assert re.search(r"T2 stays, at \d+ tokens", await desk.type("/pin"))
+    assert re.search(r"pinned T2 \(\d+ tokens", await desk.type("/pin"))
     await chat(runtime, *(f"question {n}" for n in range(3, 12)))
     assert "pins" in await desk.type("/context")
-    assert "T2 leaves" in await desk.type("/unpin")
+    assert "unpinned T2" in await desk.type("/unpin")
     with pytest.raises(BadInput, match="Nothing is pinned"):
         await desk.type("/unpin")
 
@@ -111,5 +111,5 @@ async def test_what_cannot_be_done_is_one_clear_line(desk: Desk, line: str) -> N
 
 
 async def test_an_unknown_view_is_named(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="does not know 'plant'"):
+    with pytest.raises(UsageError, match="Unknown option 'plant'"):
         await desk.type("/context plant")

@@ -40,7 +40,7 @@ def test_models_near_at_hand_are_offered(runtime: Runtime, desk: Desk) -> None:
 
 async def test_the_mode_is_shown_and_changed(runtime: Runtime, desk: Desk) -> None:
     assert "● ask" in " ".join((await desk.type("/mode")).split())
-    assert "mode plan: reads only" in await desk.type("/mode plan")
+    assert "mode plan · read only" in await desk.type("/mode plan")
     assert runtime.agent.permissions.mode == "plan"
     await desk.type("/yolo")
     assert runtime.agent.permissions.mode == "auto"
@@ -53,7 +53,7 @@ async def test_the_mode_is_shown_and_changed(runtime: Runtime, desk: Desk) -> No
 async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
     printed = await desk.type("/cost")
-    for words in ("input, not cached", "read from the cache", "written to the cache", "output", "reasoning"):
+    for words in ("input (uncached)", "cache reads", "cache writes", "output", "reasoning"):
         assert words in printed
     assert "1 request · cost $0.00" in printed
 
@@ -67,6 +67,6 @@ async def test_the_status_says_what_protects_and_where_things_are(runtime: Runti
 async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: Runtime, desk: Desk) -> None:
     Path("AGENTS.md").write_text("Always whistle.")
     assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
-    assert "is trusted" in await desk.type("/trust")
+    assert "is now trusted" in await desk.type("/trust")
     assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
-    assert "trusted already" in await desk.type("/trust")
+    assert "already trusted" in await desk.type("/trust")

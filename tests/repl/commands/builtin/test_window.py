@@ -15,11 +15,11 @@ from tests.support.runtime import run_turn
 async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
-    assert "interactions 5 to 9" in await desk.type("/window")
+    assert "turns 5 to 9" in await desk.type("/window")
     printed = await desk.type("/window 2")
     assert "window 2" in printed
-    assert "interactions 8 to 9" in printed
-    assert "7 earlier stay stored" in printed
+    assert "turns 8 to 9" in printed
+    assert "7 older ones are stored" in printed
     sent = [m["content"].split("\n")[0] for m in runtime.agent.prepare("now").messages if m["role"] == "user"]
     assert sent == ["query 8", "query 9", "now"]
 
@@ -28,7 +28,7 @@ async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
     await desk.type("/window 1")
-    assert "interactions 1 to 3" in await desk.type("/window full")
+    assert "turns 1 to 3" in await desk.type("/window full")
 
 
 async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> None:
@@ -37,7 +37,7 @@ async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> No
 
 
 async def test_an_empty_session_holds_nothing(desk: Desk) -> None:
-    assert "no earlier interaction" in await desk.type("/window")
+    assert "no earlier turns" in await desk.type("/window")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "5+", "1001"])
@@ -89,11 +89,11 @@ async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runt
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
     printed = await desk.type("/window preview 2")
-    assert "window 5+3 → 2: 5 interactions would leave" in printed
+    assert "window 5+3 → 2: 5 turns would be left out" in printed
     assert "tokens" in printed
-    assert "7 interactions" not in printed
+    assert "7 turns" not in printed
     assert runtime.agent.prepare("now").messages == before
-    assert "nothing moves" in await desk.type("/window preview full")
+    assert "no change" in await desk.type("/window preview full")
     assert runtime.agent.prepare("now").messages == before
 
 
