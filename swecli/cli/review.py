@@ -43,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="", help="what is written to stdout (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 when an open finding is as severe as that")
+    add(
+        "--min-verdict",
+        choices=("confirmed", "cannot_tell", "any"),
+        default="confirmed",
+        help="what a finding needs to fail CI, be posted or be in SARIF (default confirmed)",
+    )
+    add("--no-verify", action="store_true", help="do not check findings by fresh requests; implies --min-verdict any")
     add("--allow-incomplete", action="store_true", help="exit with 0 although not everything was read")
     add("--include", metavar="PATTERN", action="append", default=[], help="review these files though a rule skips them")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
@@ -126,26 +133,34 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     if agent.model.profile.offline and not runtime.settings.model:
         writer.say(f"swecli: The {runtime.start.choice.name} model reviews: {runtime.start.choice.why}.")
     options = ReviewOptions(
-        args.review_loops or 0, tuple(args.include), False, args.fail_on or "high", runtime.start.trusted
+        args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
     job = await begin_job(agent, store, spec, options)
     end, stopped = await run_review(Review(job, collaborators(agent, job, store)), writer)
     code = stopped or _code(end, args)
-    text = result_text(end, style, code)
+    text = result_text(end, style, code, _least(args))
     if args.output and text:
         _to_file(Path(args.output), text)
     elif text:
         print_line(text.rstrip("\n"))
     if args.post and job.target.pr is not None and not stopped:
-        post(Path.cwd().resolve(), job.target, end.findings, really=args.yes)
+        sure = [finding for finding in end.findings if finding.sure(_least(args))]
+        post(Path.cwd().resolve(), job.target, sure, really=args.yes)
     if not end.complete and not stopped and args.allow_incomplete:
         writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
 
 
+def _least(args: argparse.Namespace) -> str:
+    """The verdict that counts."""
+    return "any" if args.no_verify else str(args.min_verdict)
+
+
 def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
     """0 complete and nothing as severe as --fail-on, 1 such a finding, 3 incomplete; 1 wins."""
-    severe = [f for f in end.findings if f.is_open and args.fail_on and f.at_least(args.fail_on) and f.sure("any")]
+    severe = [
+        f for f in end.findings if f.is_open and args.fail_on and f.at_least(args.fail_on) and f.sure(_least(args))
+    ]
     if severe:
         return SEVERE
     return 0 if end.complete or args.allow_incomplete else INCOMPLETE

@@ -155,6 +155,9 @@ class Settings:
     review_part_tokens: int = _setting(
         8000, _whole(500, 100_000), "tokens of code in one message of a review, about", env=False
     )
+    review_verify_model: str = _setting(
+        "", _text, "model that checks a review's findings; empty: the session's", tightens=True
+    )
     review_leads: tuple[str, ...] = _setting(
         (), _commands, "more linters for a review's hints, e.g. mypy {files}", env=False, tightens=True
     )

@@ -107,20 +107,21 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
 def line_of(finding: Finding) -> str:
     """A finding on one line."""
     mark = f" [{finding.doubt}]" if finding.doubt else ""
-    state = f" [{finding.state}]" if finding.state != "open" else ""
+    state = f" [{finding.standing}]"
     return (
         f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"
     )
 
 
-def result_text(end: ReviewFinished, style: str, code: int) -> str:
-    """The result in that format; "" where it was streamed. `code` is what the program will exit with."""
+def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") -> str:
+    """The result in that format; "" where it was streamed. `code` is what the program will exit with, `least` the
+    verdict that a result of SARIF needs."""
     if style == "json":
         return dumps(to_json(end), indent=2)
     if style == "markdown":
         return as_markdown(end.findings, coverage=end.coverage)
     if style == "sarif":
-        return dumps(as_sarif(end.findings, end, code), indent=2)
+        return dumps(as_sarif([finding for finding in end.findings if finding.sure(least)], end, code), indent=2)
     shown = [line_of(finding) for finding in end.findings if finding.state != "refuted"]
     nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing

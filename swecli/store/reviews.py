@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from swecli.models.finding import Change, Finding, Judgement, ReviewRecord, fing
 from swecli.models.ids import short_id
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
 COLUMNS = (
     "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
@@ -175,6 +175,18 @@ class ReviewStore:
             which = select(FindingChangeRow).where(col(FindingChangeRow.finding) == number)
             rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
             return [Change(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows]
+
+    def judgements(self, keys: Iterable[str]) -> dict[str, Judgement]:
+        """The stored judgements of these keys."""
+        with self.database.reading() as db:
+            rows = db.exec(select(JudgementRow).where(col(JudgementRow.key).in_(tuple(keys)))).all()
+            return {row.key: Judgement(**row.value) for row in rows}
+
+    def keep_judgements(self, judged: Mapping[str, Judgement]) -> None:
+        """Commit judgements under their keys."""
+        with self.database.transaction() as db:
+            for key, judgement in judged.items():
+                db.merge(JudgementRow(key=key, value=judgement.to_json()))
 
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""

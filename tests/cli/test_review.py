@@ -10,13 +10,14 @@ import pytest
 
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
-from tests.support.reviews import reported, script_report
+from tests.support.reviews import reported, script_report, script_verdict
 from tests.support.shell import HELLO, Run, script
 
 CALL = {"text": reported(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"), "calls": [
     {"name": "read_file", "arguments": {"path": "shop/prices.py"}}]}  # fmt: skip
 
 END = script_report()
+YES = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +26,10 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_format_holds_the_findings(run: Run) -> None:
-    model = script("../s.json", CALL, END)
+    model = script("../s.json", CALL, END, YES)
     done = run("review", "shop/prices.py", "-m", model)
     assert done.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
+    assert "checked: 1 confirmed, 0 refuted, 0 cannot tell" in done.err
     assert "loop 1/20: part 1 of 1 (shop/prices.py), read 0 of 13 lines, 1 finding," in done.err
     result = run("review", "shop/prices.py", "-m", model, "--json").json
     assert (result["type"], result["unique"], result["by_type"]) == (
@@ -47,7 +49,7 @@ def test_every_format_holds_the_findings(run: Run) -> None:
 def test_a_review_in_a_subfolder_finds_what_one_from_the_top_has_found(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = script(str(Path("../s.json").resolve()), CALL, END)
+    model = script(str(Path("../s.json").resolve()), CALL, END, YES)
     run("review", "shop/prices.py", "-m", model)
     monkeypatch.chdir("shop")
     below = run("review", "prices.py", "-m", model)
@@ -59,7 +61,7 @@ def test_a_review_in_a_subfolder_finds_what_one_from_the_top_has_found(
 
 @pytest.mark.parametrize(("level", "code"), [("critical", 0), ("high", 1), ("low", 1)])
 def test_it_fails_on_the_severity_that_is_asked_for(run: Run, level: str, code: int) -> None:
-    assert run("review", "shop/prices.py", "-m", script("../s.json", CALL, END), "--fail-on", level).code == code
+    assert run("review", "shop/prices.py", "-m", script("../s.json", CALL, END, YES), "--fail-on", level).code == code
 
 
 @pytest.mark.parametrize("answer", ["Looks fine to me.", "I cannot review this."])
@@ -80,8 +82,37 @@ def test_an_answer_in_prose_is_no_green_review(run: Run, answer: str) -> None:
     assert run("review", "shop/prices.py", "-m", model, "--allow-incomplete").code == 0
 
 
+@pytest.mark.parametrize(
+    ("verdict", "least", "code"),
+    [
+        ("confirmed", (), 1),
+        ("cannot_tell", (), 0),
+        ("cannot_tell", ("--min-verdict", "cannot_tell"), 1),
+        ("refuted", ("--min-verdict", "any"), 0),
+        ("odd", ("--no-verify",), 1),
+    ],
+)
+def test_only_what_was_confirmed_fails_unless_less_is_asked_for(
+    run: Run, verdict: str, least: tuple[str, ...], code: int
+) -> None:
+    model = script("../s.json", CALL, END, script_verdict(("F-1", verdict, "TAX = 0.19")))
+    done = run("review", "shop/prices.py", "-m", model, "--fail-on", "high", *least)
+    assert done.code == code
+    assert run("findings", "list", "--state", "all", "--json").json[0]["verdict"] == (
+        "" if verdict == "odd" else verdict
+    )
+
+
+def test_a_verdict_without_evidence_in_the_code_is_none(run: Run) -> None:
+    model = script("../s.json", CALL, END, script_verdict(("F-1", "refuted", "TAX = 0.25  # by law")))
+    run("review", "shop/prices.py", "-m", model)
+    [found] = run("findings", "list", "--json").json
+    assert (found["state"], found["verdict"]) == ("open", "cannot_tell")
+    assert "its evidence stands nowhere" in found["judgement"]["why"]
+
+
 def test_a_severe_finding_wins_over_an_incomplete_review(run: Run) -> None:
-    model = script("../s.json", CALL, "and that is all", "really")
+    model = script("../s.json", CALL, "and that is all", "really", YES)
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "high").code == 1
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "critical").code == 3
 
@@ -95,7 +126,7 @@ def test_skipped_files_are_counted_and_can_be_brought_back(run: Run) -> None:
 
 
 def test_a_dismissed_finding_fails_nothing(run: Run) -> None:
-    model = script("../s.json", CALL, END)
+    model = script("../s.json", CALL, END, YES)
     run("review", "shop/prices.py", "-m", model)
     run("findings", "dismiss", "F-1", "it", "is", "the", "law")
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "low").code == 0
@@ -134,7 +165,7 @@ def test_uncommitted_changes_are_shown_to_the_model(run: Run) -> None:
 
 
 def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = script("../s.json", CALL, END)
+    model = script("../s.json", CALL, END, YES)
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)

@@ -14,7 +14,7 @@ ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified
 
 
 def test_a_finding_is_a_line() -> None:
-    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [not in its file: no such file] [regressed]"
+    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [not in its file: no such file] [regressed, unverified]"
 
 
 def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:

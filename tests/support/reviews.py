@@ -52,3 +52,16 @@ def script_report(*rows: tuple[str, int, str], part: int | None = None, **fields
     """The same as an entry of a script for a process."""
     name, arguments = done(*rows, part=part, **fields)
     return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def verdict(*judgements: tuple[str, str, str], path: str = "shop/prices.py") -> tuple[str, dict[str, Any]]:
+    """The call of a verifier: (id, verdict, quote) each."""
+    place = {"path": path, "line": 3, "why": "w"}
+    rows = [{"id": ref, "verdict": word, "quote": quote, **place} for ref, word, quote in judgements]
+    return "judge_findings", {"judgements": rows}
+
+
+def script_verdict(*judgements: tuple[str, str, str]) -> dict[str, Any]:
+    """The same as an entry of a script for a process."""
+    name, arguments = verdict(*judgements)
+    return {"calls": [{"name": name, "arguments": arguments}]}

@@ -76,11 +76,12 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
     name = finding.code_smell_type or finding.kind
     artifact = _artifact(finding.path)
     place = {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding.line, finding.end_line)}}
-    text = f"{finding.message}\n{finding.improvement}".strip()
+    text, sure = f"{finding.message}\n{finding.improvement}".strip(), finding.verdict in ("confirmed", "")
     result: dict[str, Any] = {
         "ruleId": name,
         "ruleIndex": rules.index(name),
-        "level": LEVELS.get(finding.severity, "warning"),
+        "kind": "fail" if sure else "review",
+        "level": LEVELS.get(finding.severity, "warning") if sure else "none",
         "message": {"text": text or name},
         "locations": [place],
         "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},

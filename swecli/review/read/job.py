@@ -11,10 +11,12 @@ from swecli.agent.step import Sleep
 from swecli.config.trust import project_root
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
+from swecli.llm.registry import make_model
 from swecli.models.coverage import Estimate
 from swecli.models.errors import BadInput
 from swecli.models.finding import ReviewRecord
 from swecli.models.message import AskRequest, Decision
+from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources
 from swecli.review.read.linter_hints import Hint, find_hints
 from swecli.review.read.project_rules import Rule, load_rules
@@ -79,6 +81,7 @@ class Collaborators:
     counter: TokenCounter
     result_limit: int
     max_tokens: int | None = None
+    verify_model: ChatModel | None = None
     sleep: Sleep = asyncio.sleep
 
 
@@ -92,6 +95,7 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, options: Rev
     if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (run /trust to use it)")
     plan = await asyncio.to_thread(plan_of, agent, target)
+    await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
     before = store.unfinished()
     if before is not None and before.spec == target.spec:
@@ -148,9 +152,11 @@ def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collabora
     window = agent.model.profile.window
     limit = min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
     ctx = replace(agent.ctx, root=project_root(agent.ctx.root))
+    name = agent.settings.review_verify_model
+    verify_model = make_model(name, agent.settings, agent.ctx.environ or {}) if name else None
     return Collaborators(
         agent.model, agent.tools, agent.permissions, ctx, job.sessions or sessions_of(agent), store,
-        agent.counter, limit, agent.settings.max_tokens,
+        agent.counter, limit, agent.settings.max_tokens, verify_model,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
-from swecli.models.message import INTERRUPTED_RESULT, ApiMessage, ChatMessage, RequestRecord, Role, Usage
+from swecli.models.message import ApiMessage, ChatMessage, RequestRecord, Role, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
@@ -27,7 +27,9 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.review.judge.grounding import ground
+from swecli.review.judge.identity import identified
 from swecli.review.judge.sources import Sources
+from swecli.review.read.checking import end_transcript, run_checks, unverified, withdraw
 from swecli.review.read.coverage import cover
 from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import Collaborators, ReviewJob, nobody
@@ -42,7 +44,7 @@ LAST = "This is the last loop: report everything you have not reported yet."
 
 
 class Review:
-    """One review. Consume `run`; when that is cancelled, `finish` gives the sum of what was found."""
+    """One review. Consume `run`; when that is cancelled, `finish` gives the sum."""
 
     def __init__(self, job: ReviewJob, parts: Collaborators) -> None:
         self.job, self.parts, self.record = job, parts, job.record
@@ -84,6 +86,8 @@ class Review:
                     async for event in self._loop():
                         yield event
                     at.end = at.end or self._over()
+                for checked in await run_checks(job, self.parts, self.record.id, at.state):
+                    yield checked
         except SwecliError:
             at.end = "failed"
             yield self.finish("failed")
@@ -109,7 +113,7 @@ class Review:
         found = self.parts.store.of_review(self.record.id)
         self.record = self.parts.store.end(self.record, end)
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
-        coverage = cover(self.job.plan, self.record.seen, at.shown(), end)
+        coverage = cover(self.job.plan, self.record.seen, at.shown(), end, unverified(found, self.job.options))
         at.ended = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
             self.record.lost, at.state.usage, at.state.cost, coverage, self.job.estimate,
@@ -137,6 +141,7 @@ class Review:
         read = self._read(step, loop)
         found = await asyncio.to_thread(ground, read.findings, Sources(self.root))
         accumulated = self._note(found, read.lost, loop)
+        withdraw(self.parts, read.withdrawn)
         if read.findings:
             yield accumulated
         async for event in self.calls.run(at.state.open_calls, step.reply.malformed):
@@ -161,7 +166,8 @@ class Review:
         at = self._at
         if at.part is None:
             part = next(part for part in self.job.plan.parts if part.number not in at.closed)
-            at.open(part, part_message(part, at.of, self.record.label, self.job.hints))
+            known = self.parts.store.findings(["open", "regressed", "dismissed"], part.paths)
+            at.open(part, part_message(part, at.of, self.record.label, self.job.hints, known))
             self._say(at.text)
             return part
         return at.part
@@ -213,8 +219,11 @@ class Review:
     def _note(self, findings: Sequence[Finding], lost: Sequence[str], loop: int) -> FindingsAccumulated:
         """Commit findings, before calls run and before any window moves."""
         lines = [f"loop {loop}: {line}" for line in lost]
-        noted = self.parts.store.note(
-            replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines)), findings
+        store, mine = self.parts.store, {finding.id for finding in self.parts.store.of_review(self.record.id)}
+        known = store.findings(paths={finding.path for finding in findings}) if findings else []
+        noted = store.note(
+            replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines)),
+            identified(findings, known, mine),
         )
         self.record = noted.review
         return FindingsAccumulated(len(noted.new), noted.review.total, loop, tuple(noted.new), self.record.id)
@@ -289,11 +298,4 @@ class Review:
             self.record = self.parts.store.note(self.record, ground(found.findings, Sources(self.root))).review
             sessions.append(ChatMessage(Role.ASSISTANT, at.state.partial, status="partial"))
             at.state.step = None
-        for call in at.state.open_calls:
-            if call.result is None:
-                call.result, call.error = INTERRUPTED_RESULT, "interrupted"
-                sessions.record_call(call)
-        sessions.finish_interaction("done")
-        sessions.playbook.record_reflection(
-            session.id, session.interactions, status="skipped", author="", usage=Usage(), cost=0.0, detail="a review"
-        )
+        end_transcript(sessions, at.state)

@@ -95,7 +95,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[T
     runtime, agent = ctx.runtime, ctx.runtime.agent
     trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
     spec = None if wish.target == ("--continue",) else wish.target
-    options = ReviewOptions(wish.loops, trusted=trusted, verify=False)
+    options = ReviewOptions(wish.loops, trusted=trusted, verify=not wish.unverified)
     job = await begin_job(agent, store, spec, options)
     if wish.post and job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")

@@ -27,7 +27,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_review_is_drawn_as_it_goes() -> None:
     desk = Desk(make_runtime([READ, END]))
-    said = await desk.type("/review shop/prices.py")
+    said = await desk.type("/review shop/prices.py --no-verify")
     assert "review R-1 of shop/prices.py" in said
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
     assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in said
@@ -36,7 +36,7 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
 
 async def test_the_most_loops_are_said_with_it() -> None:
     desk = Desk(make_runtime([READ, READ, END]))
-    said = await desk.type("/review shop --loops 1")
+    said = await desk.type("/review shop --loops 1 --no-verify")
     assert "loop 1 of 1" in said
     assert "1 report · 1 loop" in said
 
@@ -46,13 +46,13 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
         desk = Desk(make_runtime([READ, END] * 3), "no", "yes")
-        said = await desk.type("/review --pr 7 --post")
+        said = await desk.type("/review --pr 7 --post --no-verify")
         assert "inline shop/prices.py:3 MAGIC_NUMBERS" in said
         assert "nothing was posted" in said
         assert hub.posted == []
-        assert "1 posted, 0 failed, 0 there already" in await desk.type("/review --pr 7 --post")
+        assert "1 posted, 0 failed, 0 there already" in await desk.type("/review --pr 7 --post --no-verify")
         assert len(hub.posted) == 1
-        assert "0 inline, 0 in the summary, 1 there already" in await desk.type("/review --pr 7 --post")
+        assert "0 inline, 0 in the summary, 1 there already" in await desk.type("/review --pr 7 --post --no-verify")
         assert len(desk.offered) == 2
 
 
@@ -62,7 +62,7 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
             monkeypatch.setenv(name, value)
         desk = Desk(make_runtime([READ, END]))
         with pytest.raises(SwecliError, match="no token"):
-            await desk.type("/review --pr 7 --post")
+            await desk.type("/review --pr 7 --post --no-verify")
         assert "1 inline" in desk.paper.getvalue()
         assert [f.id for f in store_of(desk.runtime).findings()] == ["F-1"]
 
@@ -70,7 +70,7 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
 async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     user = User()
     desk = Desk(make_runtime([READ, END, *REPAIR], user))
-    await desk.type("/review shop/prices.py")
+    await desk.type("/review shop/prices.py --no-verify")
     said = await desk.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
     assert "F-1 shop/prices.py:3: open → gone (its code stands nowhere)" in said
@@ -78,7 +78,7 @@ async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
 
 async def test_a_repair_that_is_refused_leaves_it_open() -> None:
     desk = Desk(make_runtime([READ, END, *REPAIR], User([NO])))
-    await desk.type("/review shop/prices.py")
+    await desk.type("/review shop/prices.py --no-verify")
     assert "F-1 is still open" in await desk.type("/review --fix 1")
     assert "TAX = 0.19" in Path("shop/prices.py").read_text()
 

@@ -1,0 +1,143 @@
+"""Claims against the code: what is sent, what counts as evidence, and what no request is made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.context.tokens import TokenCounter
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import ProviderError
+from swecli.models.finding import Finding, Judgement, ReviewRecord
+from swecli.review.judge.grounding import ground
+from swecli.review.judge.sources import Sources
+from swecli.review.judge.verify import Verification, Verifier, judged
+from swecli.store.reviews import ReviewStore
+from swecli.store.sqlite.database import open_database
+from tests.support.reviews import verdict
+from tests.support.runtime import calls
+
+CODE = """import os
+
+
+def total(prices):
+    return sum(prices) / len(prices)
+
+
+def report(prices):
+    return total(prices)
+"""
+CLAIM = Finding("a.py", 5, "DIVISION_BY_ZERO", "an empty list divides by zero", "high", kind="correctness")
+LINE = "return sum(prices) / len(prices)"
+
+
+@pytest.fixture
+def store() -> Iterator[ReviewStore]:
+    database = open_database(":memory:")
+    Path("a.py").write_text(CODE)
+    yield ReviewStore(database, "/p")
+    database.close()
+
+
+def note(store: ReviewStore, *claims: Finding) -> list[Finding]:
+    return store.note(store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))).new
+
+
+async def check(
+    store: ReviewStore, claims: list[Finding], *replies: Any, tokens: int = 10_000
+) -> tuple[Verification, Any]:
+    model = ScriptedModel(replies)
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding), tokens)
+    return await verifier.verify(claims), model
+
+
+async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_reviewer(store: ReviewStore) -> None:
+    claims = note(store, replace(CLAIM, improvement="guard it", loop=3))
+    taken, model = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
+    assert (taken.judged["F-1"].verdict, taken.judged["F-1"].line) == ("confirmed", 5)
+    [request] = model.requests
+    text = str(request.messages)
+    assert request.purpose == "verify"
+    assert "an empty list divides by zero" in text
+    assert "     5     return sum(prices) / len(prices)" in text
+    assert "Used in a.py:9: return total(prices)" in text
+    assert "high" not in request.messages[1]["content"]
+    assert "guard it" not in text
+
+
+@pytest.mark.parametrize(
+    "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict(("F-9", "confirmed", LINE)))]
+)
+async def test_an_answer_that_cannot_be_read_is_cannot_tell(store: ReviewStore, reply: Any) -> None:
+    taken, _ = await check(store, note(store, CLAIM), reply)
+    assert taken.judged["F-1"].verdict == "cannot_tell"
+
+
+async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
+    claims = note(store, CLAIM)
+    Path("b.py").write_text(CODE)
+    claims += note(store, replace(CLAIM, path="b.py", severity="low"))
+    taken, _ = await check(store, claims, ProviderError("It broke."))
+    assert {ref: j.verdict for ref, j in taken.judged.items()} == {"F-1": "cannot_tell"}
+    assert taken.problems == ["findings could not be checked: It broke."]
+
+
+async def test_a_place_that_the_verifier_asks_for_is_sent_once(store: ReviewStore) -> None:
+    Path("b.py").write_text("LIMIT = 3\n")
+    ask = ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]})
+    taken, model = await check(store, note(store, CLAIM), calls(ask), calls(ask))
+    assert (len(model.requests), "LIMIT = 3" in str(model.requests[1].messages)) == (2, True)
+    assert taken.judged["F-1"].verdict == "cannot_tell"
+
+
+async def test_a_judgement_is_paid_for_once_until_the_code_changes(store: ReviewStore) -> None:
+    claims, reply = note(store, CLAIM), calls(verdict(("F-1", "confirmed", LINE), path="a.py"))
+    await check(store, claims, reply)
+    assert (await check(store, claims))[0].requests == 0
+    Path("a.py").write_text(CODE.replace("sum(prices)", "sum(prices, 0)"))
+    assert (await check(store, claims, reply))[0].requests == 1
+
+
+async def test_measures_and_useless_suggestions_need_no_request(store: ReviewStore) -> None:
+    Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
+    claims = note(
+        store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m"),
+        Finding("a.py", 9, "DEAD_CODE", "m", suggestion="    return  total(prices)"),
+    )  # fmt: skip
+    taken, model = await check(store, claims)
+    assert {ref: j.verdict for ref, j in taken.judged.items()} == {
+        "F-1": "confirmed",
+        "F-2": "refuted",
+        "F-3": "refuted",
+    }
+    assert model.requests == []
+
+
+async def test_the_worst_go_first_and_the_budget_ends_it(store: ReviewStore) -> None:
+    Path("b.py").write_text(CODE)
+    claims = note(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
+    reply = calls(verdict(("F-2", "confirmed", LINE), path="b.py"))
+    taken, _ = await check(store, claims, reply, tokens=1)
+    assert list(taken.judged) == ["F-2"]
+
+
+@pytest.mark.parametrize(
+    ("state", "word", "again", "after"),
+    [
+        ("open", "confirmed", False, "open"),
+        ("open", "refuted", False, "refuted"),
+        ("gone", "confirmed", False, "open"),
+        ("gone", "refuted", False, "fixed"),
+        ("gone", "cannot_tell", False, "gone"),
+        ("fixed", "confirmed", True, "regressed"),
+        ("fixed", "confirmed", False, "fixed"),
+        ("dismissed", "refuted", False, "dismissed"),
+    ],
+)
+def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, after: str) -> None:
+    found = judged(replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again)
+    assert found.state == after
