@@ -157,6 +157,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_
         agent.condense_model = own_model(settings.condense_model, settings, start)
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
+    notices += [line] if (line := agent.too_small()) else []
     learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices)
     runtime.use_reflector(model)

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.condense import Summariser
-from swecli.agent.context_fitter import ContextFitter, FitRules
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fitted import FitRules
 from swecli.agent.limits import TurnLimits
 from swecli.agent.loop import Loop, TurnServices
 from swecli.agent.request_builder import Query, RequestBuilder
@@ -20,7 +21,7 @@ from swecli.agent.step import Sleep
 from swecli.agent.turn import Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.budget import effective_threshold
+from swecli.context.budget import SMALL_WINDOW, answer_reserve, effective_threshold, request_limit
 from swecli.context.model_limits import ModelLimits
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -35,8 +36,8 @@ from swecli.tools.limits import HeadTail
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
-LOOP_PROFILE = "review"
-RESULT_LIMIT = 30_000
+RESULT_LIMIT, LEAST_RESULT = 30_000, 500  # characters
+LEAST_ROOM = 500  # tokens
 
 
 class Agent:
@@ -80,7 +81,7 @@ class Agent:
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
         self.model = model
-        self.counter = TokenCounter(model.profile.encoding)
+        self.counter, self.known = TokenCounter(model.profile.encoding), ModelLimits()
 
     def add_note(self, text: str) -> None:
         """Text that goes with the next query: the output of a shell line the user shared."""
@@ -166,16 +167,38 @@ class Agent:
         settings, session = self.settings, self.sessions.current_session
         assert session is not None, "a turn runs in a session"
         threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        if self.known.session != session.id:  # what was learned holds for the session and the model it was learned of
+            self.known = ModelLimits(session.id)
         if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
-        loop = settings.profile == LOOP_PROFILE
-        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens, loop)
+        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens)
         summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
         specs = self.tools.specs()
         return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
 
     def _result_limit(self) -> int:
-        """Characters of one result: a tenth of the model's window at 4 characters a token, or the fixed cap."""
+        """Characters of one result: a tenth of the model's window at 4 characters a token, a fifth of the room for the
+        conversation where that is less, or the fixed cap."""
+        window, room = self.model.profile.window, self.room
+        if not window or room is None:
+            return RESULT_LIMIT
+        return max(LEAST_RESULT, min(RESULT_LIMIT, window * 4 // 10, room * 4 // 5))
+
+    @property
+    def room(self) -> int | None:
+        """Tokens for the conversation beside tools, system prompt and reserve; None where the window is unknown."""
         window = self.model.profile.window
-        return min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
+        limit = request_limit(window, answer_reserve(window, self.settings.max_tokens, self.model.profile.max_output))
+        fixed = self.counter.count_tools(self.tools.specs()) + self.counter.count(self.system_prompt)
+        return None if limit is None else limit - fixed
+
+    def too_small(self) -> str:
+        """A line for a model whose window holds no turn with a call; "" for any other."""
+        window = self.model.profile.window
+        if not window or window > SMALL_WINDOW or (self.room or 0) >= LEAST_ROOM:
+            return ""
+        return (
+            f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "
+            f"{max(0, self.room or 0):,} for the conversation. Choose a model with a larger one (/model)"
+        )

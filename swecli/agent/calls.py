@@ -76,6 +76,7 @@ class CallRunner:
         `sent` is the request that asked for them, where a result that it holds already need not be sent again.
         """
         self._sent = sent
+        self.guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         for batch in self._batches(calls):
             async for event in self._run_batch(batch, problems):

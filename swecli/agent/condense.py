@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from swecli.agent.step import Sleep
+from swecli.context.budget import answer_reserve
 from swecli.context.fit import RequestLimits, fit
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -58,8 +59,9 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
     model = by.model
     instruction = f"{by.instruction}\n\nThe user wishes above all: {asked.wish}" if asked.wish else by.instruction
     messages = [*asked.messages, {"role": "user", "content": instruction}]
-    tools_tokens, output = counter.count_tools(asked.tools), asked.max_tokens or model.profile.max_output
-    limits = RequestLimits(model.profile.window, output, tools_tokens=tools_tokens)
+    window, tools_tokens = model.profile.window, counter.count_tools(asked.tools)
+    reserve = answer_reserve(window, asked.max_tokens, model.profile.max_output)
+    limits = RequestLimits(window, reserve, tools_tokens=tools_tokens)
     try:  # smaller where this model takes less than the session's
         sent, _ = fit(messages, limits, counter)
     except ContextFull:

@@ -7,13 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swecli.agent.agent import Agent
-from swecli.agent.context_fitter import ContextFitter, StepPlace
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fitted import StepPlace
 from swecli.agent.turn_record import TurnRecord
-from swecli.context.budget import DEFAULT_MAX_TOKENS, request_limit
 from swecli.context.edits import interaction_of, key_of
-from swecli.context.fit import CLEAR, TRUNCATE, Measured
 from swecli.context.prepare import PreparedRequest, past_request
-from swecli.context.reductions import CONDENSE, cut_for_summary
+from swecli.context.reductions import CONDENSE, Cut
 from swecli.context.window import sized
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
@@ -150,21 +149,19 @@ class ContextControl:
             names = tuple(f"T{number}" for number in gone if number not in session.context.pins)
             when = f"with the next turn: {prepared.opened.detail}"
             return ReductionPlan("window", when, names, prepared.opened.before, prepared.opened.after)
-        measured = fitter.measure(list(prepared.keyed))
-        return self._rung_plan(prepared, fitter, measured) or self._window_plan(session, measured.tokens)
+        tokens = fitter.measure(list(prepared.keyed)).tokens
+        return self._rung_plan(prepared, fitter, tokens) or self._window_plan(session, tokens)
 
-    def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, measured: Measured) -> ReductionPlan | None:
+    def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, tokens: int) -> ReductionPlan | None:
         """The rung that the next request would take; None where it needs none."""
         keyed, when = list(prepared.keyed), "with the next request: it has reached its threshold"
-        if taken := fitter.reduced(keyed, CLEAR):
-            return ReductionPlan(CLEAR, when, _changed(keyed, taken.messages), measured.tokens, taken.after)
-        cut = cut_for_summary(keyed, interaction_of(keyed[-1]), self.session.context.pins)
-        if cut is not None and fitter.may_condense(measured):
-            older = dict.fromkeys(interaction_of(message) for message in cut.asked[1:])
-            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), measured.tokens)
-        if taken := fitter.reduced(keyed, TRUNCATE):
-            return ReductionPlan(TRUNCATE, when, _changed(keyed, taken.messages), measured.tokens, taken.after)
-        return None
+        found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
+        if isinstance(found, Cut):
+            older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
+            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
+        if found is None:
+            return None
+        return ReductionPlan(found.how, when, _changed(keyed, found.messages), tokens, found.after)
 
     def _window_plan(self, session: Session, now: int) -> ReductionPlan:
         epoch, settings = session.context.epoch, self._agent.settings
@@ -202,6 +199,7 @@ class ContextControl:
         happened = await fitter.compact(past_request(session), StepPlace(session.interactions + 1, 0, query), wish)
         if happened is None:
             raise BadInput("There is nothing to sum up: the next request holds no earlier turn.")
+        self._agent.known = fitter.known
         record = TurnRecord(self._sessions, self._agent.counter)
         for one in happened:
             row = replace(one, interaction=session.interactions) if isinstance(one, Reduction) else one
@@ -217,16 +215,16 @@ class ContextControl:
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(list(prepared.keyed)).tokens
-        window, output = agent.model.profile.window, agent.settings.max_tokens or agent.model.profile.max_output
+        limits = fitter.limits
         session = agent.sessions.current_session
         context = session.context if session else None
         return Meter(
             parts=tuple(part for part in parts if part[1]),
             residual=total - own,
             total=total,
-            limit=request_limit(window, output),
-            reserve=output or DEFAULT_MAX_TOKENS,
-            threshold=window * fitter.rules.threshold // 100 if window else None,
+            limit=limits.limit,
+            reserve=limits.reserve or 0,
+            threshold=limits.window * limits.threshold // 100 if limits.window else None,
             cached=0 if prepared.opened is not None else own - _fresh(parts),
             counted=context.asked_counted if context else 0,
             provider=context.asked_prompt if context else 0,

@@ -6,15 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.condense import Condensed, CondenseRequest, Summariser, condense
+from swecli.agent.fitted import FitRules, Fitted, Happened, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD
+from swecli.context import fit as ladder
+from swecli.context.budget import MAX_CHARACTERS, answer_reserve
 from swecli.context.condense import TruncateOptions, TruncateResponse, try_condensing
-from swecli.context.edits import changes, edited, lawful, plain
-from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits, measure, reduce, require_fit
-from swecli.context.model_limits import ModelLimits, allowed_by, in_vain
+from swecli.context.edits import edited, lawful, plain
+from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
+from swecli.context.model_limits import OFTEN, REPORTED, STEPS, ModelLimits, Shape, allowed_by
 from swecli.context.prepare import without_old_strategies
 from swecli.context.reductions import (
     CONDENSE,
+    Cut,
     cut_for_summary,
     present_epoch,
     recomposed,
@@ -24,74 +27,31 @@ from swecli.context.reductions import (
     with_system,
 )
 from swecli.context.tokens import TokenCounter, estimate_token_count
-from swecli.context.truncate import loop_window, truncate_conversation_if_needed
+from swecli.context.truncate import truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
-from swecli.models.context import ContextState, Epoch, Reduction
+from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
 from swecli.models.session import Session
-
-LOOP = "loop"
-OFF = Notice("condensing is off for the rest of this session: it failed three times", "warning")
-
-
-@dataclass(frozen=True, slots=True)
-class FitRules:
-    """When the ladder is climbed: `threshold` in percent of the model's window; `condense`: whether a model may be
-    asked for a summary; `max_tokens` of one answer; `loop`: the profile of a loop, which goes on with the system
-    message and the newest messages only (seed 000: after loop 5, of more than 15 messages, the last 10)."""
-
-    threshold: int = MAX_CONDENSE_THRESHOLD
-    condense: bool = True
-    max_tokens: int | None = None
-    loop: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StepPlace:
-    """Where a request is made: a step of an interaction (0: between turns), which is about `query`. `refused`: the
-    request before it was too long after all; it is made smaller by rules alone: a summary would be asked for in vain.
-    """
-
-    interaction: int
-    step: int
-    query: str
-    refused: bool = False
-
-
-Happened = Reduction | RequestRecord | Notice
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A request that fits. A turn goes on from `keyed`: what was taken out stays out, so that later requests only add.
-
-    `happened` holds, in their order, the reductions to store before it is sent, the bills of summaries, and lines for
-    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included.
-    """
-
-    request: ModelRequest
-    keyed: list[ApiMessage]
-    measured: Measured
-    counted: int
-    happened: tuple[Happened, ...] = ()
-    failure: ContextFull | None = None
-
-    @property
-    def bills(self) -> list[RequestRecord]:
-        """What summaries took."""
-        return [one for one in self.happened if isinstance(one, RequestRecord)]
 
 
 @dataclass(slots=True)
 class _Climb:
-    """The way up the ladder: the session as it would be if all rows so far were stored, and the request so far."""
+    """The way up the ladder: the session as it would be if all rows so far were stored, and the request so far.
+
+    `limits` are those of the request, `work` those that it is reduced to: lower ones where something must go. `failed`
+    says why no summary came.
+    """
 
     session: Session
     messages: list[ApiMessage]
     at: StepPlace
+    limits: RequestLimits
+    work: RequestLimits
+    deep: bool = False
     happened: list[Happened] = field(default_factory=list)
+    failed: str = ""
 
     def add(self, row: Reduction) -> None:
         self.session.context.add(row)
@@ -118,20 +78,17 @@ class ContextFitter:
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> Fitted:
         """Make the next request of a turn's keyed messages."""
-        climb = self._climb(lawful(messages), at)
-        if self.rules.loop:
-            self._loop_window(climb)
-        before, failure = self._size(climb), None
-        if before.over:
-            climb.take(self._reduced(climb, climb.messages, CLEAR))
+        climb, failure = self._climb(lawful(messages), at), None
+        if self._size(climb).over:
+            if climb.deep:
+                climb.happened += self._too_often(climb)
+            climb.take(self._reduced(climb, CLEAR))
             try:
                 await self._make_room(climb)
             except ContextFull as error:
                 failure = error
-        measured = self._size(climb)
-        if failure is None and measured.tokens < before.tokens:
-            self.known = self.known.reduced(before.tokens, measured.tokens)
-            failure = in_vain(before.tokens, measured.tokens) if self.known.in_vain else None
+        measured = self.measure(climb.messages)
+        self._learn(climb, measured)
         request = ModelRequest(self.model.name, plain(climb.messages), self.specs, self.rules.max_tokens)
         counted = self.counter.count_messages(request.messages) + self.counter.count_tools(self.specs)
         return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
@@ -142,32 +99,32 @@ class ContextFitter:
         `wish` is what the summary should dwell on.
         """
         climb = self._climb(messages, at)
-        if cut_for_summary(messages, at.interaction, self.session.context.pins) is None:
+        cut = cut_for_summary(messages, at.interaction, self.session.context.pins)
+        if cut is None:
             return None
         made: list[Reduction] = []
         measured = self._size(climb)
-        answer = await try_condensing(self._options(climb, measured, made, wish), _pressure(measured))
+        answer = await try_condensing(self._options(climb, measured, cut, made, wish), _pressure(measured))
         self._conclude(climb, answer, made)
+        if climb.failed:
+            climb.happened.append(Notice(f"the conversation was not condensed: {climb.failed}", "warning"))
         return tuple(climb.happened)
 
     def measure(self, messages: list[ApiMessage]) -> Measured:
         """The size of a request of this session."""
-        return measure(messages, self._limits(self.session.context), self.counter)
+        return ladder.measure(messages, self.limits, self.counter)
 
-    def reduced(self, messages: list[ApiMessage], rung: str) -> Reduced | None:
-        """One rung taken as far as needed; None when it is not, or brings nothing."""
-        return reduce(messages, rung, self._limits(self.session.context), self.counter)
-
-    def may_condense(self, measured: Measured) -> bool:
-        """Whether a model is asked for a summary of a request of that size."""
-        if not (measured.over and self.rules.condense) or self.known.gave_up:
-            return False
-        return measured.tokens >= self.known.retry_at
+    def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> Reduced | Cut | None:
+        """What the next request would take first, a summary of the `Cut` among it; None when it needs nothing."""
+        climb = self._climb(messages, at)
+        if not self._size(climb).over:
+            return None
+        return self._reduced(climb, CLEAR) or self._cut(climb) or self._reduced(climb, TRUNCATE)
 
     def refused(self, error: ContextOverflow, sent: Fitted) -> None:
         """A request was too long after all: the next one is smaller, by what the provider said or by a part."""
         named = allowed_by(error, self.rules.max_tokens or self.model.profile.max_output)
-        self.known = self.known.refused(self.model.name, sent.measured.tokens, named)
+        self.known = self.known.refused(self._shape, sent.measured.tokens, named)
 
     def counted(self, usage: Usage | None, sent: Fitted) -> bool:
         """Take the provider's count of a request; False when it cut the request without a word."""
@@ -177,45 +134,75 @@ class ContextFitter:
         self.known = known or self.known
         return known is not None
 
-    def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
-        return _Climb(replace(self.session, context=replace(self.session.context)), messages, at)
+    @property
+    def _shape(self) -> Shape:
+        return self.model.name, self.counter.count_tools(self.specs), self.rules.max_tokens
 
-    def _limits(self, context: ContextState) -> RequestLimits:
+    def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
+        limits, deep = self.limits, self.known.too_often(at.interaction, at.step)
+        work, size = limits, ladder.measure(messages, limits, self.counter)
+        if size.over and (deep or not size.fits):
+            work = ladder.lowered(messages, limits, self.counter, ladder.LEFT_DEEP if deep else ladder.LEFT)
+        return _Climb(replace(self.session, context=replace(self.session.context)), messages, at, limits, work, deep)
+
+    @property
+    def limits(self) -> RequestLimits:
         """What a request is held to."""
-        name = self.model.name
+        context, window = self.session.context, self.model.profile.window
         return RequestLimits(
-            window=self.model.profile.window,
-            max_output=self.rules.max_tokens or self.model.profile.max_output,
+            window=window,
+            reserve=answer_reserve(window, self.rules.max_tokens, self.model.profile.max_output),
             threshold=self.rules.threshold,
-            allowed=self.known.limits.get(name),
-            scale=self.known.scales.get(name, 1.0),
+            allowed=self.known.limits.get(self._shape),
+            scale=self.known.scales.get(self.model.name, 1.0),
             hold=context.hold_tokens,
             pins=context.pins,
-            tools_tokens=self.counter.count_tools(self.specs),
+            tools_tokens=self._shape[1],
         )
 
-    def _size(self, climb: _Climb, messages: list[ApiMessage] | None = None) -> Measured:
-        return measure(
-            climb.messages if messages is None else messages, self._limits(climb.session.context), self.counter
+    def _size(self, climb: _Climb) -> Measured:
+        return ladder.measure(climb.messages, climb.work, self.counter)
+
+    def _reduced(self, climb: _Climb, rung: str) -> Reduced | None:
+        return ladder.reduce(climb.messages, rung, climb.work, self.counter)
+
+    def _cut(self, climb: _Climb) -> Cut | None:
+        """What a summary is asked for now; None where it may not be asked for, or would take too little out."""
+        at, measured = climb.at, self._size(climb)
+        if not (self.rules.condense and measured.over) or climb.deep or at.refused:
+            return None
+        cut = cut_for_summary(climb.messages, at.interaction, self.session.context.pins)
+        if cut is None or measured.tokens < self.known.retry_at:
+            return None
+        gain = sum(self.counter.count_message(message) for message in cut.gone) * climb.limits.scale
+        return cut if gain >= ladder.room(climb.messages, climb.limits, self.counter) * ladder.SUMMARY_BATCH else None
+
+    def _too_often(self, climb: _Climb) -> list[Happened]:
+        """Report, once a turn, that the request is reduced all the time, and what takes the room."""
+        fixed, limit = ladder.fixed_tokens(climb.messages, climb.limits, self.counter), climb.limits.limit or 0
+        line = (
+            f"the conversation had to be cut {OFTEN + 1} times in {STEPS} steps: tools and system prompt take "
+            f"{fixed:,} of {limit:,} tokens; it is cut to half now, without a summary"
         )
+        return [] if self.known.deep == climb.at.interaction else [Notice(line, "warning")]
 
-    def _reduced(self, climb: _Climb, messages: list[ApiMessage], rung: str) -> Reduced | None:
-        return reduce(messages, rung, self._limits(climb.session.context), self.counter)
-
-    def _loop_window(self, climb: _Climb) -> None:
-        """The window of a loop, where the step is past its beginning."""
-        kept, step = loop_window(climb.messages, climb.at.step), climb.at.step
-        if len(kept) < len(climb.messages):
-            before, after = self._size(climb).tokens, self._size(climb, lawful(kept)).tokens
-            detail = f"loop {step}: {len(climb.messages) - len(kept)} messages left out, {len(kept)} kept"
-            climb.take(Reduced(LOOP, kept, changes(climb.messages, kept), before, after, detail))
+    def _learn(self, climb: _Climb, measured: Measured) -> None:
+        """Keep what came of it for the steps to come."""
+        at = climb.at
+        if climb.failed:
+            self.known = self.known.failed(measured.tokens)
+            if self.known.failures in REPORTED:
+                often = f"{self.known.failures} times in a row, and is tried again as the conversation grows"
+                how = f"condensing failed {often}" if self.known.failures > 1 else "the conversation was not condensed"
+                climb.happened.append(Notice(f"{how}: {climb.failed}", "warning"))
+        if any(isinstance(one, Reduction) for one in climb.happened):
+            self.known = self.known.take_reduction(at.interaction, at.step, deep=climb.deep)
 
     async def _make_room(self, climb: _Climb) -> None:
         """Old results are cleared: now a summary where one may be asked for, then truncation, as far as needed."""
-        measured, made = self._size(climb), list[Reduction]()
-        cut = cut_for_summary(climb.messages, climb.at.interaction, self.session.context.pins)
-        options = self._options(climb, measured, made)
-        options.auto_condense_context = cut is not None and not climb.at.refused and self.may_condense(measured)
+        measured, made, cut = self._size(climb), list[Reduction](), self._cut(climb)
+        options = self._options(climb, measured, cut, made)
+        options.auto_condense_context = cut is not None
 
         def truncate(answer: TruncateResponse) -> list[ApiMessage]:
             self._conclude(climb, answer, made)
@@ -226,12 +213,15 @@ class ContextFitter:
         answer = await truncate_conversation_if_needed(options)
         self._conclude(climb, answer, made)
 
-    def _options(self, climb: _Climb, measured: Measured, made: list[Reduction], wish: str = "") -> TruncateOptions:
+    def _options(
+        self, climb: _Climb, measured: Measured, cut: Cut | None, made: list[Reduction], wish: str = ""
+    ) -> TruncateOptions:
         """The seed's options with this session's figures; the row of a summary is put into `made`."""
         last = estimate_token_count(climb.messages[-1].get("content"), self.counter.count)
 
         async def summarise(options: TruncateOptions) -> TruncateResponse:
-            return await self._summarise(climb, made, wish)
+            assert cut is not None, "without one it is not asked"
+            return await self._summarise(climb, cut, made, wish)
 
         return TruncateOptions(
             messages=climb.messages,
@@ -243,10 +233,8 @@ class ContextFitter:
             allowed=measured.limit or MAX_CHARACTERS,
         )
 
-    async def _summarise(self, climb: _Climb, made: list[Reduction], wish: str) -> TruncateResponse:
+    async def _summarise(self, climb: _Climb, cut: Cut, made: list[Reduction], wish: str) -> TruncateResponse:
         at, session = climb.at, climb.session
-        cut = cut_for_summary(climb.messages, at.interaction, session.context.pins)
-        assert cut is not None, "it was looked at before"
         asked = CondenseRequest(plain(cut.asked), self.specs, self.rules.max_tokens, at.interaction, wish)
         found = await condense(asked, self.summariser, self.counter)
         climb.happened += [found.record] if found.record else []
@@ -254,19 +242,16 @@ class ContextFitter:
             return TruncateResponse(messages=[], error=found.reason)
         head = self.builder.head(at.query, self.counter)
         epoch, edits, after = summed_up(session, climb.messages, cut, found.summary, head, at.interaction)
-        before, size = self._size(climb).tokens, self._size(climb, after)
+        before, size = self._size(climb).tokens, ladder.measure(after, climb.work, self.counter)
         detail = f"{turns(cut.asked, at.interaction)} summed up by {self.summariser.model.name}"
         made.append(Reduction(CONDENSE, at.interaction, at.step, before, size.tokens, detail, epoch, edits))
         cost = found.record.cost or 0.0
         return TruncateResponse(after, found.summary, cost, new_context_tokens=_pressure(size))
 
     def _conclude(self, climb: _Climb, answer: TruncateResponse, made: list[Reduction]) -> None:
-        """Take a summary that was accepted, or say once why there is none."""
+        """Take a summary that was accepted, or note why there is none."""
         if answer.error is not None:
-            self.known = self.known.failed(self._size(climb).tokens)
-            climb.happened.append(Notice(f"the conversation was not condensed: {answer.error}", "warning"))
-            climb.happened += [OFF] if self.known.gave_up and climb.at.step else []
-            answer.error = None
+            climb.failed, answer.error = answer.error, None
             made.clear()  # a summary that was refused leaves no row
         elif made:
             climb.add(made.pop())
@@ -274,18 +259,18 @@ class ContextFitter:
             self.known = self.known.succeeded()
 
     def _force(self, climb: _Climb) -> None:
-        """Truncate and shrink until it fits; what a truncation takes out stays known by the head."""
+        """Truncate, and shrink until it fits; what a truncation takes out stays known by the head."""
         at, session, present = climb.at, climb.session, present_epoch(climb.session)
         fresh = recomposed(session, self.builder.head(at.query, self.counter), at.interaction)
         whole = without_old_strategies(with_system(climb.messages, fresh.system), at.interaction + 1)
         for epoch, messages in ((fresh, whole), (present, climb.messages)):
-            truncated = self._reduced(climb, messages, TRUNCATE)
+            truncated = ladder.reduce(messages, TRUNCATE, climb.work, self.counter)
             after = truncated.messages if truncated else messages
-            shrunk = self._reduced(climb, after, SHRINK)
+            shrunk = ladder.reduce(after, SHRINK, climb.limits, self.counter)
             after = shrunk.messages if shrunk else after
-            if epoch is fresh and not (truncated and self._size(climb, after).fits):
+            if epoch is fresh and not (truncated and ladder.measure(after, climb.limits, self.counter).fits):
                 continue  # the head itself may be what is too much
-            require_fit(after, self._limits(session.context), self.counter)
+            ladder.require_fit(after, climb.limits, self.counter)
             climb.messages = messages
             climb.take(truncated, epoch)
             climb.take(shrunk)

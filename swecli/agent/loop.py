@@ -9,7 +9,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.context_fitter import ContextFitter, Fitted, StepPlace
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fitted import Fitted, StepPlace
 from swecli.agent.limits import TurnLimits
 from swecli.agent.step import ModelStep, Sleep
 from swecli.agent.turn import Turn, TurnState

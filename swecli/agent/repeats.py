@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from swecli.agent.loop_guard import canonical
 from swecli.models.message import UNCHANGED, ApiMessage, ToolCall
 
 READS = ("read_file", "list_files", "search_files")
@@ -27,11 +28,6 @@ def repeated(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
         if known in made and message.get("content") == result and _same(made[known], wanted):
             return f"{UNCHANGED}this is exactly the result of call {known}, which you have above.]"
     return ""
-
-
-def canonical(parameters: object) -> str:
-    """Arguments as one text, whatever their order."""
-    return json.dumps(parameters, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def _same(arguments: str, wanted: str) -> bool:

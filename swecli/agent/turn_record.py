@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from swecli.agent.context_fitter import Fitted, Happened
+from swecli.agent.fitted import Fitted, Happened
 from swecli.agent.turn import Turn, TurnState
 from swecli.context.survivors import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
@@ -73,8 +73,11 @@ class TurnRecord:
         return self.sessions.append(message)
 
     def steer(self, line: str) -> ChatMessage:
-        """Store a line that the user put into the running turn."""
-        return self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
+        """Store a line that the user put into the running turn, and what it binds the assistant to."""
+        message = self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
+        facts = [fact for fact in from_query(line, message.interaction) if fact.kind != "request"]
+        self.sessions.context.keep(self._session, facts)
+        return message
 
     def keep_facts(self, message: ChatMessage) -> None:
         """Keep what a reply, with the calls it made and what became of them, says that must outlive it."""

@@ -10,6 +10,7 @@ MIN_CONDENSE_THRESHOLD = 50
 MAX_CONDENSE_THRESHOLD = 100
 DEFAULT_MAX_TOKENS = 8192
 INHERIT = -1
+SMALL_WINDOW = 32_768
 
 # Where a model's window is unknown this many characters are the limit; where it is known, an upper cap.
 MAX_CHARACTERS = 500_000
@@ -47,6 +48,15 @@ def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], pro
         percent,
     )
     return percent
+
+
+def answer_reserve(context_window: int | None, asked: int | None, most: int | None) -> int:
+    """Tokens kept for the answer: as many as the user asked for, else the `most` that the model writes (8192 where that
+    is unknown); of a small window a quarter, or no room would be left for the question."""
+    if asked:
+        return asked
+    most = most or DEFAULT_MAX_TOKENS
+    return min(most, context_window // 4) if context_window and context_window <= SMALL_WINDOW else most
 
 
 def request_limit(context_window: int | None, max_output: int | None = None) -> int | None:

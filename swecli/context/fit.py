@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.edits import changes, interaction_of, lawful, with_note_keys
-from swecli.context.shrink import CAPS, characters, clear_old_results, shrink_answers, shrink_results
+from swecli.context.shrink import CAPS, characters, clear_old_results, results_kept, shrink_answers, shrink_results
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
@@ -16,14 +16,17 @@ from swecli.models.context import KEY, Edits
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
+# Parts of the conversation's room: what a reduction that nobody needs must gain; what a summary, which is paid for,
+# must take the place of; what a reduction that is needed leaves, and what one leaves where there were too many.
+BATCH, SUMMARY_BATCH, LEFT, LEFT_DEEP = 0.2, 0.5, 0.75, 0.5
 CLEAR, TRUNCATE, SHRINK = RUNGS = ("clear", "truncate", "shrink")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a request is held to. `window` of the model and `max_output` of one answer in tokens, None where unknown
-    (no output reserves 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to
-    take no more, whatever its window.
+    """What a request is held to. `window` of the model in tokens, None where unknown; `reserve` tokens for the answer
+    (None: 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to take no more,
+    whatever its window.
 
     `scale` is what the provider counted for the last request, divided by our own count of it; below `hold` tokens
     nothing is reduced that need not be; interactions in `pins` are never touched; `tools_tokens` is the size of the
@@ -31,7 +34,7 @@ class RequestLimits:
     """
 
     window: int | None
-    max_output: int | None = None
+    reserve: int | None = None
     threshold: int = MAX_CONDENSE_THRESHOLD
     allowed: int | None = None
     scale: float = 1.0
@@ -42,7 +45,7 @@ class RequestLimits:
     @property
     def limit(self) -> int | None:
         """Tokens that a request may have; None where that is unknown: then 500,000 characters are."""
-        return self.allowed or request_limit(self.window, self.max_output)
+        return self.allowed or request_limit(self.window, self.reserve)
 
     @property
     def start(self) -> int | None:
@@ -97,9 +100,10 @@ def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter
     """
     before = size = measure(messages, limits, counter)
     current, detail = messages, ""
-    for smaller, line in _versions(messages, rung, limits.pins) if _needed(size, rung) else ():
+    batch = room(messages, limits, counter) * BATCH
+    for smaller, line in _versions(messages, rung, limits) if _needed(size, rung) else ():
         after = measure(smaller, limits, counter)
-        if not _worth_it(size, after):
+        if not _worth_it(size, after, batch):
             continue
         current, size, detail = smaller, after, line
         if not _needed(size, rung):
@@ -151,29 +155,49 @@ def _needed(size: Measured, rung: str) -> bool:
     return size.over if rung == CLEAR else not size.fits
 
 
-def _worth_it(before: Measured, after: Measured) -> bool:
-    """Whether `after` is smaller; by a tenth of the limit at least when nothing forces the reduction.
+def room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
+    """Tokens that are left for the conversation beside tools and system message; 0 where the limit is unknown."""
+    return max(0.0, (limits.limit or 0) - fixed_tokens(messages, limits, counter))
+
+
+def fixed_tokens(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> int:
+    """Tokens of what no reduction takes out: tools and system message."""
+    system = sum(counter.count_message(message) for message in messages[:1] if message["role"] == "system")
+    return ceil((limits.tools_tokens + system) * limits.scale)
+
+
+def lowered(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, share: float) -> RequestLimits:
+    """Limits that leave the conversation only a `share` of its room: what has to be reduced is reduced by so much that
+    the next reduction is some steps away."""
+    if limits.limit is None:
+        return limits
+    fixed = fixed_tokens(messages, limits, counter)
+    return replace(limits, allowed=max(1, fixed + int((limits.limit - fixed) * share)))
+
+
+def _worth_it(before: Measured, after: Measured, batch: float) -> bool:
+    """Whether `after` is smaller; by a whole batch at least when nothing forces the reduction.
 
     Each reduction changes bytes already sent, which the provider then bills in full once more.
     """
     if not before.fits:
         same = (after.tokens, after.characters) == (before.tokens, before.characters)
         return after.tokens <= before.tokens and after.characters <= before.characters and not same
-    return before.tokens - after.tokens >= (before.limit or 0) / 10
+    return before.tokens - after.tokens >= max(1.0, batch)
 
 
 Versions = Iterator[tuple[list[ApiMessage], str]]
 
 
-def _versions(messages: list[ApiMessage], rung: str, pins: tuple[int, ...]) -> Versions:
+def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> Versions:
     """Ever smaller versions of the messages, each with a line that says what was done; what is pinned stays where it
     stands."""
-    work = {CLEAR: _clear, TRUNCATE: _truncate, SHRINK: _shrink}[rung]
+    pins = limits.pins
     free = [message for message in messages if interaction_of(message) not in pins] if pins else messages
     if len(free) == len(messages):
-        yield from work(messages)
+        yield from _smaller(messages, rung, limits)
         return
-    for smaller, detail in work(free):
+    for smaller, detail in _smaller(free, rung, limits):
         yield lawful(with_note_keys(_woven(messages, smaller, pins))), detail
 
 
@@ -194,10 +218,13 @@ def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[in
     return [*out, *unplaced, *(message for _, message in waiting)]
 
 
-def _clear(messages: list[ApiMessage]) -> Versions:
-    cleared, count = clear_old_results(messages)
-    if count:
-        yield cleared, f"{count} old tool results became stubs"
+def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> Versions:
+    if rung == CLEAR:
+        cleared, count = clear_old_results(messages, results_kept(limits.limit))
+        if count:
+            yield cleared, f"{count} old tool results became stubs"
+    else:
+        yield from (_truncate if rung == TRUNCATE else _shrink)(messages)
 
 
 def _truncate(messages: list[ApiMessage]) -> Versions:

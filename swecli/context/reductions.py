@@ -31,9 +31,9 @@ def row_of(session: Session, taken: Reduced, interaction: int, step: int, epoch:
 
 
 def recomposed(session: Session, parts: HeadParts, interaction: int) -> Epoch:
-    """The present epoch with a system message that keeps what leaves the request in that interaction."""
+    """The present epoch with a system message that keeps what leaves the request in that interaction, and of it."""
     was = present_epoch(session)
-    system = compose(parts, session, was.summary, {*session.context.pins, interaction})
+    system = compose(parts, session, was.summary, session.context.pins)
     return replace(was, system=system, strategies=parts.contents, began=interaction + 1)
 
 
@@ -46,10 +46,11 @@ def present_epoch(session: Session) -> Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a summary cuts a request: `asked` is what it is made of; the keys in `dropped` are steps of the running
-    turn that go with the older interactions."""
+    """Where a summary cuts a request: `asked` is what it is made of, `gone` what it takes the place of; the keys in
+    `dropped` are steps of the running turn that go with the older interactions."""
 
     asked: list[ApiMessage]
+    gone: list[ApiMessage]
     dropped: tuple[str, ...]
 
 
@@ -66,7 +67,7 @@ def cut_for_summary(messages: list[ApiMessage], interaction: int, pins: tuple[in
         return None
     # A question that nobody answered yet is no part of what came before.
     asked = messages[:-1] if running and not places else messages
-    return Cut(asked, dropped)
+    return Cut(asked, [*older, *(message for message in running if key_of(message) in dropped)], dropped)
 
 
 def summed_up(
@@ -74,7 +75,7 @@ def summed_up(
 ) -> tuple[Epoch, Edits, list[ApiMessage]]:
     """The epoch that a summary begins, the edits that hold in it, and its messages."""
     pins = tuple(pin for pin in session.context.pins if pin < interaction)
-    system = compose(parts, session, summary, {*pins, interaction})
+    system = compose(parts, session, summary, pins if cut.dropped else {*pins, interaction})
     spec, began = str(session.window), interaction + 1
     epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, spec, began)
     edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)

@@ -11,6 +11,7 @@ from swecli.context.validate import SIGNED
 from swecli.models.message import ApiMessage
 
 KEPT_RESULTS = 5
+ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
 # Shorter results are not worth a stub.
 WORTH_CLEARING = 300
 # Longest text that is kept, in characters, from one try to the next.
@@ -20,10 +21,20 @@ _NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
 _CLEARED = "[Cleared to save room: "
 
 
+def results_kept(limit: int | None) -> int:
+    """How many of the newest results stay in a request that may have so many tokens (None: as many as it takes)."""
+    return KEPT_RESULTS if limit is None else min(KEPT_RESULTS, max(1, limit // ROOM_FOR_A_RESULT))
+
+
 def clear_old_results(messages: list[ApiMessage], keep: int = KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
-    """Replace all results but the newest `keep` by stubs that name the call. Returns the messages and how many."""
+    """Replace all results but the newest `keep` by stubs that name the call; those of the newest step stay in any case.
+
+    Returns the messages and how many were replaced.
+    """
     results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
-    old = [i for i in results[: max(0, len(results) - keep)] if _clearable(messages[i].get("content"))]
+    step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
+    kept = max(0, len(results) - keep)
+    old = [i for i in results[:kept] if i < step and _clearable(messages[i].get("content"))]
     out = list(messages)
     for i in old:
         out[i] = messages[i] | {"content": _stub(messages[i])}

@@ -42,9 +42,10 @@ class HeadParts:
 
 
 def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[int]) -> str:
-    """The system message of an epoch that sends the interactions in `sent` word for word: static text, the project's
-    instructions, and the head where there is anything in it."""
-    kept = missing(session.context.survivors.values(), sent, summary)
+    """The system message of an epoch that sends the interactions in `sent`: static text, the project's instructions,
+    and the head where there is anything in it. What stands in an interaction that is not sent whole is kept, too."""
+    whole = {number for number in sent if not session.context.cut(number)}
+    kept = missing(session.context.survivors.values(), whole, summary)
     rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
     head = render_bullets(parts.strategies) + render_summary(summary) + render_survivors(kept)
     head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""

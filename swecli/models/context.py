@@ -155,6 +155,10 @@ class ContextState:
         """Whether an interaction is not sent as it was said."""
         return any(interaction_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
 
+    def cut(self, interaction: int) -> bool:
+        """Whether messages of an interaction are left out."""
+        return any(interaction_of(key) == interaction for one in self.edits for key in one.drop)
+
     def take_request(self, record: RequestRecord, at: datetime) -> None:
         """Note the newest request of a turn."""
         counted = record.extra.get("counted") if isinstance(record.extra, dict) else None

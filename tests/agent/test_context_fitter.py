@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.condense import Summariser
-from swecli.agent.context_fitter import ContextFitter, FitRules, StepPlace
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fitted import FitRules, StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
-from swecli.context.model_limits import ModelLimits
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.providers.scripted import ScriptedModel
@@ -153,31 +154,58 @@ def notices(events: list[Event]) -> Iterator[str]:
     return (event.text for event in events if isinstance(event, Notice))
 
 
-def test_a_failed_summary_is_not_tried_again_before_the_context_has_grown_and_off_after_three() -> None:
+def grow(climb: Climb, steps: int) -> None:
+    climb.messages += keyed(long_turn(steps))[2:]
+    climb.messages = lawful([m | {KEY: f"1.{n}"} for n, m in enumerate(climb.messages)])
+
+
+def test_a_failed_summary_is_tried_again_as_the_conversation_grows_and_a_success_ends_it() -> None:
     asked: list[int] = []
+    answers = iter(["", "", "", "", "All is well.", ""])
 
     def answer(request: Any) -> str:
         asked.append(len(request.messages))
-        return ""
+        return next(answers)
 
     climb = Climb(long_turn(20), ScriptedModel(answer, context_window=6_200, max_output=100), threshold=50)
-    first = list(notices(climb.fit()))
-    assert (len(asked), len(first)) == (1, 1)
-    assert list(notices(climb.fit())) == []
-    for more in range(1, 4):
-        climb.messages += keyed(long_turn(2 + more * 3))[2:]
-        climb.messages = lawful([m | {KEY: f"1.{n}"} for n, m in enumerate(climb.messages)])
-        climb.fit()
-    assert len(asked) == 3
-    assert climb.fitter.known.gave_up
+    said = []
+    for tries in range(6):
+        said += [line for line in notices(climb.fit()) if "condens" in line]
+        assert len(asked) == tries + 1
+        assert not [line for line in notices(climb.fit()) if "condens" in line], "nothing has grown"
+        assert len(asked) == tries + 1
+        climb.at = replace(climb.at, step=climb.at.step + 10)
+        grow(climb, 16 if tries >= 4 else 6)
+    assert said == [
+        "the conversation was not condensed: it answered with nothing",
+        "condensing failed 3 times in a row, and is tried again as the conversation grows: it answered with nothing",
+        "the conversation was not condensed: it answered with nothing",
+    ]
 
 
-def test_reductions_that_bring_almost_nothing_three_times_end_the_turn() -> None:
-    known, ended = ModelLimits(), []
-    for after in (970, 960, 500, 999, 990, 980):
-        known = known.reduced(1_000, after)
-        ended.append(known.in_vain)
-    assert ended == [False] * 5 + [True]
+def test_more_than_two_reductions_in_four_steps_are_reported_and_then_it_is_cut_to_half() -> None:
+    model = ScriptedModel(lambda request: "x", context_window=6_200, max_output=100)
+    climb = Climb(long_turn(25), model, threshold=100, condense=False)
+    said, sizes = [], []
+    for step in range(1, 4):
+        climb.at = replace(climb.at, step=step)
+        said += [line for line in notices(climb.fit()) if "steps" in line]
+        sizes.append(climb.last.measured.tokens)
+        grow(climb, 20)
+    assert [line.split(":")[0] for line in said] == ["the conversation had to be cut 3 times in 4 steps"]
+    assert "tools and system prompt take 9 of" in said[0]
+    assert sizes[2] <= 5_480 / 2 + 10 < sizes[1]
+
+
+def test_a_named_limit_holds_for_the_shape_it_was_named_for() -> None:
+    climb = Climb(long_turn(20), ScriptedModel(["x"], context_window=100_000), condense=False)
+    climb.fit()
+    error = ContextOverflow("too long")
+    error.limit = 4_000
+    climb.fitter.refused(error, climb.last)
+    assert climb.fitter.limits.allowed == 2_600
+    climb.fitter.rules = FitRules(max_tokens=500)
+    assert climb.fitter.limits.allowed is None, "a shorter answer is another request"
 
 
 def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is_not_believed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.agent.loop_guard import LoopGuard, fingerprint, times
+from swecli.agent.loop_guard import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
 from swecli.models.message import AskRequest, Decision, ToolCall
 
 
@@ -20,17 +20,19 @@ from swecli.models.message import AskRequest, Decision, ToolCall
         ("abab", 2),
         ("ababab", 3),
         ("abcabc", 2),
-        ("abcdabcd", 1),
+        ("abcdabcd", 2),
+        ("abcdefabcdefabcdef", 3),
+        ("abcdefgabcdefg", 1),
         ("aab", 1),
     ],
 )
-def test_cycles_of_up_to_three_calls_are_counted(calls: str, count: int) -> None:
-    assert times(list(calls)) == count
+def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
+    assert newest_cycle(list(calls))[1] == count
 
 
-@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), st.integers(1, 6))
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
 def test_a_cycle_made_n_times_counts_n_at_least(cycle: list[str], n: int) -> None:
-    assert times(cycle * n) >= n
+    assert newest_cycle(cycle * n)[1] >= n
 
 
 def test_the_order_of_arguments_makes_no_difference_and_the_result_does() -> None:
@@ -40,9 +42,44 @@ def test_the_order_of_arguments_makes_no_difference_and_the_result_does() -> Non
     assert fingerprint(one, "x") != fingerprint(one, "y")
 
 
-def test_polling_that_brings_news_is_no_circle() -> None:
+async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None:
+    asked: list[str] = []
+
+    async def ask(request: AskRequest) -> Decision:
+        asked.append(request.preview.body)
+        return Decision(True)
+
     guard = LoopGuard()
-    assert [guard.take(ToolCall(str(n), "status"), f"step {n}") for n in range(9)] == [""] * 9
+    for n in range(3 * ASK_UNCHANGED):
+        guard.begin_reply()
+        assert guard.take(ToolCall(str(n), "status"), f"step {n}") == ""
+        assert await guard.going_on(ask)
+    assert asked == ["status was called 10 times in a row with the same arguments. Continue?"] * 3
+
+
+async def test_a_cycle_is_named_by_its_calls() -> None:
+    asked: list[str] = []
+
+    async def ask(request: AskRequest) -> Decision:
+        asked.append(request.preview.body)
+        return Decision(False)
+
+    guard = LoopGuard()
+    for _ in range(3):
+        for name in ("read_file", "list_files", "search_files", "read_file"):
+            guard.begin_reply()
+            guard.take(ToolCall("x", name, {"of": name}), "same")
+    assert not await guard.going_on(ask)
+    assert asked == [
+        "The same 4 calls (read_file, list_files, search_files) were made 3 times with the same results. Continue?"
+    ]
+
+
+async def test_equal_calls_of_one_reply_count_once() -> None:
+    guard = LoopGuard()
+    for n in range(5):
+        guard.take(ToolCall(str(n), "ls"), "same")
+    assert len(guard.prints) == 1
 
 
 async def test_the_model_is_told_then_the_user_is_asked() -> None:
@@ -55,6 +92,7 @@ async def test_the_model_is_told_then_the_user_is_asked() -> None:
     guard, on = LoopGuard(), []
     notes = []
     for n in range(3):
+        guard.begin_reply()
         notes.append(guard.take(ToolCall(f"c{n}", "ls"), "same"))
         on.append(await guard.going_on(ask))
     assert [bool(note) for note in notes] == [False, True, True]

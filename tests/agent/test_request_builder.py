@@ -31,7 +31,9 @@ async def test_two_prepares_in_a_row_are_equal(acts: list[str], window: str) -> 
             runtime.sessions.playbook.apply(Delta(f"taught {session.id} {number}", ops, "user"), session)
         elif act == "pin" and session.interactions:
             runtime.context_control.pin(1)
-        elif act == "undo" and len(runtime.sessions.context.log(session)) > 1:
+        elif act == "undo" and any(
+            row.how not in ("begin", "undo") and not row.undone for row in runtime.sessions.context.log(session)
+        ):
             runtime.context_control.undo()
         elif act == "window":
             runtime.set_window(WindowSpec(1 + number % 4, 1))

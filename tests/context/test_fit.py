@@ -68,14 +68,25 @@ def test_an_illegal_history_is_made_legal_first() -> None:
 
 
 def test_old_results_go_first_and_the_newest_five_stay() -> None:
-    history = turn(*[8000] * 8)
-    fitted = fit(history, 0, COUNTER, 16_000, 2_000)
+    history = turn(*[12_000] * 10)
+    fitted = fit(history, 0, COUNTER, 32_000, 4_000)
     assert hows(fitted) == ["clear"]
     assert fitted.messages[-10:] == history[-10:]
     assert "read_result c0" in fitted.messages[3]["content"]
     (reduction,) = fitted.reduced
     assert (reduction.before, reduction.after) == (COUNTER.count_messages(history), fitted.tokens)
-    assert "3" in reduction.detail
+    assert "5" in reduction.detail
+
+
+def test_a_small_window_keeps_fewer_results_and_those_of_the_newest_step_always() -> None:
+    fitted = fit(turn(*[4_000] * 12), 0, COUNTER, 12_000, 2_000)
+    assert [m["content"].startswith("[Cleared") for m in fitted.messages if m["role"] == "tool"] == [True] * 10 + [
+        False
+    ] * 2
+    together = turn(4_000)[:2]
+    together += [{"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}]
+    together += [result(name, "x" * 12_000) for name in "abc"]
+    assert hows(fit(together, 0, COUNTER, 10_000, 2_000)) == ["shrink"]
 
 
 def test_then_old_messages_go_and_the_first_request_stays() -> None:
@@ -132,7 +143,7 @@ def test_characters_are_a_cap_for_known_windows_too() -> None:
     assert hows(fit(chat(50, 6000), 0, COUNTER, 10_000_000, 2_000)) == ["truncate"]
 
 
-def test_a_threshold_clears_early_but_only_for_a_tenth() -> None:
+def test_a_threshold_clears_early_but_only_for_a_batch() -> None:
     much, little = turn(*[8000] * 9), turn(400, *[8000] * 8)[:2] + turn(400, *[9000] * 5)[2:]
     assert hows(fit(much, 0, COUNTER, 30_000, 2_000)) == []
     assert hows(fit(much, 0, COUNTER, 30_000, 2_000, threshold=50)) == ["clear"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, ModelRequest, Role, ToolCall, Usage
 from swecli.models.window import WindowSpec
@@ -102,12 +103,32 @@ async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
     assert "another line" in model.requests[-1].messages[-1]["content"]
 
 
-async def test_the_loop_profile_goes_on_with_the_newest_messages() -> None:
+async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
+    runtime = make_runtime(ScriptedModel(["x"], context_window=4_096, max_output=4_096))
+    [line] = [line for line in runtime.notices if "too small" in line]
+    assert line.startswith("scripted/test has a window of 4,096 tokens: too small, tools and system prompt leave 0")
+    assert make_runtime(ScriptedModel(["x"], context_window=8_192, max_output=4_096)).notices == []
+
+
+async def test_a_limit_that_was_named_is_forgotten_with_the_session_and_with_the_model() -> None:
+    refusal = ContextOverflow("too long")
+    refusal.limit = 12_000
+    for forget in ("new", "model"):
+        replies = iter([refusal, "I see.", "And now."])
+        model = ScriptedModel(lambda request, replies=replies: next(replies), context_window=100_000, max_output=4_000)
+        runtime = make_runtime(model)
+        await run_turn(runtime, "hello", learn=False)
+        assert runtime.agent.fitter().limits.allowed
+        if forget == "new":
+            runtime.new_session()
+        else:
+            runtime.agent.use_model(ScriptedModel(["x"], context_window=100_000, max_output=4_000))
+        assert runtime.agent.fitter().limits.allowed is None
+
+
+async def test_a_profile_named_review_cuts_no_ordinary_conversation() -> None:
     steps = [calls(("todo", {"items": [{"text": f"s{n}", "status": "open"}]})) for n in range(9)]
     model = ScriptedModel([*steps, "done"])
     runtime = make_runtime(model, profile="review")
     await run_turn(runtime, "review it", learn=False)
-    assert [len(request.messages) for request in model.requests[:6]] == [2, 4, 6, 8, 10, 12]
-    assert all(len(request.messages) <= 15 for request in model.requests)
-    assert all(complaint(request.messages) == "" for request in model.requests)
-    assert all(request.messages[0]["role"] == "system" for request in model.requests)
+    assert [len(request.messages) for request in model.requests] == list(range(2, 22, 2))

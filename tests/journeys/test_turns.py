@@ -113,7 +113,7 @@ async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
     told = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
     assert "again: the same call, the same outcome" in told, "the model hears of it before the user does"
-    assert user.asked[0].summary == "Go on repeating read_file"
+    assert user.asked[0].summary == "Continue repeating read_file"
 
 
 async def test_a_circle_the_user_allows_goes_on_once_and_then_ends() -> None:

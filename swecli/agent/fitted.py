@@ -1,0 +1,58 @@
+"""What the ladder is given for a step, and the request that it makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swecli.context.budget import MAX_CONDENSE_THRESHOLD
+from swecli.context.fit import Measured
+from swecli.models.context import Reduction
+from swecli.models.errors import ContextFull
+from swecli.models.events import Notice
+from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
+
+
+@dataclass(frozen=True, slots=True)
+class FitRules:
+    """When the ladder is climbed: `threshold` in percent of the model's window; `condense`: whether a model may be
+    asked for a summary; `max_tokens` of one answer."""
+
+    threshold: int = MAX_CONDENSE_THRESHOLD
+    condense: bool = True
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """Where a request is made: a step of an interaction (0: between turns), which is about `query`. `refused`: the
+    request before it was too long after all; it is made smaller by rules alone: a summary would be asked for in vain.
+    """
+
+    interaction: int
+    step: int
+    query: str
+    refused: bool = False
+
+
+Happened = Reduction | RequestRecord | Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A request that fits. A turn goes on from `keyed`: what was taken out stays out, so that later requests only add.
+
+    `happened` holds, in their order, the reductions to store before it is sent, the bills of summaries, and lines for
+    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included.
+    """
+
+    request: ModelRequest
+    keyed: list[ApiMessage]
+    measured: Measured
+    counted: int
+    happened: tuple[Happened, ...] = ()
+    failure: ContextFull | None = None
+
+    @property
+    def bills(self) -> list[RequestRecord]:
+        """What summaries took."""
+        return [one for one in self.happened if isinstance(one, RequestRecord)]
