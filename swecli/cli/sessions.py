@@ -6,7 +6,6 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from swecli.cli.output import print_json, print_line, print_table, report
 from swecli.cli.startup import working_directory
@@ -30,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fork = actions.add("fork", _fork, "copy a session, to go on from there")
     delete = actions.add("delete", _delete, "remove a session for good")
     export = actions.add("export", _export, "print everything of a session as JSON, secrets redacted")
-    bring = actions.add("import", _import, "import a file that export made")
-    bring.add_argument("file", metavar="FILE")
+    bring = actions.add("import", _import, "import a session from a file, also one of another tool")
+    bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
     for action in (show, rename, fork, delete, export):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
@@ -120,20 +119,18 @@ def _export(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     # late: the other actions do not need it
-    from swecli.store.session_files.importing import import_session  # noqa: PLC0415
+    from swecli.store.session_files.reading import import_file  # noqa: PLC0415
 
     with open_sessions(args, make=True) as sessions:
-        brought = import_session(sessions.database, _exported(Path(args.file)))
-    left = f" {brought.left_out} strategies of its project stay behind." if brought.left_out else ""
-    text = f"Imported as {brought.session_id}; go on with: swecli -r {brought.session_id}.{left}"
-    return report(args, asdict(brought), text)
+        brought = import_file(sessions.database, Path(args.file))
+    of, name = f" from {brought.tool}" if brought.tool else "", brought.session_id
+    lines = [f"Imported {brought.interactions} turns{of} as {name}; go on with: swecli -r {name}."]
+    if brought.left_out:
+        lines.append(f"{brought.left_out} strategies of its project stay behind.")
+    if brought.skipped:
+        more = f", and {len(brought.skipped) - _NAMED} more" if len(brought.skipped) > _NAMED else ""
+        lines.append(f"Skipped {'; '.join(brought.skipped[:_NAMED])}{more}.")
+    return report(args, asdict(brought), "\n".join(lines))
 
 
-def _exported(path: Path) -> Any:
-    hint = "Make one with: swecli sessions export ID > FILE"
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}.", hint) from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no export: {error}.", hint) from error
+_NAMED = 5  # skipped lines that are named

@@ -28,6 +28,7 @@ from swecli.store.tables.sessions import (
     RequestRow,
     SessionRow,
     SurvivorRow,
+    TranscriptLineRow,
 )
 
 _HINT = "Make one with: swecli sessions export ID > FILE"
@@ -36,13 +37,16 @@ _HINT = "Make one with: swecli sessions export ID > FILE"
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What came of it. `strategies` of the session's own were taken in; `left_out` are those of its project and of
-    its user, which are not the session's to bring."""
+    its user, which are not the session's to bring. `tool` wrote the transcript that it was, `skipped` names what could
+    not be read of it."""
 
     session_id: str
     interactions: int
     messages: int
     strategies: int
     left_out: int
+    tool: str = ""
+    skipped: tuple[str, ...] = ()
 
 
 def _zoned(moment: datetime) -> datetime:
@@ -126,8 +130,11 @@ _Export = _shape(
 )  # fmt: skip
 
 
-def import_session(database: Database, value: Any) -> Imported:
+def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> Imported:
     """Take in what `SessionManager.export` gave, under its own id; its turns count as reflected upon.
+
+    `lines` are those of the transcript that it was read from, each with its number: what the session has no place for
+    stays with it.
 
     Raises:
         BadInput: it is no export, naming the first thing that is wrong; or the session is here already.
@@ -151,6 +158,9 @@ def import_session(database: Database, value: Any) -> Imported:
         names = _write_bullets(db, row, own) | _known_here(db, row.project, bullets)
         rename_strategies(whole, names)
         write(db, row.id, whole)
+        if lines:
+            kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
+            db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
     return Imported(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 

@@ -103,8 +103,13 @@ def step_10(connection: Connection) -> None:
     connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
 
 
+def step_11(connection: Connection) -> None:
+    """Transcripts of other tools are imported with their own lines."""
+    add_tables(connection, "transcript_line")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10)
+STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10, step_11)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

@@ -290,7 +290,19 @@ class SurvivorRow(Row, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
+class TranscriptLineRow(Row, table=True):
+    """A line of another tool's transcript as it was read: the session that it became leaves some of it out."""
+
+    __tablename__ = "transcript_line"
+    __table_args__ = (UniqueConstraint("session_id", "line"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+    line: int = Field(sa_type=Number)
+    text: str = Field(sa_type=CleanText)
+
+
 TABLES = (
     SessionRow, MessageRow, CallRow, FullResultRow, RequestRow, InteractionRow, ReflectionRow, BulletRow, EvidenceRow,
-    DeltaRow, ReductionRow, SurvivorRow,
+    DeltaRow, ReductionRow, SurvivorRow, TranscriptLineRow,
 )  # fmt: skip  # parents before children

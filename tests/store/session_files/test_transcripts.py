@@ -1,0 +1,203 @@
+"""Transcripts of other tools become sessions: what was asked, answered, called and paid is there, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import Role
+from swecli.models.session import Session
+from swecli.store.session_files.importing import Imported
+from swecli.store.session_files.reading import LARGEST, import_file
+from swecli.store.session_manager import SessionManager
+
+FILES = Path(__file__).with_name("transcripts")
+JSON_LINES = ("claude_code.jsonl", "codex.jsonl", "pi.jsonl")
+
+
+def taken(manager: SessionManager, name: str) -> tuple[Imported, Session]:
+    imported = import_file(manager.database, FILES / name)
+    return imported, manager.resume(imported.session_id, "", 100)
+
+
+def shape(session: Session) -> list[tuple[int, str, str, list[str]]]:
+    return [(m.interaction, m.role.value, m.content, [call.name for call in m.tool_calls]) for m in session.messages]
+
+
+def test_claude_code(manager: SessionManager) -> None:
+    imported, session = taken(manager, "claude_code.jsonl")
+    assert (imported.tool, imported.session_id) == ("Claude Code", "4f35e220-c435-4cf7-b9b9-f40426042847")
+    assert (session.title, session.working_directory) == ("Fix the login", "/home/ada/shop")
+    assert shape(session) == [
+        (1, "user", "why does the login fail?", []),
+        (1, "assistant", "I run the tests.", ["Bash"]),
+        (1, "assistant", "The token has expired.", []),
+        (2, "user", "renew it", []),
+        (2, "assistant", "", ["Edit"]),
+    ]
+    call = session.messages[1].tool_calls[0]
+    assert (call.parameters, call.result, call.error) == ({"command": "pytest -q"}, "1 failed", "1 failed")
+    assert session.messages[1].reasoning == "Look at the tests first."
+    usage = manager.totals().usage
+    assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (12, 57493, 1033, 160)
+    assert manager.totals().requests == 2, "a reply that is split over lines is one request"
+
+
+def test_codex(manager: SessionManager) -> None:
+    imported, session = taken(manager, "codex.jsonl")
+    assert (imported.tool, session.model) == ("codex", "gpt-5-codex")
+    assert shape(session) == [
+        (1, "user", "list the files", []),
+        (1, "assistant", "", ["shell", "apply_patch"]),
+        (1, "assistant", "There is app.py.", []),
+        (2, "user", "thanks", []),
+        (2, "assistant", "You are welcome.", []),
+    ]
+    first, second = session.messages[1].tool_calls
+    assert (first.parameters, first.result, first.error) == ({"command": ["ls"]}, "app.py\n", None)
+    assert (second.parameters, second.error) == ({"input": "*** Begin Patch"}, "no such file")
+    usage = manager.totals().usage
+    assert (usage.input, usage.cache_read, usage.output, usage.reasoning) == (1000, 4000, 36, 64)
+
+
+def test_codex_of_before_the_envelope(manager: SessionManager, tmp_path: Path) -> None:
+    lines = [
+        {"id": "abc", "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
+        {"type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]},
+    ]
+    file = tmp_path / "rollout.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    session = manager.resume(import_file(manager.database, file).session_id, "")
+    assert [m.content for m in session.messages] == ["hello", "", "hi"]
+
+
+def test_pi(manager: SessionManager) -> None:
+    imported, session = taken(manager, "pi.jsonl")
+    assert (imported.tool, session.title, session.model) == ("pi", "the shop", "anthropic/claude-sonnet-4-5")
+    assert shape(session) == [
+        (1, "user", "read the readme", []),
+        (1, "assistant", "Reading.", ["read"]),
+        (1, "assistant", "It is a shop.", []),
+        (2, "user", "and the tests?", []),
+    ], "the branch that was left is no part of it"
+    assert session.messages[1].tool_calls[0].result == "# Shop"
+    assert manager.totals().cost == pytest.approx(0.015)
+
+
+def test_aider(manager: SessionManager) -> None:
+    imported, session = taken(manager, "aider.chat.history.md")
+    assert (imported.tool, session.model) == ("aider", "gpt-4o")
+    assert session.messages[0].content == "add a function that greets\nby name"
+    assert session.messages[1].content.startswith("Here it is:")
+    assert "Tokens:" not in session.messages[1].content
+    assert [m.content for m in session.messages[2:]] == ["thanks", "You are welcome."]
+
+
+@pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
+def test_every_line_is_kept_and_it_is_exported_the_same_twice(manager: SessionManager, name: str) -> None:
+    imported, session = taken(manager, name)
+    with manager.database.reading() as db:
+        kept = db.connection().exec_driver_sql("SELECT text FROM transcript_line ORDER BY line").scalars().all()
+    assert kept == [line for line in (FILES / name).read_text().split("\n") if line]
+    assert imported.skipped == ()
+    whole = json.dumps(manager.export(session.id))
+    manager.start("/q", "m")
+    manager.delete(session.id)
+    Path("again.json").write_text(whole)
+    import_file(manager.database, Path("again.json"))
+    assert json.dumps(manager.export(session.id)) == whole
+
+
+@pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
+def test_it_can_be_gone_on_with_and_searched(manager: SessionManager, name: str) -> None:
+    _, session = taken(manager, name)
+    sent = session.to_api_messages()
+    answered = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
+    assert answered == {call["id"] for m in sent for call in m.get("tool_calls", ())}, "also calls without a result"
+    before = session.interactions
+    assert manager.begin_interaction("go on").interaction == before + 1
+    assert manager.search(session.messages[0].content.split()[-1].strip("?"))
+
+
+@pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
+def test_the_same_file_twice_is_one_session(manager: SessionManager, name: str) -> None:
+    taken(manager, name)
+    with pytest.raises(BadInput, match="is here already"):
+        import_file(manager.database, FILES / name)
+
+
+@pytest.mark.parametrize("name", JSON_LINES)
+def test_a_broken_line_is_named_and_the_rest_is_taken(manager: SessionManager, tmp_path: Path, name: str) -> None:
+    lines = (FILES / name).read_text().splitlines()
+    cut = tmp_path / name
+    cut.write_text("\n".join([*lines[:2], "{broken", "[1]", *lines[2:]])[:-20])
+    imported = import_file(manager.database, cut)
+    assert imported.skipped[:2] == ("line 3: no JSON, perhaps cut off", "line 4: no JSON object")
+    assert imported.skipped[-1] == f"line {len(lines) + 2}: no JSON, perhaps cut off"
+    assert manager.resume(imported.session_id, "").messages[0].role is Role.USER
+
+
+def test_a_result_without_its_call_is_named(manager: SessionManager, tmp_path: Path) -> None:
+    lines = (FILES / "claude_code.jsonl").read_text().splitlines()
+    file = tmp_path / "x.jsonl"
+    file.write_text("\n".join(line for line in lines if "toolu_1" not in line or "tool_result" in line))
+    assert import_file(manager.database, file).skipped == ("line 5: a result without its call",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"message": 5}, {"message": {"content": 7}}, {"timestamp": "yesterday"}, {"timestamp": 1e300}, {"message": None},
+     {"message": {"content": [5, {"type": "tool_use"}, {"type": "text"}], "usage": {"input_tokens": "many"}}}],
+)  # fmt: skip
+def test_odd_fields_do_no_harm(manager: SessionManager, tmp_path: Path, change: dict[str, object]) -> None:
+    lines = [json.loads(line) for line in (FILES / "claude_code.jsonl").read_text().splitlines()]
+    lines[2:2] = [lines[2] | change, lines[1] | change]
+    file = tmp_path / "x.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    imported = import_file(manager.database, file)
+    assert manager.resume(imported.session_id, "").messages
+
+
+def test_a_file_without_a_turn_is_refused(manager: SessionManager, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text((FILES / "codex.jsonl").read_text().splitlines()[0])
+    with pytest.raises(BadInput, match="transcript of codex, but no turn"):
+        import_file(manager.database, file)
+
+
+@pytest.mark.parametrize("text", ['{"chat": [{"from": "me"}]}', '{"a": 1}\n{"b": 2}\n', "# Notes\n\n#### heading\n"])
+def test_a_file_of_no_known_tool_is_refused_with_what_can_be_imported(
+    manager: SessionManager, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        import_file(manager.database, file)
+    assert "Claude Code, codex, pi" in caught.value.hint or "swecli sessions export" in caught.value.hint
+    assert manager.list_sessions() == []
+
+
+def test_two_gigabytes_are_refused_unread(manager: SessionManager, tmp_path: Path) -> None:
+    file = tmp_path / "large.jsonl"
+    file.touch()
+    os.truncate(file, 2 * 10**9)
+    with pytest.raises(BadInput, match=r"has 2,000 MB; files of up to 100 MB") as caught:
+        import_file(manager.database, file)
+    assert "Split it" in caught.value.hint
+    assert LARGEST == 10**8
+
+
+def test_a_line_of_millions_of_letters_is_taken(manager: SessionManager, tmp_path: Path) -> None:
+    lines = (FILES / "codex.jsonl").read_text().splitlines()
+    answer = json.loads(lines[-1])
+    answer["payload"]["content"][0]["text"] = "x" * 5_000_000
+    file = tmp_path / "x.jsonl"
+    file.write_text("\n".join([*lines[:-1], json.dumps(answer)]))
+    imported = import_file(manager.database, file)
+    assert len(manager.resume(imported.session_id, "").messages[-1].content) == 5_000_000
