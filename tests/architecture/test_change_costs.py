@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -180,3 +183,29 @@ def test_an_output_format_is_one_file(tree: Tree) -> None:
     assert tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "word-count").out.strip().isdecimal()
     assert "word-count" in tree.swecli("--help").out
     assert len(tree.changed) == 1
+
+
+def test_a_column_of_sessions_is_its_table_its_step_and_its_model(tree: Tree) -> None:
+    swecli("-p", "hi", "-m", HELLO)  # an older database
+    column = '    mood: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})\n'
+    tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
+    step = 'def step_mood(connection: Connection) -> None:\n    add_column(connection, "session", "mood")\n\n\n'
+    tree.insert("swecli/store/sqlite/migrations.py", "# The n-th step leads from", step)
+    tree.insert("swecli/store/sqlite/migrations.py", ")\n\n\ndef migrate(", ", step_mood")
+    tree.insert("swecli/models/session.py", "    cost: float | None = 0.0\n    context:", '    mood: str = ""\n')
+    (session,) = tree.swecli("sessions", "list", "--json").json  # brings the database to the new shape
+    file = Path(os.environ["SWECLI_HOME"], "swecli.db")
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE session SET mood = 'good'")
+    resumed = (
+        "from pathlib import Path\n"
+        "from swecli.store.session_manager import SessionManager\n"
+        "from swecli.store.sqlite.database import open_database\n"
+        f"print(SessionManager(open_database(Path({str(file)!r}))).resume({session['id']!r}, '').mood)"
+    )
+    assert tree.python(resumed) == "good\n"
+    Path("export.json").write_text(tree.swecli("sessions", "export", session["id"]).out)
+    assert tree.swecli("sessions", "import", "export.json", "--db", "other.db").code == 0
+    with closing(sqlite3.connect("other.db")) as database:
+        assert database.execute("SELECT mood FROM session").fetchall() == [("good",)]
+    assert len(tree.changed) == 3

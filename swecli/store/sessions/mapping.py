@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import cast
 
 from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
@@ -111,39 +112,21 @@ def call_of(row: CallRow) -> ToolCall:
     )
 
 
+# columns of a session that its model has under the same name; `messages` is a count in one and a list in the other
+_SAME = (SessionRow.model_fields.keys() & {field.name for field in fields(Session)}) - {"messages"}
+
+
 def session_row(session: Session) -> SessionRow:
     """A new row for a session that has no message yet."""
-    return SessionRow(
-        id=session.id,
-        directory=session.working_directory,
-        project=session.project,
-        title=session.title,
-        model=session.model,
-        parent_id=session.parent_id,
-        window_spec=str(session.window),
-        window_start=session.window_start,
-        created_at=session.created_at,
-        updated_at=session.updated_at,
-    )
+    same = {name: getattr(session, name) for name in _SAME}
+    return SessionRow(directory=session.working_directory, window_spec=str(session.window), **same)
 
 
 def session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
     """The session with those of its messages."""
-    return Session(
-        id=row.id,
-        working_directory=row.directory,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        title=redact(row.title),
-        model=row.model,
-        messages=messages,
-        project=row.project,
-        parent_id=row.parent_id,
-        window=window_of(row.window_spec),
-        window_start=row.window_start,
-        interactions=row.interactions,
-        cost=row.cost,
-    )
+    same = {name: getattr(row, name) for name in _SAME} | {"title": redact(row.title)}
+    window = window_of(row.window_spec)
+    return Session(working_directory=row.directory, messages=messages, window=window, **same)
 
 
 def window_of(text: str) -> WindowSpec:
