@@ -15,11 +15,13 @@ from swecli.cli.subcommands import add_common_flags, positive
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import SwecliError, UsageError
-from swecli.models.finding import SEVERITIES, Finding
+from swecli.models.finding import SEVERITIES
 
 if TYPE_CHECKING:
+    from swecli.agent.agent import Agent
     from swecli.app import Runtime
     from swecli.models.review_events import ReviewFinished
+    from swecli.review.read.job import ReviewOptions
     from swecli.review.target.targets import Target
     from swecli.store.reviews import ReviewStore
 
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what a finding needs to fail CI, be posted or be in SARIF (default confirmed)",
     )
     add("--no-verify", action="store_true", help="do not check findings by fresh requests; implies --min-verdict any")
+    add("--dry-run", action="store_true", help="print what would be read and what it may cost; no request is made")
     add("--allow-incomplete", action="store_true", help="exit with 0 although not everything was read")
     add("--include", metavar="PATTERN", action="append", default=[], help="review these files though a rule skips them")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
@@ -104,12 +107,13 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-def post(root: Path, target: Target, findings: Sequence[Finding], *, really: bool) -> None:
+def post(root: Path, target: Target, end: ReviewFinished, least: str, *, really: bool) -> None:
     """Put findings on the pull request, or say what would be put there. Raises GitHubFailed, BadInput."""
     # late: see run
     from swecli.review.publish.posting import make_ready  # noqa: PLC0415
 
-    ready = make_ready(root, target, findings, os.environ)
+    sure = [finding for finding in end.findings if finding.sure(least)]
+    ready = make_ready(root, target, sure, os.environ, end.coverage)
     lines = ready.send() if really else [*ready.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
 
@@ -135,6 +139,8 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     options = ReviewOptions(
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
+    if args.dry_run:
+        return await _dry_run(agent, spec or (), options, json=style in ("json", "stream-json"))
     job = await begin_job(agent, store, spec, options)
     end, stopped = await run_review(Review(job, collaborators(agent, job, store)), writer)
     code = stopped or _code(end, args)
@@ -144,11 +150,24 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     elif text:
         print_line(text.rstrip("\n"))
     if args.post and job.target.pr is not None and not stopped:
-        sure = [finding for finding in end.findings if finding.sure(_least(args))]
-        post(Path.cwd().resolve(), job.target, sure, really=args.yes)
+        post(Path.cwd().resolve(), job.target, end, _least(args), really=args.yes)
     if not end.complete and not stopped and args.allow_incomplete:
         writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
+
+
+async def _dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions, *, json: bool) -> int:
+    """Print what a review would read and take; no request is made."""
+    # late: see _run
+    from swecli.headless.plain import dumps  # noqa: PLC0415
+    from swecli.headless.reviews import planned_lines  # noqa: PLC0415
+    from swecli.models.events import to_json  # noqa: PLC0415
+    from swecli.review.read.job import dry_run  # noqa: PLC0415
+
+    target, event = await dry_run(agent, spec, options)
+    lines = [f"{target.label}: {len(target.files)} files", *target.notes, *planned_lines(event)]
+    print_line(dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, lines)))
+    return 0
 
 
 def _least(args: argparse.Namespace) -> str:

@@ -23,6 +23,7 @@ from swecli.models.review_events import (
 from swecli.review.publish.exports import as_markdown
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.read.coverage import in_words
+from swecli.review.read.estimate import in_words as estimate_in_words
 from swecli.review.read.run import Review
 from swecli.review.target.skips import in_words as skips_in_words
 
@@ -101,7 +102,7 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
     lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
     if event.skipped:
         lines.append(f"{skips_in_words(event.skipped)}; --include PATTERN brings them back")
-    return lines
+    return [*lines, *([estimate_in_words(event.estimate)] if event.estimate else [])]
 
 
 def line_of(finding: Finding) -> str:

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding
+from swecli.models.finding import Finding, worst_first
 from swecli.redact import has_secret
 from swecli.review.publish.exports import fenced, safe
+from swecli.review.read.coverage import in_words
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect
 from swecli.review.target.pull_request import pull_diffs
 from swecli.review.target.targets import Target
 
 LONGEST = 60_000  # characters of one comment; GitHub takes 65,536
-MOST_INLINE = 50  # comments of one request
+MOST_INLINE = 10  # comments of one push; what is more stands in the summary
 _MARK = re.compile(r"<!-- swecli ([0-9a-f]{6,40}) -->")
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """What would be posted: `inline` comments in the diff, `rest` for the summary, `known` are there already."""
+    """What would be posted: `inline` comments in the diff, `rest` for the summary, `known` are there already; `left` is
+    what was not read."""
 
     number: int
     head: str
     inline: tuple[Finding, ...] = ()
     rest: tuple[Finding, ...] = ()
     known: int = 0
+    left: str = ""
 
 
 @dataclass(slots=True)
@@ -66,11 +70,19 @@ class Ready:
         return [*done.problems, f"{done.posted} posted, {done.failed} failed, {self.posting.known} there already"]
 
 
-def make_ready(root: Path, target: Target, findings: Sequence[Finding], environ: Mapping[str, str]) -> Ready:
+def make_ready(
+    root: Path,
+    target: Target,
+    findings: Sequence[Finding],
+    environ: Mapping[str, str],
+    coverage: Coverage | None = None,
+) -> Ready:
     """Look what is on the pull request already, and plan the rest. Raises GitHubFailed, BadInput."""
     github, number = connect(root, environ), target.pr or 0
     diffs = pull_diffs(github, number)
-    return Ready(github, plan(findings, github, number, target.head, diffs), diffs)
+    posting = plan(findings, github, number, target.head, diffs)
+    left = in_words(coverage) if coverage is not None and not coverage.complete else ""
+    return Ready(github, replace(posting, left=left), diffs)
 
 
 def need_token(environ: Mapping[str, str]) -> None:
@@ -82,8 +94,8 @@ def need_token(environ: Mapping[str, str]) -> None:
 def plan(findings: Sequence[Finding], github: GitHub, number: int, head: str, diffs: Mapping[str, FileDiff]) -> Posting:
     """Sort the open findings: in the diff, outside of it, and there already by an earlier run. Raises GitHubFailed."""
     there = _there(github, number)
-    fresh = [f for f in findings if f.is_open and f.fingerprint not in there]
-    inline = [f for f in fresh if f.path in diffs and _in_diff(f, diffs[f.path])]
+    fresh = sorted((f for f in findings if f.is_open and f.fingerprint not in there), key=worst_first)
+    inline = [f for f in fresh if f.path in diffs and _in_diff(f, diffs[f.path])][:MOST_INLINE]
     kept = {f.fingerprint for f in inline}
     known = sum(f.is_open for f in findings) - len(fresh)
     return Posting(number, head, tuple(inline), tuple(f for f in fresh if f.fingerprint not in kept), known)
@@ -116,7 +128,7 @@ def dry_run(posting: Posting, diffs: Mapping[str, FileDiff]) -> list[str]:
 
 
 def send(posting: Posting, github: GitHub, diffs: Mapping[str, FileDiff]) -> Posted:
-    """Post a review with its comments; where GitHub cannot use one of them, each by itself, so that one costs no other.
+    """Post one review with its comments, never a comment by itself; where GitHub cannot use one, without them.
 
     Raises:
         BadInput: there is no token.
@@ -128,30 +140,16 @@ def send(posting: Posting, github: GitHub, diffs: Mapping[str, FileDiff]) -> Pos
     inline = list(posting.inline)
     if not inline and not posting.rest:
         return done
-    batch, later = inline[:MOST_INLINE], inline[MOST_INLINE:]
     body = {"commit_id": posting.head, "event": "COMMENT", "body": summary(posting)}
     path = f"pulls/{posting.number}/reviews"
     try:
-        github.post(path, body | {"comments": [comment(f, diffs[f.path]) for f in batch]})
-        done.posted += len(batch) + len(posting.rest)
+        github.post(path, body | {"comments": [comment(f, diffs[f.path]) for f in inline]})
     except GitHubFailed as error:
-        if error.status != 422 or not batch:
+        if error.status != 422 or not inline:
             raise
-        later = inline
-        if posting.rest:
-            github.post(path, body)
-            done.posted += len(posting.rest)
-    for at, finding in enumerate(later):
-        try:
-            row = comment(finding, diffs[finding.path]) | {"commit_id": posting.head}
-            github.post(f"pulls/{posting.number}/comments", row)
-            done.posted += 1
-        except GitHubFailed as error:
-            left = 1 if error.status == 422 else len(later) - at
-            done.failed += left
-            done.problems.append(f"{finding.id or finding.place}: {error.message}")
-            if error.status != 422:
-                break
+        done.problems.append(f"no comment could stand at its line, all are in the summary: {error.message}")
+        github.post(path, body | {"body": summary(replace(posting, inline=(), rest=(*posting.inline, *posting.rest)))})
+    done.posted = len(inline) + len(posting.rest)
     return done
 
 
@@ -170,20 +168,22 @@ def comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
 
 
 def summary(posting: Posting) -> str:
-    """The review's own text: counts, and what stands outside of the diff."""
+    """The review's own text: what was not read, counts, and folded in a table what has no comment of its own."""
     count = len(posting.inline) + len(posting.rest)
-    lines = [
+    lines = [f"**Incomplete:** {safe(posting.left)}\n"] if posting.left else []
+    lines.append(
         f"swecli found {count} {'thing' if count == 1 else 'things'} to look at, {len(posting.inline)} of them inline."
-    ]
-    if posting.rest:
-        lines.append("\nOutside of the lines that changed:\n")
-    for f in posting.rest:
-        place = f"{f.path}:{f.line}".replace("`", "")
-        lines.append(
-            f"- `{place}` **{safe(f.code_smell_type)}** ({f.severity}): {safe(f.message)[:400]} "
-            f"<!-- swecli {f.fingerprint} -->"
-        )
-        if sum(map(len, lines)) > LONGEST:
-            lines.append("- … and more")
+    )
+    if not posting.rest:
+        return "\n".join(lines)
+    lines += [f"\n<details><summary>{len(posting.rest)} more</summary>\n", "| place | type | severity | problem |"]
+    lines.append("| --- | --- | --- | --- |")
+    for finding in posting.rest:
+        cells = [f"`{finding.place.replace('`', '')}`", safe(finding.code_smell_type), finding.severity]
+        cells.append(f"{safe(finding.message)[:160]} <!-- swecli {finding.fingerprint} -->")
+        row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+        if sum(map(len, lines)) + len(lines) + len(row) > LONGEST:
+            lines.append("| … | | | and more |")
             break
-    return "\n".join(lines)
+        lines.append(f"| {row} |")
+    return "\n".join([*lines, "\n</details>"])

@@ -16,8 +16,10 @@ from swecli.models.coverage import Estimate
 from swecli.models.errors import BadInput
 from swecli.models.finding import ReviewRecord
 from swecli.models.message import AskRequest, Decision
+from swecli.models.review_events import ReviewPlanned
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources
+from swecli.review.read.estimate import make_estimate
 from swecli.review.read.linter_hints import Hint, find_hints
 from swecli.review.read.project_rules import Rule, load_rules
 from swecli.review.read.prompt import system_prompt
@@ -111,7 +113,27 @@ async def new_job(agent: Agent, target: Target, store: ReviewStore, options: Rev
     job = ReviewJob(record, target, plan, options.loops or settings.review_loops, hints, rules)
     job.first = (*target.notes, *notes, *failed)
     job.max_cost, job.sessions, job.options = settings.max_budget_usd, sessions, options
+    job.estimate = make_estimate(plan, job.most_loops, agent.model.name, verify=options.verify)
     return job
+
+
+def planned(job: ReviewJob) -> ReviewPlanned:
+    """What a job will read, as an event."""
+    plan, rules = job.plan, tuple(rule.name for rule in job.rules)
+    lines = sum(len(hunk.lines) for hunk in plan.hunks)
+    return ReviewPlanned(
+        job.record.id, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, job.estimate, rules
+    )
+
+
+async def dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions) -> tuple[Target, ReviewPlanned]:
+    """What a review of the target would read and take: no request is made and nothing is stored. Raises SwecliError."""
+    target = await asyncio.to_thread(find_any, agent.ctx.root, tuple(spec), agent.ctx.environ or {}, options.include)
+    plan = await asyncio.to_thread(plan_of, agent, target)
+    loops = options.loops or agent.settings.review_loops
+    job = ReviewJob(ReviewRecord("", target.spec, target.label), target, plan, loops)
+    job.estimate = make_estimate(plan, loops, agent.model.name, verify=options.verify)
+    return target, planned(job)
 
 
 def plan_of(agent: Agent, target: Target) -> Plan:

@@ -39,7 +39,7 @@ class Progress:
     repair: bool = False  # its one repair request was made
     stood: set[int] = field(default_factory=set)  # parts whose text stood in an answered request
     closed: set[int] = field(default_factory=set)
-    failed: int = 0  # parts in a row without a readable report
+    failed: int = 0  # parts in a row of whose answers nothing could be read
     unreadable: bool = False
     lost: list[str] = field(default_factory=list)
     code: dict[str, str] = field(default_factory=dict)  # what was shown, without white space
@@ -99,6 +99,7 @@ class Progress:
         if reply.stop == "length" and not reply.calls and self.steps < MOST_STEPS:
             return CUT
         if (due and self.repair) or (self.steps >= MOST_STEPS and self._others(part)):
+            self.failed += self.repair and not read.findings  # it was asked for, and there was nothing to read
             self._give_up(part, reply.text)
         elif due:
             self.repair = True
@@ -130,6 +131,6 @@ class Progress:
 
     def _give_up(self, part: Part, text: str) -> None:
         """No report of it could be read: what it was answered with is kept and shown."""
-        self.unreadable, self.failed, self.part = True, self.failed + 1, None
+        self.unreadable, self.part = True, None
         self.lost.append(f"part {part.number}: no report could be read. The answer: {text.strip()[:KEPT_TEXT] or '-'}")
         self.closed.add(part.number)

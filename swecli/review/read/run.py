@@ -22,7 +22,6 @@ from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
     ReviewFinished,
-    ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
@@ -32,7 +31,7 @@ from swecli.review.judge.sources import Sources
 from swecli.review.read.checking import end_transcript, run_checks, unverified, withdraw
 from swecli.review.read.coverage import cover
 from swecli.review.read.extract import Extraction, extract
-from swecli.review.read.job import Collaborators, ReviewJob, nobody
+from swecli.review.read.job import Collaborators, ReviewJob, nobody, planned
 from swecli.review.read.progress import Progress
 from swecli.review.read.prompt import part_message
 from swecli.review.read.report_findings import read_only
@@ -73,7 +72,7 @@ class Review:
             len(job.hints),
             len(job.rules),
         )
-        yield self.planned()
+        yield planned(job)
         notice = getattr(self.parts.model, "review_notice", "")
         for line in (*job.first, *([notice] if notice else [])):
             yield Notice(line, "warning")
@@ -93,15 +92,6 @@ class Review:
             yield self.finish("failed")
             raise
         yield self.finish(at.end or "done")
-
-    def planned(self) -> ReviewPlanned:
-        """What the review will read."""
-        plan = self.job.plan
-        lines = sum(len(hunk.lines) for hunk in plan.hunks)
-        rules = tuple(rule.name for rule in self.job.rules)
-        return ReviewPlanned(
-            self.record.id, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, self.job.estimate, rules
-        )
 
     def finish(self, end: ReviewEnd) -> ReviewFinished:
         """Commit how it ended, with what a cut answer still held; the sum. The first end stays."""

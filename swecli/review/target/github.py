@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from swecli.tools.git import GitFailed, run_git
 API = "https://api.github.com"
 VERSION = "2022-11-28"
 SECONDS = 30
+LONGEST_WAIT = 60  # seconds that GitHub may ask for before the same request is sent again
 PAGE, MOST_PAGES = 100, 30  # GitHub lists 3,000 files of a pull request at most
 _REMOTE = re.compile(r"(?:[:/])(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?$")
 KEPT = "The findings are kept: swecli findings list"
@@ -59,7 +61,7 @@ class GitHub:
                 break
         return out
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, *, again: bool = False) -> Any:
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "swecli"}
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         data = None if body is None else json.dumps(body).encode()
@@ -71,6 +73,10 @@ class GitHub:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:
+                wait = error.headers.get("retry-after") or ""
+                if not again and error.code in (403, 429) and wait.isdecimal() and int(wait) <= LONGEST_WAIT:
+                    time.sleep(int(wait))
+                    return self._ask(method, path, body, again=True)
                 raise _refused(error, path, self) from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error

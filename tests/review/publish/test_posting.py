@@ -63,15 +63,29 @@ def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
     assert hub.posted == []
 
 
-def test_one_comment_that_is_refused_costs_no_other(hub: FakeGitHub) -> None:
+def test_where_a_comment_is_refused_all_stand_in_the_summary_of_one_review(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
-    assert go(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE) == (2, 1, 0)
+    assert go(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE) == (3, 0, 0)
+    [(kind, body)] = hub.posted
+    assert (kind, body.get("comments", [])) == ("reviews", [])
     assert go(hub, INSIDE, OUTSIDE) == (0, 0, 2)
 
 
-def test_many_comments_go_in_several_requests(hub: FakeGitHub) -> None:
-    findings = [Finding("a.py", 2, f"T{n}", "m", fingerprint=f"{n:08x}") for n in range(MOST_INLINE + 3)]
-    assert go(hub, *findings) == (MOST_INLINE + 3, 0, 0)
+def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_a_table(hub: FakeGitHub) -> None:
+    severities = ("low", "medium", "high")
+    findings = [Finding("a.py", 2, f"T{n}", "m", severities[n % 3], fingerprint=f"{n:08x}") for n in range(300)]
+    assert go(hub, *findings) == (300, 0, 0)
+    [(kind, body)] = hub.posted
+    assert (kind, len(body["comments"])) == ("reviews", MOST_INLINE)
+    assert all("(high)" in comment["body"] for comment in body["comments"])
+    assert body["body"].count("<!-- swecli ") == 290
+    assert go(hub, *findings) == (0, 0, 300)
+    assert len(hub.posted) == 1
+
+
+def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
+    hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
+    assert go(hub, INSIDE) == (1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +94,7 @@ def test_many_comments_go_in_several_requests(hub: FakeGitHub) -> None:
         (401, {}, "does not take the token"),
         (403, {}, "forbids it"),
         (403, {"x-ratelimit-remaining": "0"}, "rate limit"),
-        (429, {"retry-after": "60"}, "Try again in 60 s"),
+        (429, {"retry-after": "600"}, "Try again in 600 s"),
         (404, {}, "There is no pull request 7"),
         (422, {}, "cannot use the request"),
         (500, {}, "answered with 500"),

@@ -66,7 +66,7 @@ async def review(ctx: CommandContext, args: str) -> None:
     target, running = await _begin(ctx, store, wish)
     end = await _watch(ctx, running)
     if wish.post and end is not None:
-        await _post(ctx, target, end)
+        await _post(ctx, target, end, unverified=wish.unverified)
 
 
 def _wish(words: list[str]) -> Wish:
@@ -122,13 +122,14 @@ async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
     return end
 
 
-async def _post(ctx: CommandContext, target: Target, end: ReviewFinished) -> None:
+async def _post(ctx: CommandContext, target: Target, end: ReviewFinished, *, unverified: bool) -> None:
     """Say what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
     # late: see above
     from swecli.review.publish.posting import make_ready, need_token  # noqa: PLC0415
 
     environ: Mapping[str, str] = ctx.runtime.start.environ
-    ready = await asyncio.to_thread(make_ready, ctx.runtime.agent.ctx.root, target, end.findings, environ)
+    sure = [finding for finding in end.findings if finding.sure("any" if unverified else "confirmed")]
+    ready = await asyncio.to_thread(make_ready, ctx.runtime.agent.ctx.root, target, sure, environ, end.coverage)
     for line in ready.lines:
         ctx.screen.line(line)
     if not ready.anything:
