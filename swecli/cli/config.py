@@ -123,9 +123,9 @@ def _edit(args: argparse.Namespace) -> int:
     except OSError as error:
         raise BadInput(f"The editor {command[0]!r} cannot be started: {error.strerror}.", _SET_EDITOR) from error
     if done.returncode:
-        raise SwecliError(f"The editor ended with {done.returncode}.", f"The file is {path}.")
+        raise SwecliError(f"The editor exited with code {done.returncode}.", f"The file is {path}.")
     load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises what is wrong with it now
-    return report(args, {"path": str(path)}, f"{path}: in order")
+    return report(args, {"path": str(path)}, f"{path}: ok")
 
 
 def _editor() -> list[str]:

@@ -52,14 +52,14 @@ def _window(text: str) -> WindowSpec:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if spec.mode != "fixed":
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: give N or N+S, for example 5+3")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a window size (give N or N+S, for example 5+3)")
     return spec
 
 
 def _seconds(text: str) -> float:
     found = re.fullmatch(r"([0-9]{1,7})([smh]?)", text, re.ASCII)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, or for example 5m or 1h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time (give seconds, or for example 5m or 1h)")
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -112,11 +112,11 @@ def _print(report: ReplayReport, args: argparse.Namespace) -> None:
     if args.context_window:
         print_line("The model's window is as given.")
     elif report.prices.context_window:
-        print_line("The model's window is the local table's; --context-window sets another.")
+        print_line("The model's window is from the local table; --context-window sets another.")
     else:
-        print_line("The model's window is not known and was assumed; --context-window sets it.")
+        print_line("The model's window is unknown and was assumed; --context-window sets it.")
     if args.svg:
-        print_line(f"Drawn in {args.svg}.")
+        print_line(f"Wrote {args.svg}.")
 
 
 def _write(path: Path, text: str) -> None:

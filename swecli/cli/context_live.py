@@ -85,7 +85,7 @@ def _show(runtime: Runtime, args: argparse.Namespace) -> int:
 
 def _plan(runtime: Runtime, args: argparse.Namespace) -> int:
     plan = runtime.context_control.plan()
-    takes = f"; takes out {', '.join(plan.removes)}" if plan.removes else ""
+    takes = f"; removes {', '.join(plan.removes)}" if plan.removes else ""
     return report(args, plan.to_json(), f"next: {plan.how} {plan.when}{takes}")
 
 
@@ -120,7 +120,7 @@ def _log(runtime: Runtime, args: argparse.Namespace) -> int:
 
 def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
     taken = runtime.context_control.undo()
-    return report(args, {"undone": taken.id, "how": taken.how}, f"{taken.id} ({taken.how}) is taken back.")
+    return report(args, {"undone": taken.id, "how": taken.how}, f"Undone: {taken.id} ({taken.how}).")
 
 
 def _pin(runtime: Runtime, args: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
     actions = Actions(parser)
     actions.add("path", _path, "print where the database is")
-    actions.add("check", _check, "look for damage; exit 1 when there is some")
+    actions.add("check", _check, "check for damage; exit 1 if there is any")
     backup = actions.add("backup", _backup, "make a sound copy, also while the database is in use")
     backup.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
 

@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace) -> int:
         report(args, [{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows], "")
     else:
         for what, ok, detail in rows:
-            print_line(f"{'ok ' if ok else 'NO '} {what}: {detail}")
+            print_line(f"{'ok  ' if ok else 'FAIL'} {what}: {detail}")
     return 0 if all(ok for _, ok, _ in rows) else 1
 
 
@@ -92,7 +92,7 @@ def _tokens(args: argparse.Namespace) -> str:
 
 def _search(args: argparse.Namespace) -> str:
     found = shutil.which("rg")
-    return f"ripgrep at {found}" if found else "our own (ripgrep is not installed)"
+    return f"ripgrep at {found}" if found else "built in (ripgrep is not installed)"
 
 
 def _git(args: argparse.Namespace) -> str:
@@ -101,7 +101,7 @@ def _git(args: argparse.Namespace) -> str:
 
 
 def _sandbox(args: argparse.Namespace) -> str:
-    return "none: commands run with your rights; the mode and your rules say which of them ask"
+    return "none: commands run with your permissions; the mode and your rules decide which need approval"
 
 
 _CHECKS: dict[str, Callable[[argparse.Namespace], str]] = {

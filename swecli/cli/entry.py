@@ -137,5 +137,5 @@ def _refuse_command(text: str) -> None:
     name = line.name.lower()
     instead = _IN_A_SHELL.get(name) or (f"swecli {name}" if name in SUBCOMMANDS else "")
     arguments = " ".join(line.text.split())[:_SHOWN]
-    hint = f"In a shell: {instead} {arguments}".rstrip() if instead else "It needs a session on a screen: swecli"
-    raise UsageError(f"/{line.name} is a command and no prompt; nothing was sent to a model.", hint)
+    hint = f"In a shell: {instead} {arguments}".rstrip() if instead else "It works only in a terminal session: swecli"
+    raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)

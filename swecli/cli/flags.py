@@ -49,6 +49,14 @@ exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit wa
 may help · 130 SIGINT · 143 SIGTERM"""
 
 
+_PLAINER = (
+    ("the following arguments are required", "missing"),
+    ("unrecognized arguments", "unexpected arguments"),
+    ("argument -", "-"),
+    ("expected one argument", "needs a value"),
+)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse that raises one line instead of printing a page, and knows no shortened flags."""
 
@@ -56,7 +64,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError."""
+        """Raises UsageError, argparse's words put plainer."""
+        for theirs, ours in _PLAINER:
+            message = message.replace(theirs, ours)
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
 
     def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
@@ -213,10 +223,12 @@ def _refuse_word(word: str) -> None:
     if not word.isascii() or word.split() != [word] or read_line(word).kind != "text":
         return
     if word in SUBCOMMANDS:
-        raise UsageError("The subcommand comes first.", f"For example: swecli {word} --help")
+        raise UsageError("Put the subcommand first.", f"For example: swecli {word} --help")
     meant = _command_like(word)
-    hint = f"Did you mean `{meant}`?" if meant else f"There are: {', '.join(SUBCOMMANDS)}."
-    raise UsageError(f"There is no subcommand {word[:_SHOWN]!r}.", f"{hint} As a prompt: swecli -p, or `--` before it.")
+    hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
+    raise UsageError(
+        f"Unknown subcommand {word[:_SHOWN]!r}.", f"{hint} To send it as a prompt: swecli -p, or put `--` before it."
+    )
 
 
 def _command_like(word: str) -> str:
@@ -237,12 +249,12 @@ def _refuse_rest(prompt: str, rest: Sequence[str]) -> NoReturn:
     words = " ".join(rest)
     if prompt in SUBCOMMANDS:
         raise UsageError(
-            f"Unexpected arguments: {words}.", f"The subcommand comes first: swecli {prompt} {words[:_SHOWN]} …"
+            f"Unexpected arguments: {words}.", f"Put the subcommand first: swecli {prompt} {words[:_SHOWN]} …"
         )
     quoted = f'Put the prompt in quotes: "{f"{prompt} {words}"[:_SHOWN]}"'
     if meant := _command_like(prompt):
         raise UsageError(
-            f"There is no subcommand {prompt[:_SHOWN]!r}.", f"Did you mean `{meant} {words[:_SHOWN]}`? {quoted}"
+            f"Unknown subcommand {prompt[:_SHOWN]!r}.", f"Did you mean `{meant} {words[:_SHOWN]}`? {quoted}"
         )
     raise UsageError(f"Unexpected arguments: {words}.", quoted)
 

@@ -26,9 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
-    parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="so many times (default once)")
+    parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
     parser.add_argument("--rules-only", action="store_true", help="ask no model")
-    parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="who reflects (default as in the settings)")
+    parser.add_argument(
+        "-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)"
+    )
     add_common_flags(parser)
 
 

@@ -47,7 +47,9 @@ def add_arguments(parser: FreeText, turn: Turn) -> None:
     parser.add_argument("words", nargs="*", metavar=turn.usage)
     if turn.name == "reflect":
         parser.add_argument("--rules-only", action="store_true", help="ask no model")
-        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="who reflects (default as in the settings)")
+        parser.add_argument(
+            "-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)"
+        )
     add_common_flags(parser)
     parser.add_argument("--session", metavar="ID", help="another session than this directory's last")
 

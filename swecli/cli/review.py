@@ -36,15 +36,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--staged", action="store_true", help="what is staged")
     add("--base", metavar="BRANCH", help="what changed since this branch")
     add("--pr", metavar="N", help="a pull request of this repository on GitHub")
-    add(
-        "--post", action="store_true", help="with --pr: put the findings there as comments; without --yes only say what"
-    )
+    add("--post", action="store_true", help="with --pr: post the findings as comments; without --yes only show them")
     add("--yes", action="store_true", help="with --post: really post")
-    add("--continue", action="store_true", dest="go_on", help="go on with the review that was not finished")
-    add("--loops", metavar="N", dest="review_loops", type=positive, help="requests to the model, at most (default 20)")
+    add("--continue", action="store_true", dest="go_on", help="continue the unfinished review")
+    add(
+        "--loops",
+        metavar="N",
+        dest="review_loops",
+        type=positive,
+        help="at most this many requests to the model (default 20)",
+    )
     add("--format", choices=FORMATS, default="", help="what is written to stdout (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
-    add("--fail-on", choices=SEVERITIES, help="exit with 1 when an open finding is as severe as that")
+    add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
     add(
         "--min-verdict",
         choices=("confirmed", "cannot_tell", "any"),

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
         action.add_argument("--limit", type=positive, default=20, metavar="N")
-    export.add_argument("--with-secrets", action="store_true", help="redact nothing, to go on on another machine")
+    export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
     rename.add_argument("title", nargs="+")
     fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
 
@@ -90,7 +90,7 @@ def _search(args: argparse.Namespace) -> int:
 def _rename(args: argparse.Namespace) -> int:
     title = " ".join(args.title).strip()
     if not title:
-        raise BadInput("A title has at least one word.", "For example: swecli sessions rename ID the parser")
+        raise BadInput("The title is empty.", "For example: swecli sessions rename ID the parser")
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         sessions.rename(title)
@@ -101,7 +101,7 @@ def _fork(args: argparse.Namespace) -> int:
     upto = None if args.upto is None else turn_number(args.upto)
     with open_sessions(args) as sessions:
         copy = sessions.fork(args.session, upto=upto)
-    return report(args, {"session_id": copy.id}, f"Forked as {copy.id}; go on with: swecli -r {copy.id}")
+    return report(args, {"session_id": copy.id}, f"Forked as {copy.id}; continue with: swecli -r {copy.id}")
 
 
 def _delete(args: argparse.Namespace) -> int:
@@ -124,9 +124,9 @@ def _import(args: argparse.Namespace) -> int:
     with open_sessions(args, make=True) as sessions:
         brought = import_file(sessions.database, Path(args.file))
     of, name = f" from {brought.tool}" if brought.tool else "", brought.session_id
-    lines = [f"Imported {brought.interactions} turns{of} as {name}; go on with: swecli -r {name}."]
+    lines = [f"Imported {brought.interactions} turns{of} as {name}; continue with: swecli -r {name}."]
     if brought.left_out:
-        lines.append(f"{brought.left_out} strategies of its project stay behind.")
+        lines.append(f"{brought.left_out} strategies of its project were not imported.")
     if brought.skipped:
         more = f", and {len(brought.skipped) - _NAMED} more" if len(brought.skipped) > _NAMED else ""
         lines.append(f"Skipped {'; '.join(brought.skipped[:_NAMED])}{more}.")

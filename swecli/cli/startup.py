@@ -73,7 +73,7 @@ def enter_directory(args: argparse.Namespace) -> None:
     try:
         os.chdir(args.cwd)
     except OSError as error:
-        raise BadInput(f"Cannot work in {args.cwd!r}: {error.strerror}.", "Give -C a folder.") from error
+        raise BadInput(f"Cannot change to {args.cwd!r}: {error.strerror}.", "Give -C an existing folder.") from error
 
 
 def _absolute(database: str | None) -> str | None:
@@ -100,7 +100,7 @@ def need_workspace(folder: Path, *, allow_home: bool) -> None:
         return
     what = "is your home folder" if any(_same(folder, home) for home in homes) else "holds your home folder"
     raise UsageError(
-        f"{folder} {'is the whole disk' if folder == Path('/') else what}: all you have could be read and changed.",
+        f"{folder} {'is the whole disk' if folder == Path('/') else what}: everything in it could be read and changed.",
         "Change into a project (cd, or -C DIR), or pass --allow-home.",
     )
 
@@ -162,14 +162,14 @@ def make_folders(paths: Paths) -> None:
         paths.ensure()
     except OSError as error:
         raise StoreError(
-            f"The folder {error.filename} cannot be made: {error.strerror}.",
+            f"The folder {error.filename} cannot be created: {error.strerror}.",
             "Set SWECLI_HOME to a folder you can write to.",
         ) from error
 
 
 def internal_error(error: Exception) -> SwecliError:
     """The line for a fault of the program; the whole trace goes to the log."""
-    said = f"This is a fault of swecli: {type(error).__name__}: {error}."
+    said = f"Internal error: {type(error).__name__}: {error}."
     try:
         log = find_paths(os.environ).log
     except SwecliError:

@@ -37,14 +37,14 @@ def read_piped(
     pieces, length = [], 0
     try:
         if not select.select([descriptor], [], [], patience)[0]:
-            say("swecli: Waiting for the end of what is piped in.  (With nothing to pipe: </dev/null)")
+            say("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
         while piece := _read_some(descriptor):
             pieces.append(piece)
             length += len(piece)
             if length > longest:
-                raise BadInput(f"What is piped in is longer than {longest:,} bytes.", "Name a file instead.")
+                raise BadInput(f"The piped input is longer than {longest:,} bytes.", "Name a file instead.")
     except OSError as error:
-        raise BadInput(f"What is piped in cannot be read: {error.strerror}.") from error
+        raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
 
 
@@ -96,14 +96,14 @@ def parse_line(line: bytes, number: int) -> str:
     except (ValueError, RecursionError) as error:
         raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
     if not isinstance(value, dict) or value.get("type") != "user":
-        raise BadInput(f"Line {number} of the input is no object of type user.", _SHAPE)
+        raise BadInput(f"Line {number} of the input is not an object of type user.", _SHAPE)
     text = value.get("text")
     if not isinstance(text, str) or not text.strip():
         raise BadInput(f"Line {number} of the input has no text.", _SHAPE)
     return text
 
 
-_SHAPE = 'Each line is like {"type": "user", "text": "list files"}.'
+_SHAPE = 'Write lines like {"type": "user", "text": "list files"}.'
 
 
 async def _lines(descriptor: int, longest: int) -> AsyncIterator[bytes]:

@@ -88,7 +88,7 @@ def lines_of(event: ReviewEvent) -> list[str]:
         case FindingsAccumulated():
             return [f"found: {line_of(finding)}" for finding in event.findings]
         case LoopWindowApplied():
-            return [f"window: {counted(event.removed, 'message')} left out, {event.kept} kept"]
+            return [f"keeping the last {counted(event.kept, 'message')} ({event.removed} older ones left out)"]
         case ReviewFinished():
             lost = [f"lost: {line}" for line in event.lost]
             found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"

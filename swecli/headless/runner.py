@@ -86,9 +86,7 @@ def _note_pending(runtime: Runtime, writer: Writer) -> None:
         _log.warning("the queue could not be counted: %s", error)
         return
     turns = "1 turn waits" if count == 1 else f"{count} turns wait"
-    writer.note(
-        f"{turns} to be reflected on by a model: the next start at the terminal does it, or swecli learn --from here"
-    )
+    writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
 
 
 async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:

@@ -84,6 +84,16 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.rpartition("MODULES ")[2].split())
 
 
+NO_STORE = ["sessions --help", "playbook --help", "findings --help", "config get", "db path", "models gpt-4o"]
+
+
+@pytest.mark.parametrize("words", NO_STORE)
+def test_a_subcommand_that_reads_no_session_loads_no_database_library(words: str) -> None:
+    run = "from swecli.cli.entry import run_safely\ntry: run_safely(sys.argv[1:])\nexcept SystemExit: pass"
+    loaded = loaded_by(f"import sys; sys.argv[1:] = {words.split()}\n{run}")
+    assert not {"sqlmodel", "sqlalchemy", "litellm", "tiktoken", "rich", "prompt_toolkit"} & loaded
+
+
 def test_asking_for_the_version_loads_next_to_nothing() -> None:
     run = "from swecli.cli.main import main\ntry: main()\nexcept SystemExit: pass"
     code = f"import sys; sys.argv[1:] = ['--version']\n{run}"

@@ -109,7 +109,7 @@ def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
     Path("editor").write_text('#!/bin/sh\necho \'mode = "plan"\' > "$2"\n')
     Path("editor").chmod(0o755)
     monkeypatch.setenv("EDITOR", f"{Path.cwd() / 'editor'} --wait")
-    assert run("config", "edit").out == f"{file}: in order\n"
+    assert run("config", "edit").out == f"{file}: ok\n"
     assert file.read_text() == 'mode = "plan"\n'
 
 

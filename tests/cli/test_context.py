@@ -107,7 +107,7 @@ def test_without_a_price_the_units_are_said(run: Run) -> None:
     done = again(run)
     assert "No price is known for 'scripted/test': cost in relative units" in done.out
     assert "$" not in done.out
-    assert "The model's window is not known and was assumed" in done.out
+    assert "The model's window is unknown and was assumed" in done.out
     assert again(run, "--json").json["cost_unit"] == "relative units"
     assert again(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
 
@@ -124,7 +124,7 @@ def test_every_turn_and_a_drawing_in_the_width_of_the_terminal(run: Run, monkeyp
 
 def test_a_drawing_in_a_file(run: Run) -> None:
     put(5)
-    assert "Drawn in plot.svg." in again(run, "--svg", "plot.svg").out
+    assert "Wrote plot.svg." in again(run, "--svg", "plot.svg").out
     root = ET.parse("plot.svg").getroot()
     assert len(root.findall(".//{http://www.w3.org/2000/svg}polyline")) == 5
     assert json.loads(again(run, "--svg", "again.svg", "--json").out)["turns"] == 5
@@ -152,9 +152,9 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
         (("--window=-3",), "window '-3' is not a number"),
         (("--window", "abc"), "window 'abc' is not a number"),
         (("--window", "99999"), "window 99999 is out of range"),
-        (("--window", "full"), "'full' is no size"),
-        (("--ttl", "soon"), "'soon' is no time"),
-        (("--ttl", "5d"), "'5d' is no time"),
+        (("--window", "full"), "'full' is not a window size"),
+        (("--ttl", "soon"), "'soon' is not a time"),
+        (("--ttl", "5d"), "'5d' is not a time"),
         (("--context-window", "0"), "'0' is not a whole number above 0"),
     ],
 )

@@ -263,7 +263,7 @@ def test_notices_are_for_people(run: Run) -> None:
     [
         ("/good", "In a shell: swecli playbook good"),
         ("/playbook list", "In a shell: swecli playbook list"),
-        ("/compact", "It needs a session on a screen: swecli"),
+        ("/compact", "It works only in a terminal session: swecli"),
     ],
 )
 def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:

@@ -46,11 +46,11 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["fix", "it", "now"], r'Unexpected arguments: it now\.  Put the prompt in quotes: "fix it now"'),
         (
             ["session", "list"],
-            r"There is no subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
+            r"Unknown subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
         ),
-        (["--db", "x", "sessions"], r"The subcommand comes first\.  For example: swecli sessions --help"),
-        (["--db", "x", "sessions", "list"], r"The subcommand comes first: swecli sessions list"),
-        (["-m"], r"Argument -m/--model: expected one argument\."),
+        (["--db", "x", "sessions"], r"Put the subcommand first\.  For example: swecli sessions --help"),
+        (["--db", "x", "sessions", "list"], r"Put the subcommand first: swecli sessions list"),
+        (["-m"], r"-m/--model: needs a value\."),
         (
             ["-p", "x", "--output-format", "xml"],
             r"for --output-format: 'xml' \(choose: json, stream-json, text\)",
@@ -101,14 +101,14 @@ def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_pars
         ("reviwe", "Did you mean `swecli review`"),
         ("Session", "Did you mean `swecli sessions`"),
         ("help", "Did you mean `swecli --help`"),
-        ("update", "There are: sessions, playbook, learn"),
-        ("mcp", "There are: sessions, playbook, learn"),
-        ("src/main.py", "There are: sessions"),
+        ("update", "Choose: sessions, playbook, learn"),
+        ("mcp", "Choose: sessions, playbook, learn"),
+        ("src/main.py", "Choose: sessions"),
     ],
 )
 def test_a_lone_word_is_a_mistyped_subcommand_and_no_request(word: str, meant: str) -> None:
     for argv in ([word], ["-c", word], [word, "-m", "demo"]):
-        with pytest.raises(UsageError, match=r"There is no subcommand") as caught:
+        with pytest.raises(UsageError, match=r"Unknown subcommand") as caught:
             parse_run(argv)
         assert caught.value.hint.startswith(meant)
         assert caught.value.exit_code == 2

@@ -76,7 +76,7 @@ def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
     part = run("sessions", "fork", session, "--upto", "T2", "--json").json["session_id"]
     turns = {row["id"]: row["interactions"] for row in run("sessions", "list", "--json").json}
     assert turns == {session: 3, whole: 3, part: 2}
-    assert "go on with: swecli -r" in run("sessions", "fork", session, "--upto", "1").out
+    assert "continue with: swecli -r" in run("sessions", "fork", session, "--upto", "1").out
     for odd in ("T0", "x", "-"):
         assert run("sessions", "fork", session, f"--upto={odd}").code == 42
 

@@ -87,7 +87,7 @@ def test_a_settings_file_that_was_named_must_be_there() -> None:
 @pytest.mark.parametrize("place", ["gone", "file"])
 def test_a_directory_that_is_none_is_said(place: str) -> None:
     Path("file").write_text("")
-    with pytest.raises(BadInput, match=f"Cannot work in '{place}': "):
+    with pytest.raises(BadInput, match=f"Cannot change to '{place}': "):
         enter_directory(argparse.Namespace(cwd=place, db=None))
 
 
@@ -102,7 +102,7 @@ def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: p
 def test_a_home_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
-    with pytest.raises(StoreError, match=r"cannot be made: Not a directory\.  Set SWECLI_HOME"):
+    with pytest.raises(StoreError, match=r"cannot be created: Not a directory\.  Set SWECLI_HOME"):
         make_folders(find_paths(os.environ))
 
 
@@ -127,4 +127,4 @@ def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
 
 def test_a_fault_without_a_place_for_the_log_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
-    assert internal_error(ValueError("x")).message == "This is a fault of swecli: ValueError: x."
+    assert internal_error(ValueError("x")).message == "Internal error: ValueError: x."

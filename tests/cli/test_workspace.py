@@ -25,7 +25,7 @@ def refused(folder: Path | str) -> str:
 
 
 def test_a_home_what_lies_above_it_and_the_whole_disk_are_refused(own_home: Path) -> None:
-    assert f"{own_home} is your home folder: all you have" in refused(own_home)
+    assert f"{own_home} is your home folder: everything in it" in refused(own_home)
     assert f"{own_home.parent} holds your home folder" in refused(own_home.parent)
     assert "/ is the whole disk" in refused("/")
     assert refused("/").endswith("Change into a project (cd, or -C DIR), or pass --allow-home.")

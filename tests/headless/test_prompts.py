@@ -103,12 +103,12 @@ async def test_lines_before_a_bad_one_are_answered() -> None:
         b'{"type":"user","text":5}',
         b'{"type":"user","text":" "}',
         b"\xff",
-        b"[" * 100_000,
+        pytest.param(b"[" * 100_000, id="deep"),
     ],
     ids=repr,
 )
 def test_a_line_that_is_no_prompt_is_named_with_what_it_should_be(line: bytes) -> None:
-    with pytest.raises(BadInput, match=r"^Line 7 of the input .*Each line is like"):
+    with pytest.raises(BadInput, match=r"^Line 7 of the input .*Write lines like"):
         parse_line(line[:100_000], 7)
 
 
@@ -138,7 +138,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 
     assert read_piped(reading, say, patience=0.0) == "late"
     os.close(reading)
-    assert said == ["swecli: Waiting for the end of what is piped in.  (With nothing to pipe: </dev/null)"]
+    assert said == ["swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"]
 
 
 def test_too_much_is_refused() -> None:

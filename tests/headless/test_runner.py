@@ -192,7 +192,7 @@ async def test_turns_that_a_model_should_reflect_on_are_left_in_the_queue_and_th
     err = io.StringIO()
     await run_prompts(runtime, prompts("run false", "again"), Text(io.StringIO(), err))
     [line] = [line for line in err.getvalue().splitlines() if "reflected on" in line]
-    assert line.startswith("2 turns wait to be reflected on by a model: the next start at the terminal does it")
+    assert line.startswith("2 turns wait to be reflected on: start swecli in a terminal")
     runtime.close()
     smooth = make_runtime(["Hello."], User())
     err = io.StringIO()

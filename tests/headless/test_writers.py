@@ -174,7 +174,7 @@ def test_a_turn_that_was_stopped_says_so_beside_its_answer(reason: str) -> None:
 @pytest.mark.parametrize("code", [130, 143])
 def test_an_interrupted_turn_is_said_to_be_stored(code: int) -> None:
     out, err = written("text", [*BEGUN, TextDelta("half an ans")], code)
-    assert (out, err) == ("", "swecli: Interrupted.  What was said and done is stored; go on with -c.\n")
+    assert (out, err) == ("", "swecli: Interrupted.  Everything so far is stored; continue with -c.\n")
     result = json.loads(written("json", [*BEGUN, TextDelta("half an ans")], code)[0])
     assert (result["subtype"], result["is_error"], result["session_id"]) == ("interrupted", True, "s-1")
 

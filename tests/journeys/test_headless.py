@@ -110,7 +110,7 @@ def test_a_bad_line_ends_the_run_with_42_after_what_came_before() -> None:
 def test_waiting_for_the_end_of_a_pipe_is_said() -> None:
     process = begin("-p", "hello", "-m", script("s.json", "Fine."), stdin=subprocess.PIPE)
     assert process.stderr
-    assert "Waiting for the end of what is piped in" in process.stderr.readline()
+    assert "Waiting for the piped input to end" in process.stderr.readline()
     done = ended(process)
     assert (done.code, done.out) == (0, "Fine.\n")
 
@@ -319,7 +319,10 @@ def test_a_database_on_a_place_that_cannot_be_written_is_said(barred: tuple[str,
 def test_a_working_directory_that_may_not_be_entered_is_said(barred: tuple[str, ...]) -> None:
     Path("shut").mkdir(mode=0)
     done = swecli("-p", "x", "-C", "shut", before=barred)
-    assert (done.code, done.complaint) == (42, "swecli: Cannot work in 'shut': Permission denied.  Give -C a folder.")
+    assert (done.code, done.complaint) == (
+        42,
+        "swecli: Cannot change to 'shut': Permission denied.  Give -C an existing folder.",
+    )
 
 
 def test_arguments_that_are_no_text_are_said() -> None:

@@ -27,10 +27,10 @@ from swecli.models.message import ToolCall, Usage
 
 _INTERRUPTED = (130, 143)
 _STOPS = {
-    "max_turns": ("The limit of requests was reached.", "Raise --max-turns, or go on with -c."),
-    "max_budget": ("The turn has cost what it may.", "Raise --max-budget-usd, or go on with -c."),
-    "loop": ("The same calls came again and again.", "Say it differently, or give it what it lacks."),
-    "length": ("The answer was cut at its longest.", "Raise max_tokens, or go on with -c."),
+    "max_turns": ("The turn reached its limit of requests.", "Raise --max-turns, or continue with -c."),
+    "max_budget": ("The turn reached its budget.", "Raise --max-budget-usd, or continue with -c."),
+    "loop": ("The model repeated the same calls.", "Rephrase the request, or add what is missing."),
+    "length": ("The answer was cut off at its maximum length.", "Raise max_tokens, or continue with -c."),
 }
 
 
@@ -126,7 +126,7 @@ class Writer:
         elif done and done.reason != "done":
             self._complain(*_STOPS.get(done.reason, (f"Stopped: {done.reason}.", "")))
         elif exit_code in _INTERRUPTED:
-            self._complain("Interrupted.", "What was said and done is stored; go on with -c.")
+            self._complain("Interrupted.", "Everything so far is stored; continue with -c.")
 
     def refuse(self, error: SwecliError) -> None:
         """A turn that could not begin, or broke off: close it with the reason."""

@@ -60,7 +60,9 @@ def drawn(event: ReviewEvent, look: Look) -> RenderableType | None:
             return Group(*(row(finding, look) for finding in event.findings)) if event.findings else None
         case LoopWindowApplied():
             return Text(
-                f"window: {counted(event.removed, 'message')} left out, {event.kept} kept; findings stay", style="quiet"
+                f"keeping the last {counted(event.kept, 'message')} ({event.removed} older ones left out); "
+                "findings stay",
+                style="quiet",
             )
         case ReviewFinished():
             return summary(event, look)

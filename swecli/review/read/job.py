@@ -190,7 +190,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     here, environ = agent.ctx.root, agent.ctx.environ or {}
     record = store.unfinished() if spec is None else None
     if spec is None and record is None:
-        raise BadInput("There is no review to go on with.", "Begin one: swecli review")
+        raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if record is not None:
         target = await asyncio.to_thread(find_any, project_root(here), record.spec, environ, options.include)
         return old_job(agent, target, record, options)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-
 from swecli.models.errors import BadInput
 
 
@@ -17,6 +14,12 @@ def locate(location: str | Path) -> Path | None:
         if not text.strip():
             raise BadInput("No database is named.", "Give a path or a sqlite:/// URL.")
         return None if text == ":memory:" else Path(text).expanduser().absolute()
+    # late: a plain path needs no URL parser, and a command that only names the file none of what comes with it
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    # late: a plain path needs no URL parser, and a command that only names the file none of what comes with it
+
     try:
         url = make_url(text)
     except ArgumentError:

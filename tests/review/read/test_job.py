@@ -21,7 +21,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() -> None:
     runtime = make_runtime()
     agent, store = runtime.agent, store_of(runtime)
-    with pytest.raises(BadInput, match="no review to go on with"):
+    with pytest.raises(BadInput, match="no unfinished review"):
         await begin_job(agent, store, None, ReviewOptions())
     first = await begin_job(agent, store, ("shop",), ReviewOptions())
     second = await begin_job(agent, store, ("shop",), ReviewOptions())

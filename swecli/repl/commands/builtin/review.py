@@ -26,7 +26,7 @@ TARGETS = (
     ("--base", "BRANCH: what changed since it"),
     ("--pr", "N: a pull request on GitHub; with --post its findings go there, after your yes"),
     (".", "the whole tree"),
-    ("--continue", "go on with the review that was not finished"),
+    ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
 )
 

@@ -87,7 +87,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
     ("line", "said"),
     [
         ("/review", "nothing to review"),
-        ("/review --continue", "no review to go on with"),
+        ("/review --continue", "no unfinished review"),
         ("/review --fix", "one finding"),
         ("/review --fix F-9", "no finding 'F-9'"),
         ("/review 'a", "cannot read"),
