@@ -35,7 +35,7 @@ class _LogFile(logging.handlers.RotatingFileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
-        """Nobody to tell."""
+        """Nobody to report it to."""
 
 
 class _Redacted(logging.Formatter):

@@ -72,7 +72,7 @@ class StepStarted:
 class StepRetried:
     """A request failed in a way that may pass; it is sent again after `wait` seconds.
 
-    With `restart` set, the text that came in this step must be thrown away: the answer begins anew.
+    With `restart` set, the text that came in this step must be thrown away: the answer begins again.
     """
 
     type: ClassVar[str] = "step_retried"

@@ -44,9 +44,9 @@ class Role(StrEnum):
 class ToolCall:
     """One call the model asked for, with everything that became of it.
 
-    `result` is the text the model was told (None: none recorded yet); `error` is set when the call failed;
+    `result` is the text the model got (None: none recorded yet); `error` is set when the call failed;
     `approved` is None where nobody had to be asked; `decision` says who decided ("mode", "rule", "user",
-    "session", "headless") and `reason` what the user said with a no. `duration_ms` is wall time,
+    "session", "headless") and `reason` the reason the user gave with a no. `duration_ms` is wall time,
     `tokens` the size of `result`, counted by the table of its message's `encoding`.
     """
 
@@ -113,7 +113,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What the model is told of a tool. `parameters` is a JSON schema of type object."""
+    """What the model reads of a tool. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str

@@ -173,7 +173,7 @@ class Tool:
     plan: MakePlan
 
     def spec(self) -> ToolSpec:
-        """What the model is told. Stable from run to run, byte for byte."""
+        """What the model reads of it. Stable from run to run, byte for byte."""
         return ToolSpec(self.name, self.description, _plain_schema(self.params))
 
 

@@ -34,7 +34,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
     the file's text out of the failure (for files that may not be read).
 
     Raises:
-        ToolError: an edit does not match, or matches more than once; says where and what is near.
+        ToolError: an edit does not match, or matches more than once; with the place and what is near.
     """
     text = file.text
     for number, edit in enumerate(edits, start=1):
@@ -152,7 +152,7 @@ def plan_change(
 
 
 def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
-    """Write what was shown, remember it as seen, and tell both readers. Raises ToolError where the file moved on."""
+    """Write what was shown, record it as seen, and report it to both readers. Raises ToolError if the file changed."""
     change: _FileChange = plan.state
     write_atomic(ctx.root, change.path, change.data, change.base)
     ctx.seen[change.path] = digest(change.data)

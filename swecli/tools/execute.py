@@ -1,4 +1,4 @@
-"""One call, from what the model sent to the result it is told: parse, plan, permit, run."""
+"""One call, from what the model sent to its result: parse, plan, permit, run."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ async def execute(
     ctx = replace(ctx, may_read=permissions.may_read)
     ready = _prepare(call, registry, ctx, problem)
     if isinstance(ready, ToolResult):
-        return _told(call, ready), _not_begun(call)
+        return _recorded(call, ready), _not_begun(call)
     summary = one_line(ready.plan.summary)
     refusal = await _permit(call, ready, ctx, permissions, ask)
     if refusal is not None:
-        return _told(call, refusal), summary
+        return _recorded(call, refusal), summary
     ctx.started(call, summary)
-    return _told(call, await _run(call, ready, ctx)), summary
+    return _recorded(call, await _run(call, ready, ctx)), summary
 
 
 def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: str | None) -> _Ready | ToolResult:
@@ -103,7 +103,7 @@ async def _permit(
     except asyncio.CancelledError:
         call.error, call.result = "cancelled", CANCELLED_BEFORE
         raise
-    except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is said
+    except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is reported
         _log.exception("asking for approval failed")
         return denied(f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.")
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
@@ -188,7 +188,7 @@ def _fault(tool: Tool, error: Exception) -> ToolResult:
     return failed(f"{tool.name} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
 
 
-def _told(call: ToolCall, result: ToolResult) -> ToolResult:
+def _recorded(call: ToolCall, result: ToolResult) -> ToolResult:
     call.result = result.for_model
     call.error = None if result.ok else result.for_model[:_ERROR_LENGTH]
     call.exit_code = result.exit_code

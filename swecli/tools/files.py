@@ -37,7 +37,7 @@ def read_bytes(root: Path, path: Path, limit: int = MAX_BYTES) -> bytes:
     Raises:
         ToolError: it is missing, no regular file, longer than `limit`, or may not be read.
     """
-    with _told(root, path), _folder(root, path.parent) as folder:
+    with _tool_errors(root, path), _folder(root, path.parent) as folder:
         return _read(root, path, folder, limit)[0]
 
 
@@ -50,7 +50,7 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
         Changed: the file is not what was expected; nothing was written.
         ToolError: it cannot be written.
     """
-    with _told(root, path), _folder(root, path.parent, make=True) as folder:
+    with _tool_errors(root, path), _folder(root, path.parent, make=True) as folder:
         status = _check(root, path, folder, expected)
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
         try:
@@ -151,7 +151,7 @@ def _folder(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
 
 
 @contextmanager
-def _told(root: Path, path: Path) -> Iterator[None]:
+def _tool_errors(root: Path, path: Path) -> Iterator[None]:
     """Failures of the operating system as one line the model can act upon."""
     if path == root.resolve():
         raise ToolError("This is the workspace itself, a directory. Use list_files to see what is in it.")

@@ -41,7 +41,7 @@ def main(wish: str) -> int:
     try:
         pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
-        _say("error", {"text": str(error)})
+        _emit("error", {"text": str(error)})
         return BAD_PATTERN
     found = False
     for path in _files(asked["start"], asked["glob"]):
@@ -49,7 +49,7 @@ def main(wish: str) -> int:
             found = True
             start, end = _bytes_span(line, pattern)
             match = {"path": _text(path), "lines": {"text": line}, "line_number": number}
-            _say("match", match | {"submatches": [{"start": start, "end": end}]})
+            _emit("match", match | {"submatches": [{"start": start, "end": end}]})
     return 0 if found else 1
 
 
@@ -68,7 +68,7 @@ def _matches(path: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """Matching lines with their numbers; none where the file is binary or cannot be read."""
     try:
         if Path(path).stat().st_size > MAX_BYTES:
-            _say("skipped", {"path": _text(path)})
+            _emit("skipped", {"path": _text(path)})
             return
         data = Path(path).read_bytes()
     except OSError:
@@ -97,5 +97,5 @@ def _text(path: str) -> dict[str, str]:
     return {"text": os.fsencode(path).decode("utf-8", "replace")}
 
 
-def _say(kind: str, data: dict[str, Any]) -> None:
+def _emit(kind: str, data: dict[str, Any]) -> None:
     print(json.dumps({"type": kind, "data": data}), flush=True)

@@ -38,7 +38,7 @@ class _IgnoreLines:
         # one look rules most entries out
         self._any = re.compile("|".join(f"(?:{text})" for *_, text in read) if read else "(?!)", re.DOTALL)
 
-    def says(self, name: str) -> bool | None:
+    def verdict(self, name: str) -> bool | None:
         """True: left out; False: taken back in; None: nothing. `name` is relative, a folder's ends with "/"."""
         bare = name.removesuffix("/")
         if self._any.fullmatch(bare) is None:
@@ -185,13 +185,13 @@ class _Family:
         lines = _IgnoreLines([*first, *self._lines("")])
         self._chains: dict[str, tuple[tuple[int, _IgnoreLines], ...]] = {"": ((0, lines),)}
 
-    def says(self, path: str, is_dir: bool) -> bool:
-        """The last word of the nearest folder that says anything about this entry."""
+    def leaves_out(self, path: str, is_dir: bool) -> bool:
+        """What the nearest folder with a matching line decides about this entry."""
         name = f"{path}/" if is_dir else path
         for offset, lines in self._chain(path.rpartition("/")[0]):
-            verdict = lines.says(name[offset:])
-            if verdict is not None:
-                return verdict
+            found = lines.verdict(name[offset:])
+            if found is not None:
+                return found
         return False
 
     def _chain(self, folder: str) -> tuple[tuple[int, _IgnoreLines], ...]:
@@ -215,7 +215,7 @@ class IgnoreRules:
 
     `.gitignore` at every level (also above the workspace, up to the top of its repository) and
     `.git/info/exclude`; and, apart from these, `.swecliignore` and `.aiignore` at every level of the workspace.
-    What either says to leave out is left out. Version control's own folders always are.
+    What either leaves out is left out. Version control's own folders always are.
     """
 
     def __init__(self, root: Path) -> None:
@@ -231,7 +231,7 @@ class IgnoreRules:
         """Whether this entry is left out, given that the folders it lies in are not. `path` as in `Entry`."""
         if path.rpartition("/")[2] in VCS_FOLDERS:
             return True
-        return self._git.says(self._below_top + path, is_dir) or self._own.says(path, is_dir)
+        return self._git.leaves_out(self._below_top + path, is_dir) or self._own.leaves_out(path, is_dir)
 
     def hidden(self, path: str, is_dir: bool) -> bool:
         """Whether this entry or any folder it lies in is left out."""

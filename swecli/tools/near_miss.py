@@ -1,4 +1,4 @@
-"""What to tell the model when the text it wants to replace is not in the file: where it almost is, and what differs."""
+"""A hint for the model when the text it wants to replace is not in the file: where it almost is, and what differs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "
 
 def hint(text: str, old: str, new: str) -> str:
     """Why `old` was not found in `text` (both with plain line ends), as lines for the model."""
-    said = ["old_text is not in the file."]
+    notes = ["old_text is not in the file."]
     wanted = old.strip("\n").split("\n")
     if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():
-        said.append("It seems to hold the line numbers of read_file: leave them out.")
+        notes.append("It seems to hold the line numbers of read_file: leave them out.")
         wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
     if new.strip() and new in text:
-        said.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
+        notes.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
     if "\\n" in old and old.replace("\\n", "\n") in text:
-        said.append("It holds backslash-n where the file has line ends.")
+        notes.append("It holds backslash-n where the file has line ends.")
     lines = text.split("\n")[:_MAX_LINES]
     place = _closest(lines, wanted[:_MAX_WANTED])
     if place is None:
-        said.append("Nothing in the file looks like it. Read the file again.")
+        notes.append("Nothing in the file looks like it. Read the file again.")
     else:
         start, what = place
-        said.append(_shown(lines, start, wanted, what))
-    return "\n".join(said)
+        notes.append(_shown(lines, start, wanted, what))
+    return "\n".join(notes)
 
 
 def _closest(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
@@ -109,7 +109,7 @@ def _shown(lines: list[str], start: int, wanted: list[str], what: str) -> str:
 
 
 def _spelled(line: str) -> str:
-    """A line with its white space at both ends written so that it can be told apart."""
+    """A line with its white space at both ends written so that it can be seen."""
     body = line.strip(" \t")
     if not body:
         return line.replace("\t", "→").replace(" ", "·")

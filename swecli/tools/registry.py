@@ -41,5 +41,5 @@ class ToolRegistry:
         return difflib.get_close_matches(name.lower(), self._tools, n=3, cutoff=0.5)
 
     def specs(self) -> list[ToolSpec]:
-        """What the model is told, sorted by name: the same bytes on every run."""
+        """What the model reads of them, sorted by name: the same bytes on every run."""
         return [tool.spec() for tool in self]

@@ -117,7 +117,7 @@ async def search(root: Path, wish: Search, found: Collector, environ: dict[str, 
     return ended
 
 
-def keeper(root: Path, wish: Search, may_read: Callable[[str], bool]) -> Callable[[str], bool]:
+def file_filter(root: Path, wish: Search, may_read: Callable[[str], bool]) -> Callable[[str], bool]:
     """Which files' matches are shown: not ignored, meant by the glob, and readable. Raises ToolError for a bad glob."""
     if wish.is_file:
         return lambda path: True

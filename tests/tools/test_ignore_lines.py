@@ -39,28 +39,28 @@ from swecli.tools.ignore import _IgnoreLines
 )
 def test_lines_fit_entries(line: str, out: list[str], not_out: list[str]) -> None:
     lines = _IgnoreLines([line])
-    assert [name for name in out if lines.says(name) is not True] == []
-    assert [name for name in not_out if lines.says(name) is not None] == []
+    assert [name for name in out if lines.verdict(name) is not True] == []
+    assert [name for name in not_out if lines.verdict(name) is not None] == []
 
 
 def test_the_last_line_that_fits_decides() -> None:
     lines = _IgnoreLines(["*.log", "!keep.log", "# keep.log", "", "/keep.log/"])
-    assert lines.says("a.log") is True
-    assert lines.says("keep.log") is False
-    assert lines.says("keep.log/") is True
-    assert lines.says("other") is None
+    assert lines.verdict("a.log") is True
+    assert lines.verdict("keep.log") is False
+    assert lines.verdict("keep.log/") is True
+    assert lines.verdict("other") is None
 
 
 @pytest.mark.parametrize("line", ["", "#", "!", "/", "\\", "[", "[a", "a\\", "[z-a]"])
 def test_lines_that_mean_nothing_fit_nothing(line: str) -> None:
-    assert _IgnoreLines([line]).says("a") is None
+    assert _IgnoreLines([line]).verdict("a") is None
 
 
 def ignored(lines: _IgnoreLines, name: str) -> bool:
     """Whether the lines leave this entry out, by itself or with a folder it lies in."""
     parts = name.split("/")
     above = ("/".join(parts[:count]) + "/" for count in range(1, len(parts)))
-    return any(lines.says(folder) for folder in above) or lines.says(name) is True
+    return any(lines.verdict(folder) for folder in above) or lines.verdict(name) is True
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.searching import Collector, Search, keeper
+from swecli.tools.searching import Collector, Search, file_filter
 
 
 def event(kind: str, path: str = "a", **data: Any) -> bytes:
@@ -63,4 +63,4 @@ def test_names_that_are_no_text_are_read() -> None:
 
 def test_a_glob_that_cannot_be_used_is_said(tmp_path: Any) -> None:
     with pytest.raises(ToolError, match="cannot be used"):
-        keeper(tmp_path, Search("x", glob=","), lambda path: True)
+        file_filter(tmp_path, Search("x", glob=","), lambda path: True)

@@ -82,10 +82,10 @@ def _collect(root: Path, start: str, depth: int | None, glob: Glob | None) -> tu
 def _counts(entries: list[Entry], more: bool) -> str:
     folders = sum(entry.kind == "dir" for entry in entries)
     files = len(entries) - folders
-    said = [f"{files} file{'' if files == 1 else 's'}"]
+    counts = [f"{files} file{'' if files == 1 else 's'}"]
     if folders:
-        said.append(f"{folders} folder{'' if folders == 1 else 's'}")
-    return ("more than " if more else "") + ", ".join(said)
+        counts.append(f"{folders} folder{'' if folders == 1 else 's'}")
+    return ("more than " if more else "") + ", ".join(counts)
 
 
 def _shown(entry: Entry, root: Path) -> str:

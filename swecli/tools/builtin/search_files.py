@@ -12,7 +12,7 @@ from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.kinds import READ
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, read_guard, relative
-from swecli.tools.searching import Collector, Match, Search, keeper, search
+from swecli.tools.searching import Collector, Match, Search, file_filter, search
 
 
 class _SearchFilesParams(Params):
@@ -48,7 +48,7 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
     if not path.is_dir() and not path.is_file():
         raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
     wish = Search(params.pattern, plan.subject, path.is_file(), params.glob or None, params.ignore_case)
-    found = Collector(keeper(ctx.root, wish, ctx.may_read), params.max_results)
+    found = Collector(file_filter(ctx.root, wish, ctx.may_read), params.max_results)
     # reads the environment: the search program finds ours where the session brought none
     environ = dict(os.environ if ctx.environ is None else ctx.environ)
     ended = await search(ctx.root.resolve(), wish, found, environ, ctx.timeout)
