@@ -76,7 +76,8 @@ def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str]
         if all(families) and families[0] != families[1]:
             continue
         shared = max(overlap(candidate.message, text) for text in (row.message, *_wordings(row)))
-        if _touch(row, candidate) and (all(families) or shared >= SAME):
+        alike = row.code_smell_type == candidate.code_smell_type or shared > NEW
+        if _touch(row, candidate) and (all(families) and alike or shared >= SAME):
             best = max(best, (1.0 + shared, row.id))
         elif row.id in mine or not (_near(row, candidate) or _one_symbol(row, candidate)):
             continue
