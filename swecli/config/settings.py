@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Callable
@@ -186,6 +185,9 @@ SETTINGS = {f.name: _described(f.name, f.default, **f.metadata) for f in fields(
 
 def unknown_setting(name: str, where: str = "") -> ConfigError:
     """The error for a name that is not a setting, with the nearest one that is."""
+    # late: settings are read before the first key, and a wrong name is rare
+    import difflib  # noqa: PLC0415
+
     near = difflib.get_close_matches(name, SETTINGS, n=1)
     hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
     return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)
