@@ -324,5 +324,5 @@ def test_random_streams_of_keys_answer_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_random_streams_of_keys_answer_nothing() -> None:
-    assert stream_answers(1000, seed=1000) == []
+def test_hundreds_of_random_streams_of_keys_answer_nothing() -> None:
+    assert stream_answers(400, seed=1000) == []

@@ -58,7 +58,7 @@ def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
         assert screen.count("half a line") == 1
 
 
-@pytest.mark.parametrize("line", ["why is that so slow", "maybe later", "also explain the code", "1", "y"])
+@pytest.mark.parametrize("line", ["why is that so slow", "y"])
 def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> None:
     with start({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
         terminal.keys("go\r")
@@ -88,7 +88,7 @@ def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
         terminal.keys("again\r")
         asked(terminal)
         terminal.keys("a draft")
-        terminal.wait("answer with Alt\\+digit")
+        terminal.wait("answer with Alt\\+number")
         terminal.keys("1\r")
         terminal.wait("queued")
         assert not Path("made").exists()
@@ -112,7 +112,7 @@ def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
         terminal.keys("\x1b")
         terminal.wait("interrupted")
         pump(terminal, 1.0)
-        assert "queue held after the interrupt" in terminal.text
+        assert "queue paused by the interrupt" in terminal.text
         terminal.keys("\r")
         terminal.wait("Answered.")
 
