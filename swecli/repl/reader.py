@@ -16,8 +16,8 @@ from swecli.repl.input.keys import Controls, TwiceToLeave, make_keys
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
+from swecli.repl.render.formatting import is_dumb, wants_color
 from swecli.repl.startup import Startup
-from swecli.repl.startup_banner import is_dumb, wants_color
 
 if TYPE_CHECKING:
     from swecli.config.start import Start
@@ -35,7 +35,10 @@ class LineReader:
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
-        self.color, self.dumb = wants_color(start.environ, start.settings.color), is_dumb(start.environ)
+        self.color, self.dumb = (
+            wants_color(start.environ, terminal=True, setting=start.settings.color),
+            is_dumb(start.environ),
+        )
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self._pastes, self._files = Pastes(), FileIndex(start.cwd)
         self._history = LineHistory(start.paths.history, self._pastes)

@@ -17,7 +17,6 @@ from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.reader import LineReader
-from swecli.repl.render.resume_banner import greet
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure
 
@@ -96,6 +95,9 @@ class REPL:
             self.reader.give_up(known)
             raise known from error
         self._footer.loaded(parts.runtime)
+        # late: needed once the session is there
+        from swecli.repl.render.resume_banner import greet  # noqa: PLC0415
+
         greet(self.renderer.screen, parts.runtime)
         self._prompt.redraw()
         self._background.catch_up(parts.runtime.learning)

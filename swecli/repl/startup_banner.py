@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
 _HELP = ("/help for commands", "Shift+Tab to switch mode")
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_DUMB = ("", "dumb", "unknown")
-
-
-def wants_color(environ: Mapping[str, str], setting: bool) -> bool:
-    """Whether the prompt may be coloured."""
-    return setting and "NO_COLOR" not in environ and environ.get("TERM", "") not in _DUMB
-
-
-def is_dumb(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal cannot even move its cursor."""
-    return environ.get("TERM", "") in _DUMB
 
 
 def _dim(text: str, color: bool) -> str:

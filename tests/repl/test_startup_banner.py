@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import Choice
+from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup_banner import (
     banner,
     failure,
     folded,
-    is_dumb,
     model_words,
     short_path,
     wait_visibly,
-    wants_color,
 )
 from tests.support.runtime import make_start
 
@@ -56,20 +55,6 @@ def test_a_home_is_a_tilde() -> None:
     assert short_path(Path.home()) == "~"
     assert short_path(Path.home() / "a" / "b") == "~/a/b"
     assert short_path(Path("/opt")) == "/opt"
-
-
-@pytest.mark.parametrize(
-    ("environ", "setting", "wanted"),
-    [
-        ({"TERM": "xterm"}, True, True),
-        ({"TERM": "xterm"}, False, False),
-        ({"TERM": "xterm", "NO_COLOR": ""}, True, False),
-        ({"TERM": "dumb"}, True, False),
-        ({}, True, False),
-    ],
-)
-def test_colour_is_for_those_who_want_and_can(environ: dict[str, str], setting: bool, wanted: bool) -> None:
-    assert wants_color(environ, setting) is wanted
 
 
 def test_a_terminal_without_name_is_dumb() -> None:

@@ -20,9 +20,7 @@ class Desk(CommandContext):
         self.paper = io.StringIO()
         renderer = Renderer(Screen(False, width=width, file=self.paper))
         self.table = discover()
-        super().__init__(
-            runtime, self.table.commands, renderer, program=self, chooser=self, background=Background(self)
-        )  # type: ignore[arg-type]
+        super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False
         self.settled = 0
         self.offered: list[list[tuple[str, str]]] = []

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from swecli.models.message import AskRequest, Decision
-from swecli.repl.input.question import Option
+from swecli.repl.input.question import Asker, Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.sanitise import one_line
 
 Answer = Literal["once", "session", "project", "no", "instead"]
 
 
-class _Asker(Protocol):
-    """What puts a question to the user."""
-
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """The place of the option that was picked; None for no answer."""
-
-    async def ask_text(self, label: str) -> str | None:
-        """A line the user types; None for none."""
-
-
 class Approver:
     """Shows a call on the renderer's screen and asks; one question at a time, however many calls wait."""
 
-    def __init__(self, renderer: Renderer, asker: _Asker) -> None:
+    def __init__(self, renderer: Renderer, asker: Asker) -> None:
         self._renderer, self._asker = renderer, asker
         self._one_at_a_time = asyncio.Lock()
 

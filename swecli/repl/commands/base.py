@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from swecli.repl.background import Background
-from swecli.repl.input.question import Option
+from swecli.repl.input.question import Asker, Option
 
 if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
     from swecli.app import Runtime
@@ -28,13 +28,6 @@ class Program(Protocol):
         """Put a line into the running turn; without one it is the next line."""
 
 
-class _Chooser(Protocol):
-    """What puts a choice to the user."""
-
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """The index of the option that was picked; None for none."""
-
-
 @dataclass
 class CommandContext:
     """What a command works with."""
@@ -43,7 +36,7 @@ class CommandContext:
     commands: Sequence[Command]
     renderer: Renderer
     program: Program
-    chooser: _Chooser
+    asker: Asker
     background: Background
 
     @property
@@ -61,7 +54,7 @@ class CommandContext:
             return None
         marks = [str(n + 1) for n in range(len(options))] if len(options) <= 9 else [""] * len(options)
         labelled = [Option(label, mark) for (_, label), mark in zip(options, marks, strict=True)]
-        index = await self.chooser.choose(title, labelled)
+        index = await self.asker.choose(title, labelled)
         return None if index is None else options[index][0]
 
     async def settle(self) -> None:

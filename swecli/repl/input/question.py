@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
+from typing import Protocol
 
 from swecli.repl.render.sanitise import clean
 
@@ -24,6 +25,16 @@ class Option:
     label: str
     mark: str = ""
     letter: str = ""
+
+
+class Asker(Protocol):
+    """What puts a question to the user."""
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """The index of the option that was picked; None for no answer."""
+
+    async def ask_text(self, label: str) -> str | None:
+        """A line that the user types; None for none."""
 
 
 class Question:
@@ -129,8 +140,8 @@ class Question:
         if not self.is_open(now):
             return "You can answer once you stop typing."
         if self.drafting:
-            return "You are typing: answer with Alt+number, or with ↑↓ and Enter."
-        return "Answer with a number, or with ↑↓ and Enter · Esc to interrupt"
+            return "Typing a line: answer with Alt+number or ↑↓ + Enter"
+        return "Answer with a number or ↑↓ + Enter · Esc to interrupt"
 
 
 def _cut(line: _Line, columns: int) -> _Line:

@@ -1,7 +1,8 @@
-"""Numbers as people read them: money, tokens, ages, and a bar drawn with characters."""
+"""Numbers as people read them, and what the terminal can show of anything."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 _AGES = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))
@@ -46,3 +47,17 @@ def age(then: datetime, now: datetime | None = None) -> str:
         if seconds < limit:
             return f"{int(seconds // unit)} {name} ago"
     return "1 day ago" if seconds < 2 * 86_400 else when.date().isoformat()
+
+
+def wants_color(environ: Mapping[str, str], terminal: bool, setting: bool = True) -> bool:
+    """Whether escape codes may be written: NO_COLOR and the setting say no, FORCE_COLOR says yes, else the terminal."""
+    if "NO_COLOR" in environ or not setting:
+        return False
+    if environ.get("FORCE_COLOR", "0") not in ("0", "false"):
+        return True
+    return terminal and not is_dumb(environ)
+
+
+def is_dumb(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal cannot even move its cursor."""
+    return environ.get("TERM", "") in ("", "dumb", "unknown")

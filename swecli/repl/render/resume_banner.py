@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.models.finding import counted
 from swecli.models.message import Role
 from swecli.models.session import Session
 from swecli.repl.render.formatting import age
@@ -30,15 +31,15 @@ def session_name(session: Session) -> str:
 
 def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
-    turns = "1 turn" if session.interactions == 1 else f"{session.interactions} turns"
-    screen.note(f"session {session_name(session)} · {turns} · last used {age(session.updated_at)}")
+    turns, last = counted(session.interactions, "turn"), age(session.updated_at)
+    screen.note(f"session {session_name(session)} · {turns} · last used {last}")
     groups = list(session.by_interaction())
     if not groups:
         return
     question, *replies = groups[-1]
     screen.line(f"> {question.content}", "head")
-    said = [message for message in replies if message.role is Role.ASSISTANT and message.content]
-    if said:
-        screen.markdown(said[-1].content)
-    if not said or said[-1].status == "partial":
+    answers = [message for message in replies if message.role is Role.ASSISTANT and message.content]
+    if answers:
+        screen.markdown(answers[-1].content)
+    if not answers or answers[-1].status == "partial":
         screen.note("this turn was not finished")

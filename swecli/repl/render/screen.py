@@ -14,10 +14,11 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from swecli.repl.render import diff as diffs
+from swecli.repl.render.formatting import wants_color
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.markdown import draw_markdown, grid
 from swecli.repl.render.sanitise import clean
-from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme, wants_color
+from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme
 
 _NARROWEST = 20
 # What tools and tables write beyond ASCII, each as one column, for places that cannot show it.

@@ -94,15 +94,6 @@ def theme(many_colors: bool = False) -> Theme:
     return Theme(grey if many_colors else dict(_STYLES))
 
 
-def wants_color(environ: Mapping[str, str], terminal: bool, setting: bool = True) -> bool:
-    """Whether escape codes may be written: NO_COLOR and the setting say no, FORCE_COLOR says yes, else the terminal."""
-    if "NO_COLOR" in environ or not setting:
-        return False
-    if environ.get("FORCE_COLOR", "0") not in ("0", "false"):
-        return True
-    return terminal and environ.get("TERM", "") not in ("", "dumb", "unknown")
-
-
 def has_many_colors(environ: Mapping[str, str]) -> bool:
     """Whether the terminal says that it knows 256 colours."""
     return "256" in environ.get("TERM", "") or environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")

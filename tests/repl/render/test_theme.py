@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.repl.render.theme import Look, can_show_signs, wants_color
+from swecli.repl.render.formatting import wants_color
+from swecli.repl.render.theme import Look, can_show_signs
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command, show_pairs
 from swecli.repl.render.formatting import money
 
@@ -20,6 +21,5 @@ async def cost(ctx: CommandContext, args: str) -> None:
     totals = ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     show_pairs(ctx.screen, [*rows, ("total tokens", f"{totals.usage.total:>12,}")])
-    requests = "1 request" if totals.requests == 1 else f"{totals.requests} requests"
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(f"{requests} · cost {money(totals.cost)}{why}")
+    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import age
 from swecli.repl.render.resume_banner import show_session
@@ -41,6 +42,5 @@ async def sessions(ctx: CommandContext, args: str) -> None:
 
 
 def _label(info: SessionInfo) -> str:
-    turns = "1 turn" if info.interactions == 1 else f"{info.interactions} turns"
     words = " ".join((info.title or info.first_query or info.id).split())
-    return f"{words[:60]} · {turns} · {age(info.updated_at)}"
+    return f"{words[:60]} · {counted(info.interactions, 'turn')} · {age(info.updated_at)}"

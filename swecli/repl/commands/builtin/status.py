@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from swecli.config.trust import is_trusted, project_root
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command, show_pairs
 from swecli.repl.startup_banner import short_path
 
@@ -22,11 +23,13 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("folder", f"{short_path(runtime.cwd)} ({'trusted' if trusted else 'not trusted: its AGENTS.md is not used'})"),
         (
             "session",
-            f"{session.title or 'unnamed'} · {session.interactions} turns · {session.id}" if session else "none",
+            f"{session.title or 'unnamed'} · {counted(session.interactions, 'turn')} · {session.id}"
+            if session
+            else "none",
         ),
         ("database", str(database.path or database.url)),
         ("sandbox", "none: commands run as you, after you allow them"),
         ("learning", "on" if runtime.learning.enabled else "off"),
-        ("pending", f"{pending} turns to reflect on" if pending else "nothing to reflect on"),
+        ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
     ]
     show_pairs(ctx.screen, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput
+from swecli.models.finding import counted
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
@@ -37,8 +38,8 @@ def _read_spec(text: str) -> WindowSpec:
     try:
         return WindowSpec.parse(text)
     except ValueError as error:
-        said = str(error)
-        raise BadInput(f"{said[0].upper()}{said[1:]}.") from error
+        what = str(error)
+        raise BadInput(f"{what[0].upper()}{what[1:]}.") from error
 
 
 def _save_window(ctx: CommandContext, spec: WindowSpec) -> None:
@@ -62,19 +63,18 @@ def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
     now, then = agent.prepare("").request, agent.prepare("", window=spec).request
     (first, _), (other, _) = now.window, then.window
-    moved = f"{abs(other - first)} turn{'s' if abs(other - first) != 1 else ''}"
-    change = f"{moved} would {'be left out' if other > first else 'come back'}" if other != first else "no change"
+    change = (
+        f"{counted(abs(other - first), 'turn')} would {'be left out' if other > first else 'come back'}"
+        if other != first
+        else "no change"
+    )
     ctx.screen.line(f"window {session.window} → {spec}: {change}")
-    was, will = _priced(agent.model.name, now.tokens), _priced(agent.model.name, then.tokens)
-    ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {was} → {will} uncached")
-
-
-def _priced(model: str, count: int) -> str:
-    """So many tokens of input in money; unknown is said."""
     # late: reads the price table, which only this asks for
     from swecli.llm.price_table import cost_of_model  # noqa: PLC0415
 
-    return money(cost_of_model(Usage(input=count), model))
+    was, will = (cost_of_model(Usage(input=request.tokens), agent.model.name) for request in (now, then))
+    price = "price unknown" if was is None or will is None else f"{money(was)} → {money(will)} uncached"
+    ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {price}")
 
 
 def _show_next(ctx: CommandContext) -> None:
