@@ -73,7 +73,7 @@ def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
 
 def test_arguments_are_offered(demo: Terminal) -> None:
     demo.keys("/mode p")
-    demo.wait("plan +reads only")
+    demo.wait("plan +read only")
     demo.keys("\t\r")
     demo.wait("mode plan: reads only")
     demo.wait("demo · plan · window")
