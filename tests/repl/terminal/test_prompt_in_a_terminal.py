@@ -75,7 +75,7 @@ def test_arguments_are_offered(demo: Terminal) -> None:
     demo.keys("/mode p")
     demo.wait("plan +read only")
     demo.keys("\t\r")
-    demo.wait("mode plan: reads only")
+    demo.wait("mode plan · read only")
     demo.wait("demo · plan · window")
 
 
