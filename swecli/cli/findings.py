@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.output import print_line, print_table, report
-from swecli.cli.subcommands import add_common_flags, open_sessions
+from swecli.cli.subcommands import Actions, open_sessions
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
@@ -20,16 +22,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    actions = parser.add_subparsers(
-        dest="action", required=True, metavar="list|show|dismiss|fixed|reopen|recheck|export"
-    )
-    listing = actions.add_parser("list", help="the open findings")
-    show = actions.add_parser("show", help="one finding with its evidence")
-    dismiss = actions.add_parser("dismiss", help="dismiss a finding for good, and say why")
-    fixed = actions.add_parser("fixed", help="mark a finding as fixed")
-    reopen = actions.add_parser("reopen", help="open a finding again")
-    check = actions.add_parser("recheck", help="compare findings with the files as they are now")
-    export = actions.add_parser("export", help="print findings as Markdown, JSON or SARIF")
+    actions = Actions(parser)
+    listing = actions.add("list", partial(_with_ledger, _list), "the open findings")
+    show = actions.add("show", partial(_with_ledger, _show), "one finding with its evidence")
+    dismiss = actions.add("dismiss", partial(_with_ledger, _dismiss), "dismiss a finding for good, and say why")
+    fixed = actions.add("fixed", partial(_with_ledger, _fixed), "mark a finding as fixed")
+    reopen = actions.add("reopen", partial(_with_ledger, _reopen), "open a finding again")
+    check = actions.add("recheck", partial(_with_ledger, _recheck), "compare findings with the files as they are now")
+    export = actions.add("export", partial(_with_ledger, _export), "print findings as Markdown, JSON or SARIF")
     for action in (show, dismiss, fixed, reopen):
         action.add_argument("finding", metavar="ID", help="for example F-12")
     check.add_argument("finding", metavar="ID", nargs="*", help="only these (default: all)")
@@ -40,22 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--state", action="append", default=[], choices=(*STATES, "all"), help="default: open ones")
         action.add_argument("--path", action="append", default=[], help="only of this file")
     export.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
-    for action in actions.choices.values():
-        add_common_flags(action)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Do it. Raises BadInput for an unknown id."""
+def _with_ledger(perform: Callable[[ReviewStore, argparse.Namespace], int], args: argparse.Namespace) -> int:
     # late: --help and a wrong argument need no database
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-    root = project_root(Path.cwd())
     with open_sessions(args) as sessions:
-        return ACTIONS[args.action](ReviewStore(sessions.database, str(root)), args)
+        return perform(ReviewStore(sessions.database, str(project_root(Path.cwd()))), args)
 
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
-    # late: see run
+    # late: see _with_ledger
     from swecli.review.judge.ledger import named_from, states_of  # noqa: PLC0415
 
     return sorted(store.findings(states_of(args.state), named_from(Path.cwd(), args.path)), key=worst_first)
@@ -87,7 +83,7 @@ def details(finding: Finding) -> list[str]:
 
 
 def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
-    # late: see run
+    # late: see _with_ledger
     from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
     finding = settle(store, args.finding, "dismissed", " ".join(args.reason))
@@ -95,7 +91,7 @@ def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
 
 
 def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
-    # late: see run
+    # late: see _with_ledger
     from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
     finding = settle(store, args.finding, "fixed", " ".join(args.reason))
@@ -104,7 +100,7 @@ def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
 
 
 def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
-    # late: see run
+    # late: see _with_ledger
     from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
     finding = settle(store, args.finding, "open", " ".join(args.reason))
@@ -112,7 +108,7 @@ def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
 
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
-    # late: see run
+    # late: see _with_ledger
     from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
 
     changed = recheck(store, Path.cwd(), args.finding)
@@ -123,7 +119,7 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
 
 def _propose(store: ReviewStore) -> None:
     """Propose to the playbook what was fixed again and again; say so on stderr."""
-    # late: see run
+    # late: see _with_ledger
     from swecli.cli.playbook import session_here  # noqa: PLC0415
     from swecli.review.lessons import lessons, told  # noqa: PLC0415
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
@@ -134,7 +130,7 @@ def _propose(store: ReviewStore) -> None:
 
 
 def _export(store: ReviewStore, args: argparse.Namespace) -> int:
-    # late: see run
+    # late: see _with_ledger
     from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.review.publish.exports import as_json, as_markdown  # noqa: PLC0415
     from swecli.review.publish.sarif import as_sarif  # noqa: PLC0415
@@ -147,9 +143,3 @@ def _export(store: ReviewStore, args: argparse.Namespace) -> int:
     else:
         print_line(dumps(as_sarif(findings), indent=2) if args.format == "sarif" else as_markdown(findings, "Findings"))
     return 0
-
-
-ACTIONS = {
-    "list": _list, "show": _show, "dismiss": _dismiss, "fixed": _fixed, "reopen": _reopen, "recheck": _recheck,
-    "export": _export,
-}  # fmt: skip
