@@ -19,6 +19,7 @@ from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
+from swecli.models.window import WindowSpec
 from swecli.store.records import Place
 
 GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
@@ -97,6 +98,19 @@ class Meter:
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class WindowPreview:
+    """What another window would hold: the next request's tokens now and then, tools included; the turns that would
+    leave it, and those that would come back, by name."""
+
+    before: int
+    after: int
+    leaves: tuple[str, ...]
+    returns: tuple[str, ...]
+    first: int
+    last: int
+
+
 class ContextControl:
     """Works on the current session of an agent. Every function may raise BadInput: there is no session, or nothing to
     do."""
@@ -144,12 +158,12 @@ class ContextControl:
         epoch = session.context.epoch
         assert epoch is not None, "the session has begun"
         fitter = agent.fitter()
+        tokens = fitter.measure(list(prepared.keyed)).tokens
         if prepared.opened is not None:
             gone = range(epoch.first, prepared.window[0])
             names = tuple(f"T{number}" for number in gone if number not in session.context.pins)
             when = f"with the next turn: {prepared.opened.detail}"
-            return ReductionPlan("window", when, names, prepared.opened.before, prepared.opened.after)
-        tokens = fitter.measure(list(prepared.keyed)).tokens
+            return ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
         return self._rung_plan(prepared, fitter, tokens) or self._window_plan(session, tokens)
 
     def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, tokens: int) -> ReductionPlan | None:
@@ -175,6 +189,18 @@ class ContextControl:
         names = tuple(f"T{n}" for n in range(epoch.first, full - spec.size + 1) if n not in session.context.pins)
         turns = "turn" if left == 1 else "turns"
         return ReductionPlan("window", f"after {left} more {turns}, or earlier after a long pause", names, now)
+
+    def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
+        """What the next request would hold under another window (None: as it is). Nothing changes."""
+        session = self._sessions.current_session
+        if spec is not None and session is not None:
+            self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
+        now, then = self._agent.prepare("").request, self._agent.prepare("", window=spec).request
+        fitter = self._agent.fitter()
+        before, after = (fitter.measure(list(one.keyed)).tokens for one in (now, then))
+        held, holds = _turns_in(now), _turns_in(then)
+        leaves, returns = _named(held - holds), _named(holds - held)
+        return WindowPreview(before, after, leaves, returns, *then.window)
 
     def why(self, text: str) -> list[Location]:
         """Where a text was said in this session, newest first, and whether the next request holds it."""
@@ -243,6 +269,15 @@ def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ..
     same = {key_of(message) for message in after if message in before}
     gone = (message for message in before if key_of(message) not in same)
     return tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
+
+
+def _turns_in(request: PreparedRequest) -> set[int]:
+    """The earlier interactions in a request, pinned ones among them."""
+    return {interaction_of(message) for message in request.keyed[1:-1]}
+
+
+def _named(numbers: set[int]) -> tuple[str, ...]:
+    return tuple(f"T{number}" for number in sorted(numbers))
 
 
 def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:

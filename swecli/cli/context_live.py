@@ -14,7 +14,7 @@ from swecli.cli.output import print_line, print_table, report
 from swecli.cli.startup import Configuration, make_folders
 from swecli.cli.subcommands import Actions, configuration_of, existing_database
 from swecli.config.start import Start
-from swecli.llm.default_model import choose_model
+from swecli.llm.registry import make_measured
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
 from swecli.models.ids import turn_number
@@ -56,16 +56,14 @@ def _open(args: argparse.Namespace, configured: Configuration, location: str) ->
 
     make_folders(configured.paths)
     settings = replace(configured.settings, db=location)
-    choice = Choice(args.model, "named here") if args.model else choose_model(settings, os.environ)
-    start = Start(
-        settings=settings,
-        paths=configured.paths,
-        cwd=configured.cwd,
-        environ=dict(os.environ),
-        choice=Choice(choice.name, choice.why),
-        resume=args.session or "",
-    )
-    return build_runtime(start, _nobody, to_read=True)
+    environ, name = dict(os.environ), args.model or ""
+    choice = Choice(name, "named here")
+    start = Start(settings, configured.paths, configured.cwd, environ, choice, resume=args.session or "")
+    runtime = build_runtime(start, _nobody, make_measured(name, settings, environ), to_read=True)
+    session = runtime.sessions.current_session
+    if session is not None and not name:  # what is measured is measured for the model that the session is with
+        runtime.agent.use_model(make_measured(session.model, settings, environ))
+    return runtime
 
 
 async def _nobody(request: AskRequest) -> Decision:
@@ -143,25 +141,27 @@ def _window(runtime: Runtime, args: argparse.Namespace) -> int:
             raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
         if not args.preview:
             runtime.set_window(spec)
-        if session is not None:
-            runtime.sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-    now, then = runtime.agent.prepare("").request, runtime.agent.prepare("", window=spec).request
+    then = runtime.context_control.preview(spec)
     name = str(spec or (session.window if session else runtime.settings.window))
-    first, last = then.window
-    found = {"window": name, "first": first, "last": last, "tokens": then.tokens, "tokens_now": now.tokens}
+    first, last = then.first, then.last
+    found = {"window": name, "first": first, "last": last, "tokens": then.after, "tokens_now": then.before}
+    found |= {"leaves": list(then.leaves), "returns": list(then.returns)}
     holds = "would hold" if args.preview else "holds"
-    held = f"interactions {first} to {last}" if then.kept else "no earlier interaction"
-    before = f" instead of {now.tokens:,}" if args.preview else ""
-    return report(args, found, f"window {name}: the next request {holds} {held}, {then.tokens:,} tokens{before}")
+    held = f"interactions {first} to {last}" if last >= first else "no earlier interaction"
+    before = f" instead of {then.before:,}" if args.preview else ""
+    leaves = f"; leaves: {', '.join(then.leaves)}" if then.leaves else ""
+    return report(args, found, f"window {name}: the next request {holds} {held}, {then.after:,} tokens{before}{leaves}")
 
 
 def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
-    prepared = runtime.agent.prepare(" ".join(args.text) or "…").request
+    query = " ".join(args.text)
+    prepared = runtime.agent.prepare(query).request
     if args.json:
         return report(args, {"model": runtime.agent.model.name, "messages": prepared.messages}, "")
     for segment in prepared.segments:
         print_line(f"--- {segment.name} · {segment.tokens:,} tokens")
         print_line(segment.text.strip())
+    print_line(f"--- {runtime.context_control.meter(query).total:,} tokens with the tools")
     return 0
 
 

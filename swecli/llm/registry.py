@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -11,7 +12,10 @@ from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
 from swecli.llm.endpoints import DEMO
-from swecli.models.errors import AuthFailed, ModelNotFound
+from swecli.llm.price_table import find_row, limit
+from swecli.llm.profile import Profile
+from swecli.models.errors import AuthFailed, ModelNotFound, SwecliError
+from swecli.models.message import ModelChunk, ModelRequest
 
 ENTRY_POINTS = "swecli.providers"
 
@@ -33,6 +37,32 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
             f"Set it (export {found.key_variables[0]}=…), choose another model with -m, or try -m {DEMO}.",
         )
     return found.make(name if slash else found.default_model or name, settings, environ)
+
+
+@dataclass(slots=True)
+class UnreachableModel:
+    """A model that is only measured for: its sizes are known, and whoever asks it gets the `reason` as an error."""
+
+    name: str
+    profile: Profile
+    reason: SwecliError
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """Raises the reason."""
+        raise self.reason
+        yield ModelChunk()
+
+
+def make_measured(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+    """The model of that name, to measure requests for; one that cannot be made (no key, a script that is gone) has the
+    sizes of litellm's local table, where that names it."""
+    try:
+        return make_model(name, settings, environ)
+    except SwecliError as error:
+        head, slash, model = name.partition("/")
+        row = find_row(head, model) if slash else None
+        sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
+        return UnreachableModel(name, Profile(*sizes), error)
 
 
 def find_provider(name: str) -> Provider:

@@ -33,6 +33,27 @@ def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
     assert run("context", "log", "--json").json[1]["undone"] is True
 
 
+def test_every_action_counts_the_same_tokens(run: Run) -> None:
+    talk(run, "one", "two", "three", "four")
+    total = run("context", "show", "--json").json["total"]
+    assert run("context", "plan", "--json").json["after"] == total
+    assert run("context", "window", "--json").json["tokens"] == total
+    assert f"--- {total:,} tokens" in run("context", "prompt").out
+    found = run("context", "window", "1", "--preview", "--json").json
+    assert (found["tokens_now"], found["leaves"]) == (total, ["T3"])
+
+
+def test_a_session_is_measured_for_its_own_model_also_when_that_cannot_be_reached(run: Run) -> None:
+    talk(run, "one")
+    with_it = run("context", "show", "--json").json
+    for file in Path().rglob("talk.json"):
+        file.unlink()
+    without = run("context", "show", "--json").json
+    assert without["parts"] == with_it["parts"]
+    other = run("context", "show", "--json", "--model", "openai/gpt-4.1")
+    assert other.json["limit"] > 500_000, "sizes come from the local table, no key is asked for"
+
+
 def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     talk(run, "one", "two", "three")
     assert run("context", "window", "1", "--preview", "--json").json["first"] == 3

@@ -9,7 +9,6 @@ from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import tokens
 
-_STAND_IN = "…"
 _CACHED = "everything above was sent before and may be billed as cached"
 _FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
 
@@ -31,7 +30,8 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     if first.startswith("--") and not raw:
         raise UsageError(f"Unknown option {first}.", "Use /prompt [--raw] [TEXT]")
     agent = ctx.runtime.agent
-    turn = agent.prepare((rest if raw else args).strip() or _STAND_IN)
+    query = (rest if raw else args).strip()
+    turn = agent.prepare(query)
     specs = agent.tools.specs()
     if raw:
         whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
@@ -46,7 +46,7 @@ async def prompt(ctx: CommandContext, args: str) -> None:
         ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
         ctx.screen.line(segment.text.strip())
     ctx.screen.line()
-    count = turn.request.tokens + agent.counter.count_tools(specs)
+    count = ctx.runtime.context_control.meter(query).total
     about = "about " if agent.counter.estimated else ""
     ctx.screen.note(
         f"{len(turn.messages)} messages, {about}{tokens(count)} tokens with the tools · /prompt --raw for the JSON"

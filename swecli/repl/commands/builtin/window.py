@@ -55,26 +55,25 @@ def _save_window(ctx: CommandContext, spec: WindowSpec) -> None:
 
 def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     """What would leave or come back, in tokens and money. Nothing changes."""
-    sessions, agent = ctx.runtime.sessions, ctx.runtime.agent
-    session = sessions.current_session
+    agent, session = ctx.runtime.agent, ctx.runtime.sessions.current_session
     if session is None or not session.interactions:
         ctx.screen.note("there are no earlier turns yet")
         return
-    sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-    now, then = agent.prepare("").request, agent.prepare("", window=spec).request
-    (first, _), (other, _) = now.window, then.window
-    change = (
-        f"{counted(abs(other - first), 'turn')} would {'be left out' if other > first else 'come back'}"
-        if other != first
-        else "no change"
-    )
-    ctx.screen.line(f"window {session.window} → {spec}: {change}")
+    found = ctx.runtime.context_control.preview(spec)
+    changes = [f"{', '.join(found.leaves)} would be left out"] if found.leaves else []
+    changes += [f"{', '.join(found.returns)} would come back"] if found.returns else []
+    ctx.screen.line(f"window {session.window} → {spec}: {'; '.join(changes) or 'no change'}")
+    price = _priced(agent.model.name, found.before, found.after)
+    ctx.screen.note(f"the next request: {tokens(found.before)} → {tokens(found.after)} tokens{price}")
+
+
+def _priced(model: str, before: int, after: int) -> str:
+    """Both in money, where the price is known."""
     # late: reads the price table, which only this asks for
     from swecli.llm.price_table import cost_of_model  # noqa: PLC0415
 
-    was, will = (cost_of_model(Usage(input=request.tokens), agent.model.name) for request in (now, then))
-    price = "price unknown" if was is None or will is None else f"{money(was)} → {money(will)} uncached"
-    ctx.screen.note(f"the next request: {tokens(now.tokens)} → {tokens(then.tokens)} tokens, {price}")
+    costs = [cost_of_model(Usage(input=count), model) for count in (before, after)]
+    return f", {money(costs[0])} → {money(costs[1])} uncached" if None not in costs else ""
 
 
 def _show_next(ctx: CommandContext) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
+from swecli.repl.render.formatting import tokens
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
@@ -89,12 +90,23 @@ async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runt
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
     printed = await desk.type("/window preview 2")
-    assert "window 5+3 → 2: 5 turns would be left out" in printed
-    assert "tokens" in printed
-    assert "7 turns" not in printed
+    assert "window 5+3 → 2: T1, T2, T3, T4, T5 would be left out" in printed
+    assert "unknown" not in printed, "no word of money where no price is known"
     assert runtime.agent.prepare("now").messages == before
     assert "no change" in await desk.type("/window preview full")
     assert runtime.agent.prepare("now").messages == before
+
+
+async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -> None:
+    for n in range(1, 10):
+        await run_turn(runtime, f"query {n}")
+    control = runtime.context_control
+    total = control.meter().total
+    assert control.preview().before == control.preview().after == total
+    plan = control.plan()
+    assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
+    for line in ("/prompt", "/window preview 5+3"):
+        assert tokens(total) in await desk.type(line)
 
 
 async def test_a_saved_window_is_the_default_of_the_next_start(runtime: Runtime, desk: Desk) -> None:
