@@ -1,0 +1,47 @@
+"""The page of the journey is true: a turn comes by its stops in their order."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.shell import environment, script
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "the-journey.md"
+STOP = re.compile(r"^\d+\. `(\S+\.py)` `(\S+)`", re.MULTILINE)
+
+# Runs the arguments as `swecli` would, and writes the functions of swecli that were called, in the order of first calls.
+TRACED = """
+import os, sys, threading
+from pathlib import Path
+from swecli.cli import entry
+
+package, called = str(Path(entry.__file__).parents[1]) + os.sep, {}
+
+def notice(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(package):
+        called.setdefault(f"{code.co_filename.removeprefix(package)} {code.co_qualname}")
+
+threading.setprofile(notice)
+sys.setprofile(notice)
+code = entry.run_safely(sys.argv[1:])
+sys.setprofile(None)
+Path("called").write_text("\\n".join(called))
+os._exit(code)
+"""
+
+
+def test_a_turn_comes_by_the_stops_in_their_order() -> None:
+    stops = [f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))]
+    assert 8 <= len(stops) <= 12
+    Path("notes.txt").write_text("seven\n")
+    model = script("s.json", {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}, "Seven.")
+    argv = [sys.executable, "-c", TRACED, "-p", "what is in notes.txt?", "-m", model]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=environment())
+    assert (done.returncode, done.stdout) == (0, "Seven.\n"), done.stderr
+    called = Path("called").read_text().splitlines()
+    assert [stop for stop in called if stop in stops] == stops
