@@ -146,21 +146,9 @@ VCS_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
 GIT_FILES = (".gitignore",)
 OWN_FILES = (".aiignore", ".swecliignore")
 # Left out even where no ignore file says so; an own ignore file can take them back in ("!node_modules/").
-NOISE = (
-    "node_modules/",
-    "__pycache__/",
-    ".venv/",
-    ".tox/",
-    ".nox/",
-    ".mypy_cache/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".hypothesis/",
-    ".import_linter_cache/",
-    ".gradle/",
-    ".terraform/",
-    ".DS_Store",
-)
+_NOISE_FOLDERS = "node_modules __pycache__ .venv .tox .nox .mypy_cache .pytest_cache .ruff_cache .hypothesis "
+_NOISE_FOLDERS += ".import_linter_cache .gradle .terraform"
+NOISE = (*(f"{name}/" for name in _NOISE_FOLDERS.split()), ".DS_Store")
 _MAX_IGNORE_FILE = 1_000_000
 
 

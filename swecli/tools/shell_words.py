@@ -24,27 +24,24 @@ _STRUCTURE = frozenset({"program", "list", "pipeline", "redirected_statement"})
 _JOINTS = frozenset({"|", "&&", "||", ";"})
 _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
 _WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
-_OPAQUE = {
-    "&": "it runs something in the background",
-    "|&": "|& is not checked",
-    "comment": "it contains a comment",
-    "command_substitution": "it runs a command inside a word",
-    "process_substitution": "it runs a command inside a word",
-    "simple_expansion": "it uses a variable",
-    "expansion": "it uses a variable",
-    "arithmetic_expansion": "it uses arithmetic",
-    "variable_assignment": "it sets a variable",
-    "variable_assignments": "it sets a variable",
-    "declaration_command": "it sets a variable",
-    "ansi_c_string": "it contains a $'…' string",
-    "translated_string": 'it contains a $"…" string',
-    "brace_expression": "it contains a {…} that expands",
-    "heredoc_redirect": "it contains a here-document",
-    "herestring_redirect": "it contains a here-string",
-    "subshell": "it contains a group of commands",
-    "compound_statement": "it contains a group of commands",
-    "function_definition": "it defines a function",
+# why a kind of node cannot be seen through: the kinds
+_REASONS = {
+    "it runs something in the background": "&",
+    "|& is not checked": "|&",
+    "it contains a comment": "comment",
+    "it runs a command inside a word": "command_substitution process_substitution",
+    "it uses a variable": "simple_expansion expansion",
+    "it uses arithmetic": "arithmetic_expansion",
+    "it sets a variable": "variable_assignment variable_assignments declaration_command",
+    "it contains a $'…' string": "ansi_c_string",
+    'it contains a $"…" string': "translated_string",
+    "it contains a {…} that expands": "brace_expression",
+    "it contains a here-document": "heredoc_redirect",
+    "it contains a here-string": "herestring_redirect",
+    "it contains a group of commands": "subshell compound_statement",
+    "it defines a function": "function_definition",
 }
+_OPAQUE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
 _ESCAPE = re.compile(r"\\(.)")
 # within double quotes a $ is itself where no name can follow
