@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.benchmarks.reviewing import figures
 from scripts.benchmarks.rows import Row, in_turn, line, percentile
 from scripts.pictures.screen import replay, squeezed, unfolded
 from scripts.pictures.svg import draw
@@ -131,3 +132,9 @@ def test_what_is_special_in_xml_is_escaped_and_reversed_cells_have_a_background(
     texts = [element.text for element in root.iter(f"{SVG}text")]
     assert texts == ['"x" & <y>', "a < b &&", "red"]
     assert "#f2777a" in {element.get("fill") for element in root.iter(f"{SVG}rect")}
+
+
+def test_each_figure_of_a_review_is_measured_and_no_goal_is_missed() -> None:
+    found = {figure.name: figure for figure in figures()}
+    assert len(found) >= 12
+    assert [figure for figure in found.values() if not figure.met] == []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from swecli.models.finding import Finding
 
-SAME, NEW = 0.5, 0.15  # shares of content words from which on, and up to which, two claims are one, or two
+SAME, NEW = 0.34, 0.15  # shares of content words from which on, and up to which, two claims are one, or two
 NEAR = 3  # lines between two places that may still be one
 _FAMILIES = {
     "errors": "ERROR EXCEPT EXCEPTION HANDLING SWALLOW SWALLOWED CATCH PANIC UNCHECKED RAISE THROW",

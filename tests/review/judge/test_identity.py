@@ -19,7 +19,12 @@ ROW = Finding(
     "changes",
     [
         {"message": "anything"},
-        {"line": 13, "end_line": None, "code_smell_type": "UNCHECKED_ERROR", "message": "no except clause"},
+        {
+            "line": 13,
+            "end_line": None,
+            "code_smell_type": "UNCHECKED_ERROR",
+            "message": "nobody catches what open() raises",
+        },
         {"line": 20, "end_line": None, "message": "the file may be missing: open raises and nobody catches"},
         {"line": 2, "end_line": None, "message": "when the file is missing nobody catches what open() raises"},
         {"line": 14, "end_line": None, "message": "unguarded", "same_as": "F-1", "code_smell_type": "ODD"},
