@@ -21,7 +21,7 @@ from swecli.agent.step import Sleep
 from swecli.agent.turn import Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.budget import SMALL_WINDOW, answer_reserve, effective_threshold, request_limit
+from swecli.context.budget import SMALL_WINDOW, effective_threshold, request_limit
 from swecli.context.model_limits import ModelLimits
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -189,7 +189,7 @@ class Agent:
     def room(self) -> int | None:
         """Tokens for the conversation beside tools, system prompt and reserve; None where the window is unknown."""
         window = self.model.profile.window
-        limit = request_limit(window, answer_reserve(window, self.settings.max_tokens, self.model.profile.max_output))
+        limit = request_limit(window, self.model.profile.reserve(self.settings.max_tokens))
         fixed = self.counter.count_tools(self.tools.specs()) + self.counter.count(self.system_prompt)
         return None if limit is None else limit - fixed
 

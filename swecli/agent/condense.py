@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from time import monotonic
 
 from swecli.agent.step import Sleep
-from swecli.context.budget import answer_reserve
 from swecli.context.fit import RequestLimits, fit
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
@@ -60,7 +60,7 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
     instruction = f"{by.instruction}\n\nThe user wishes above all: {asked.wish}" if asked.wish else by.instruction
     messages = [*asked.messages, {"role": "user", "content": instruction}]
     window, tools_tokens = model.profile.window, counter.count_tools(asked.tools)
-    reserve = answer_reserve(window, asked.max_tokens, model.profile.max_output)
+    reserve = model.profile.reserve(asked.max_tokens)
     limits = RequestLimits(window, reserve, tools_tokens=tools_tokens)
     try:  # smaller where this model takes less than the session's
         sent, _ = fit(messages, limits, counter)
@@ -68,7 +68,8 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
         return CondenseFailed(f"the conversation is too long for {model.name}")
     started = monotonic()
     try:
-        reply = await _reply(model, ModelRequest(model.name, sent, asked.tools, asked.max_tokens, "condense"), by.sleep)
+        request = ModelRequest(model.name, sent, asked.tools, reserve, "condense", marks=cache_marks(sent))
+        reply = await _reply(model, request, by.sleep)
     except SwecliError as error:
         return CondenseFailed(error.message)
     usage = reply.usage or Usage(counter.count_messages(sent), output=0)

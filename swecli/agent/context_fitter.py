@@ -9,11 +9,11 @@ from swecli.agent.condense import Condensed, CondenseRequest, Summariser, conden
 from swecli.agent.fitted import FitRules, Fitted, Happened, StepPlace
 from swecli.agent.request_builder import RequestBuilder
 from swecli.context import fit as ladder
-from swecli.context.budget import MAX_CHARACTERS, answer_reserve
+from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.condense import TruncateOptions, TruncateResponse, try_condensing
 from swecli.context.edits import edited, lawful, plain
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
-from swecli.context.model_limits import OFTEN, REPORTED, STEPS, ModelLimits, Shape, allowed_by
+from swecli.context.model_limits import OFTEN, REPORTED, STEPS, Counted, ModelLimits, Shape, allowed_by
 from swecli.context.prepare import without_old_strategies
 from swecli.context.reductions import (
     CONDENSE,
@@ -26,6 +26,7 @@ from swecli.context.reductions import (
     turns,
     with_system,
 )
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
@@ -89,8 +90,8 @@ class ContextFitter:
                 failure = error
         measured = self.measure(climb.messages)
         self._learn(climb, measured)
-        request = ModelRequest(self.model.name, plain(climb.messages), self.specs, self.rules.max_tokens)
-        counted = self.counter.count_messages(request.messages) + self.counter.count_tools(self.specs)
+        request = self._request(plain(climb.messages))
+        counted = self.counter.count_messages(request.messages) + self._tools_tokens()
         return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
 
     async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Happened, ...] | None:
@@ -123,20 +124,31 @@ class ContextFitter:
 
     def refused(self, error: ContextOverflow, sent: Fitted) -> None:
         """A request was too long after all: the next one is smaller, by what the provider said or by a part."""
-        named = allowed_by(error, self.rules.max_tokens or self.model.profile.max_output)
+        named = allowed_by(error, self.model.profile.reserve(self.rules.max_tokens))
         self.known = self.known.refused(self._shape, sent.measured.tokens, named)
 
-    def counted(self, usage: Usage | None, sent: Fitted) -> bool:
-        """Take the provider's count of a request; False when it cut the request without a word."""
+    def counted(self, usage: Usage | None, sent: Fitted) -> Counted:
+        """Take the provider's count of a request: it may show that the request was cut without a word."""
         if self.model.profile.offline or usage is None:
-            return True
-        known = self.known.counted(self.model.name, usage, sent.counted)
-        self.known = known or self.known
-        return known is not None
+            return Counted(self.known)
+        profile, tools = self.model.profile, self._tools_tokens()
+        window = profile.window if profile.origins.get("window") == "probe" else None
+        counted = self.known.counted(self.model.name, usage, sent.counted, tools, window)
+        self.known = counted.known
+        return counted
+
+    def _tools_tokens(self) -> int:
+        """What the tools take of a request; nothing where the server does not show them to the model."""
+        return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
+
+    def _request(self, messages: list[ApiMessage]) -> ModelRequest:
+        reserve, thinking = self.model.profile.reserve(self.rules.max_tokens), self.rules.thinking
+        marks = cache_marks(messages)
+        return ModelRequest(self.model.name, messages, self.specs, reserve, thinking=thinking, marks=marks)
 
     @property
     def _shape(self) -> Shape:
-        return self.model.name, self.counter.count_tools(self.specs), self.rules.max_tokens
+        return self.model.name, self._tools_tokens(), self.rules.max_tokens
 
     def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
         limits, deep = self.limits, self.known.too_often(at.interaction, at.step)
@@ -151,7 +163,7 @@ class ContextFitter:
         context, window = self.session.context, self.model.profile.window
         return RequestLimits(
             window=window,
-            reserve=answer_reserve(window, self.rules.max_tokens, self.model.profile.max_output),
+            reserve=self.model.profile.reserve(self.rules.max_tokens),
             threshold=self.rules.threshold,
             allowed=self.known.limits.get(self._shape),
             scale=self.known.scales.get(self.model.name, 1.0),

@@ -20,6 +20,7 @@ class FitRules:
     threshold: int = MAX_CONDENSE_THRESHOLD
     condense: bool = True
     max_tokens: int | None = None
+    thinking: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from swecli.models.events import (
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
 TOO_LONG = "the provider says the request is too long"
+PAUSES = 3  # how often a reply that a service pauses is sent back to go on
 OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
 
 
@@ -101,8 +102,10 @@ class Loop:
                     yield happened
             usage = self._bill(state, step, fitted)
             message = record.reply(step.reply)
-            state.step, state.text, state.open_calls = None, step.reply.text or state.text, message.tool_calls
+            state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
             yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
+            if step.reply.note:
+                yield Notice(step.reply.note, "warning")
             for notice in record.notices():
                 yield notice
             async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
@@ -136,9 +139,15 @@ class Loop:
             try:
                 async for event in step.run():
                     yield event
-                if not fitter.counted(step.reply.usage, fitted):
+                if step.reply.stop == "window_full":
                     self._bill(state, step, fitted)
-                    raise cut_short(step.reply.usage, fitted.counted)
+                    raise ContextOverflow("The answer reached the end of the model's window.")
+                counted = fitter.counted(step.reply.usage, fitted)
+                if counted.cut:
+                    self._bill(state, step, fitted)
+                    raise cut_short(counted.cut, fitted.counted)
+                if counted.notice:
+                    yield Notice(counted.notice, "warning")
             except ContextOverflow as error:
                 if not left:
                     raise
@@ -170,9 +179,11 @@ class Loop:
         calls, state.open_calls = state.open_calls, []
         state.add(message)
         state.denied += [call for call in calls if call.approved is False]
-        if calls:
+        state.pauses += reply.stop == "pause"
+        if calls or (reply.stop == "pause" and state.pauses <= PAUSES):
             return None
-        return "length" if reply.stop == "length" else "done"
+        withheld = "refusal" if reply.refusal else reply.stop
+        return withheld if withheld in ("length", "refusal", "content_filter") else "done"
 
     def _steer(self, state: TurnState) -> bool:
         """Put in what the user has sent to the running turn; whether there was anything."""
@@ -183,9 +194,8 @@ class Loop:
         return bool(lines)
 
 
-def cut_short(usage: Usage | None, ours: int) -> ContextOverflow:
+def cut_short(read: int, ours: int) -> ContextOverflow:
     """The provider took in much less than was sent, and did not say so."""
-    read = usage.prompt if usage else 0
     error = ContextOverflow(f"The provider read {read:,} of about {ours:,} tokens and said nothing.")
     error.limit, error.said = read, f"the provider read only {read:,} of about {ours:,} tokens of the request"
     return error

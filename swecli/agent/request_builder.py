@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
-from swecli.context.budget import answer_reserve, request_limit
+from swecli.context.budget import request_limit
 from swecli.context.mentions import expand_mentions
 from swecli.context.notes import environment_notes, new_line, strategy_notes
 from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
@@ -135,9 +135,7 @@ class RequestBuilder:
         asked_at, state, settings = session.context.asked_at, session.context, self.settings
         keeps = timedelta(minutes=settings.cache_minutes)
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
-        allowed = request_limit(
-            model.profile.window, answer_reserve(model.profile.window, settings.max_tokens, model.profile.max_output)
-        )
+        allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
 
 

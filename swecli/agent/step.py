@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.retry import Retry, stream_with_retry
-from swecli.models.events import Event, ReasoningDelta, StepRetried, TextDelta
+from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -47,14 +47,17 @@ class ModelStep:
                 if isinstance(item, Retry):
                     builder.reset()
                     self.partial = ""
-                    yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
+                    if not item.notice:
+                        yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
+                    elif item.reason:
+                        yield Notice(item.reason, "warning")
                     continue
                 builder.add(item)
                 if item.reasoning:
                     yield ReasoningDelta(item.reasoning)
-                if item.text:
-                    self.partial += item.text
-                    yield TextDelta(item.text)
+                if shown := item.text + item.refusal:
+                    self.partial += shown
+                    yield TextDelta(shown)
             await task
         finally:
             task.cancel()

@@ -50,6 +50,7 @@ class TurnState:
     open_calls: list[ToolCall] = field(default_factory=list)
     denied: list[ToolCall] = field(default_factory=list)
     place: int = 1
+    pauses: int = 0
     step: ModelStep | None = None
 
     @property

@@ -68,7 +68,9 @@ class TurnRecord:
 
     def reply(self, reply: ModelReply) -> ChatMessage:
         """Store a whole reply, with its tokens, so that they are never counted again."""
-        message = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, reasoning=reply.reasoning)
+        message = ChatMessage(
+            Role.ASSISTANT, reply.text or reply.refusal, reply.calls, reasoning=reply.reasoning, blocks=reply.blocks
+        )
         message.tokens, message.encoding = self.counter.count(message.content), self.counter.label
         return self.sessions.append(message)
 

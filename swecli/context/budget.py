@@ -50,15 +50,6 @@ def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], pro
     return percent
 
 
-def answer_reserve(context_window: int | None, asked: int | None, most: int | None) -> int:
-    """Tokens kept for the answer: as many as the user asked for, else the `most` that the model writes (8192 where that
-    is unknown); of a small window a quarter, or no room would be left for the question."""
-    if asked:
-        return asked
-    most = most or DEFAULT_MAX_TOKENS
-    return min(most, context_window // 4) if context_window and context_window <= SMALL_WINDOW else most
-
-
 def request_limit(context_window: int | None, max_output: int | None = None) -> int | None:
     """Tokens a real request is held to; None where the window is unknown (then characters decide).
 

@@ -13,9 +13,10 @@ SMALLER = 0.75  # of what was refused, each time
 REPORTED = (1, 3)  # failures to condense in a row that are reported: the first, and that it goes on
 GROWN = 1.1  # how much larger than after a failed summary's fallback a request is before another is asked for
 STEPS, OFTEN = 4, 2  # more reductions than OFTEN within so many steps are too many
-# A provider that counts less than this part of what was sent has cut it without a word: tokenisers differ by less.
+# A provider that counts less than this part of what was sent may have cut it without a word: tokenisers differ by less.
 # No model has so small a window as SMALLEST: a count below it is no count.
 CUT, SMALLEST = 0.5, 1_024
+BARE, SAME = 0.8, 0.02  # of the request without its tools; by how much two counts of one limit differ
 
 Shape = tuple[str, int, int | None]
 
@@ -28,6 +29,8 @@ class ModelLimits:
     such a one proved to hold; `scales` a model to what it counted for the last request divided by our own count of it.
     `failures` to condense came in a row; below `retry_at` tokens it is not tried again. `reduced` are the newest steps
     with a reduction, of one interaction; `deep` is the newest interaction in which there were too many of them.
+    `full` is the largest request of a model that was read in full, `suspected` the last that may have been cut (its
+    count and ours), `toolless` are models whose server does not show them the tools.
     """
 
     session: str = ""
@@ -37,6 +40,9 @@ class ModelLimits:
     retry_at: int = 0
     reduced: tuple[tuple[int, int], ...] = ()
     deep: int = 0
+    full: Mapping[str, int] = field(default_factory=dict)
+    suspected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    toolless: frozenset[str] = frozenset()
 
     def failed(self, left: int) -> ModelLimits:
         """Condensing has failed, and what took its place left so many tokens."""
@@ -69,13 +75,43 @@ class ModelLimits:
             return self
         return replace(self, scales={**self.scales, model: prompt / ours})
 
-    def counted(self, model: str, usage: Usage, ours: int) -> ModelLimits | None:
-        """Take the provider's count of a request that we count as `ours`; None when it must have been cut."""
-        if usage.prompt <= 0 or ours <= 0:
-            return self
-        if usage.prompt < ours * CUT:
-            return self if usage.prompt < SMALLEST else None
-        return replace(self, scales={**self.scales, model: usage.prompt / ours})
+    def counted(self, model: str, usage: Usage, ours: int, tools: int = 0, window: int | None = None) -> Counted:
+        """Take the provider's count of a request that we count as `ours`, `tools` of it for the tools; `window` is what
+        the server itself says it serves.
+
+        A count under half of ours makes a cut suspected; it is proved by a second witness: the server's window, or a
+        larger request with the same count. A count that fits the request without tools comes of a server that does
+        not show them to the model.
+        """
+        read, bare = usage.prompt, ours - tools
+        if read <= 0 or ours <= 0:
+            return Counted(self)
+        if read >= ours * CUT or read < SMALLEST:
+            scaled = self if read < ours * CUT else replace(self, scales={**self.scales, model: read / ours})
+            full = {**self.full, model: max(read, self.full.get(model, 0))} if read >= ours * CUT else self.full
+            return Counted(replace(scaled, full=full))
+        if tools and read >= bare * BARE:
+            known = replace(self, toolless=self.toolless | {model})
+            return Counted(
+                known, notice="" if model in self.toolless else f"{model} does not seem to be shown the tools"
+            )
+        before = self.suspected.get(model)
+        known = replace(self, suspected={**self.suspected, model: (read, ours)})
+        again = before is not None and ours > before[1] and abs(read - before[0]) <= before[0] * SAME
+        if again or (window is not None and window < ours):
+            return Counted(known, cut=max(read, self.full.get(model, 0)))
+        words = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been cut"
+        return Counted(known, notice="" if before else words)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a provider's count showed: `cut` is how many tokens were read, where it is proved that the rest was not;
+    `notice` is a line for the user."""
+
+    known: ModelLimits
+    cut: int = 0
+    notice: str = ""
 
 
 def allowed_by(error: ContextOverflow, output: int | None) -> int | None:

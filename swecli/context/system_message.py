@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swecli.models.context import Survivor
 from swecli.models.finding import Finding, one_spaced
-from swecli.models.message import HEAD_OPENS
+from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, quoted, render_bullets
 from swecli.models.session import Session
 
@@ -50,6 +50,13 @@ def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[i
     head = render_bullets(parts.strategies) + render_summary(summary) + render_survivors(kept)
     head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
     return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
+
+
+def cache_marks(messages: Sequence[ApiMessage]) -> tuple[int, ...]:
+    """Where the part of a request's system message ends that is the same in all epochs, in characters."""
+    text = messages[0].get("content") if messages and messages[0]["role"] == "system" else None
+    end = text.find(HEAD_OPENS) if isinstance(text, str) else -1
+    return (end,) if end > 0 else ()
 
 
 def render_summary(summary: str) -> str:

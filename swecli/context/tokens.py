@@ -11,7 +11,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import ApiMessage, ToolSpec
+from swecli.models.message import BLOCKS, ApiMessage, ToolSpec
 
 DEFAULT_ENCODING = "o200k_base"
 CHARACTERS_PER_TOKEN = 4
@@ -24,7 +24,7 @@ PER_MESSAGE = 4
 PER_CALL = 8
 PER_REQUEST = 3
 REMEMBERED = 20_000
-_FRAME = ("role", "content", "tool_call_id", "_key")  # counted apart, part of the frame, or never sent
+_FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS)  # counted apart, part of the frame, or never sent
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → (file the table is published as, SHA-256 of its bytes).
@@ -100,7 +100,7 @@ class TokenCounter:
                 total += sum(self._call(call) for call in value or ())
             elif key not in _FRAME and value:
                 total += self.count(value if isinstance(value, str) else _as_json(value))
-        return total
+        return total + opaque_tokens(message)
 
     def count_messages(self, messages: Iterable[ApiMessage]) -> int:
         """Tokens of a list of messages as one request, without its tools."""
@@ -130,6 +130,13 @@ class TokenCounter:
             except BaseException:  # noqa: BLE001  # the tokeniser's panics are no Exception; a count must not end a turn
                 total += _estimate(piece)
         return total
+
+
+def opaque_tokens(message: ApiMessage) -> int:
+    """Tokens of what only the provider can read, by its length: no table counts it."""
+    parts = (message.get(BLOCKS) or {}).get("content", ())
+    opaque = [part for part in parts if part.get("type") not in ("text", "tool_use")]
+    return sum(_estimate(_as_json(part)) for part in opaque)
 
 
 def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> int:

@@ -20,6 +20,7 @@ HEADLESS_REASON = (
     'allow = ["run(pytest*)"] in the configuration) or --mode edits|auto'
 )
 CAPS = ("max_turns", "max_budget", "loop", "length")
+WITHHELD = ("refusal", "content_filter")
 _log = logging.getLogger(__name__)
 
 
@@ -98,7 +99,8 @@ async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
     turn = writer.turn
     if turn.failed:
         return turn.failed.exit_code
-    return LimitReached.exit_code if turn.finished and turn.finished.reason in CAPS else 0
+    reason = turn.finished.reason if turn.finished else "done"
+    return LimitReached.exit_code if reason in CAPS else 1 if reason in WITHHELD else 0
 
 
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import select
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, Service, base_of
+from swecli.llm.probe import CONNECT_SECONDS, first_model
 from swecli.models.errors import ConfigError
 from swecli.models.message import Choice
 
-CONNECT_SECONDS = 0.05
-ANSWER_SECONDS = 0.5
-_ANSWER_BYTES = 1 << 20
-_NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 _PROVIDERS = Path(__file__).parent / "providers"
 
 
@@ -123,42 +117,3 @@ def _listening(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     finally:
         for probe in waiting:
             probe.close()
-
-
-def first_model(provider: str, port: int) -> str | None:
-    """The first chat model a local server lists; None when it lists none, or is no model's server."""
-    path, key, field = ("/api/tags", "models", "name") if provider == "ollama" else ("/v1/models", "data", "id")
-    rows = _get_json(port, path)
-    rows = rows.get(key) if isinstance(rows, dict) else None
-    names = [row.get(field) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    good = [n for n in names if isinstance(n, str) and n.isprintable() and n]
-    return next((name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)), None)
-
-
-def _get_json(port: int, path: str) -> Any:
-    """What a server on this machine answers to a GET; None for anything that is not JSON in time.
-
-    A bare socket: the standard library's HTTP client costs more to import than this takes.
-    """
-    request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
-    with suppress(OSError, ValueError), socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS) as connection:
-        connection.settimeout(ANSWER_SECONDS)
-        connection.sendall(request.encode())
-        head, _, body = _receive(connection).partition(b"\r\n\r\n")
-        if head.split(b" ", 2)[1:2] == [b"200"]:
-            return json.loads(body)
-    return None
-
-
-def _receive(connection: socket.socket) -> bytes:
-    """Everything up to the end, or up to the length the head announces. Raises ValueError for far too much."""
-    received = b""
-    while piece := connection.recv(65536):
-        received += piece
-        head, end, body = received.partition(b"\r\n\r\n")
-        lengths = [line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-        if end and lengths and len(body) >= int(lengths[0]):
-            break
-        if len(received) > _ANSWER_BYTES:
-            raise ValueError("too long an answer")
-    return received

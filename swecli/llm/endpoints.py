@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
@@ -81,7 +81,8 @@ SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for nam
 class Endpoint:
     """One model at one address. `api` is the wire. `base` and `key` are None where litellm finds them itself;
     `address` and `key_name` are for messages. Clocks are in seconds, None for ever: without any byte once the request
-    was sent, until the first token while bytes come, and without a byte after it."""
+    was sent, until the first token while bytes come, and without a byte after it. `headers`, `extra_body` and
+    `thinking` are the user's own, `max_tokens` the length of an answer that the user set."""
 
     name: str
     provider: str
@@ -95,6 +96,10 @@ class Endpoint:
     first_byte: float | None = 300.0
     first_token: float | None = 900.0
     quiet: float | None = 120.0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    thinking: str = ""
+    max_tokens: int | None = None
 
     @property
     def origin(self) -> str:

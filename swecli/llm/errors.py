@@ -167,6 +167,17 @@ def words_in(text: str) -> str:
     return one_line(inner if isinstance(inner, str) else text)
 
 
+def param_in(body: bytes) -> tuple[str, str]:
+    """The field that an error object names, "" for none, and its words."""
+    text = body.decode("utf-8", "replace")
+    try:
+        error = json.loads(text).get("error")
+        param = error.get("param") if isinstance(error, dict) else ""
+    except (ValueError, AttributeError, RecursionError):
+        param = ""
+    return param if isinstance(param, str) else "", words_in(text)
+
+
 def _with_code(body: Mapping[str, Any]) -> str:
     """The message, with its code where the message does not name it."""
     message, code = body["message"], body.get("code")

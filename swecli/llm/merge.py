@@ -56,6 +56,7 @@ class ReplyBuilder:
         self.cost: float | None = None
         self.stop: StopReason | None = None
         self.blocks: Blocks | None = None
+        self.note = ""
         self._refusal: list[str] = []
 
     def add(self, chunk: ModelChunk) -> None:
@@ -69,6 +70,7 @@ class ReplyBuilder:
         self.cost = self.cost if chunk.cost is None else chunk.cost
         self.stop = chunk.stop or self.stop
         self.blocks = chunk.blocks or self.blocks
+        self.note = chunk.note or self.note
 
     def build(self) -> ModelReply:
         """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
@@ -80,6 +82,7 @@ class ReplyBuilder:
             stop=self.stop or "stop",
             refusal=whole_characters("".join(self._refusal)),
             blocks=self.blocks,
+            note=self.note,
         )
         used = set(self._taken)
         for slot in self._slots:

@@ -12,18 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swecli.llm import errors
+from swecli.llm.downgrade import lesson_of
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import posting, refusal_of
+from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
 from swecli.llm.retry import watched
 from swecli.llm.sse import EventReader, TooLong
-from swecli.models.errors import ProviderError, Unavailable
-from swecli.models.message import Blocks, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
+from swecli.models.message import ApiMessage, Blocks, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 
 LONGEST_ANSWER = 16 << 20
 _JOIN_SECONDS = 0.03
 _SHOWN = 80
+_PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
@@ -102,8 +105,11 @@ class Native(ABC):
     path = ""
     stops: Mapping[str, StopReason] = {}
 
-    def __init__(self, endpoint: Endpoint, profile: Profile, max_tokens: int | None = None) -> None:
-        self.name, self.endpoint, self.profile, self.max_tokens = endpoint.name, endpoint, profile, max_tokens
+    def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
+        self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
+        self._facts = facts
+        self._unproved: list[tuple[str, Any, str]] = []  # learned, and not yet borne out by an answer
+        self._unwanted: set[str] = set()  # opaque parts that the service did not take back
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
@@ -130,7 +136,7 @@ class Native(ABC):
         """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
         out = Gathered()
         body, reading = self.body(request), self.reader(out)
-        asking = asyncio.create_task(self._ask(body, reading))
+        asking = asyncio.create_task(self._ask(request, body, reading))
         asking.add_done_callback(lambda _: out.came.set())
         try:
             while not asking.done():
@@ -148,7 +154,7 @@ class Native(ABC):
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _ask(self, body: dict[str, Any], reading: Reader) -> None:
+    async def _ask(self, request: ModelRequest, body: dict[str, Any], reading: Reader) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
         out, at = reading.out, self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
@@ -156,7 +162,7 @@ class Native(ABC):
             async with posting(url, to_bytes(body), self.headers(), at.first_byte) as response:
                 if response.status_code != 200:
                     words = await refusal_of(response)
-                    raise self.refused(response.status_code, response.headers, words)
+                    raise self._refused(request, body, response, words)
                 out.began = True
                 out.came.set()
                 await self._read(response, reading)
@@ -219,7 +225,11 @@ class Native(ABC):
         stop = self.stops.get(out.ending, "stop")
         if not out.answered:
             self._nothing(stop, out.thoughts)
-        return ModelChunk(usage=out.usage, cost=self._cost(out.usage), stop=stop, blocks=self._kept(body, reading))
+        self._proved()
+        known = out.ending in self.stops or out.ending in _PLAIN_ENDINGS
+        note = "" if known else f"{at} ended the answer with {errors.one_line(out.ending, _SHOWN)!r}"
+        kept = self._kept(body, reading)
+        return ModelChunk(usage=out.usage, cost=self._cost(out.usage), stop=stop, blocks=kept, note=note)
 
     def _nothing(self, stop: StopReason, thoughts: str) -> None:
         """Raises ProviderError: an answer that ended has nothing in it."""
@@ -227,7 +237,7 @@ class Native(ABC):
         if stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Say it in other words.")
         if stop == "length":
-            raise ProviderError(f"{at} used up the answer's length before saying anything.", "Raise max_tokens.")
+            raise AnswerUsedUp(f"{at} used up the answer's length before it began to answer.", "Raise max_tokens.")
         if stop in ("stop", "tool_calls"):
             came = f" with thoughts only: {errors.one_line(thoughts, _SHOWN)}" if thoughts.strip() else "."
             raise Unavailable(f"{at} sent an empty answer{came}", "Try again.", tries=errors.EMPTY_TRIES)
@@ -242,9 +252,38 @@ class Native(ABC):
         """A hash of what an answer was made from: opaque parts may be bound to it. "" where nothing is bound."""
         return ""
 
-    def refused(self, status: int, headers: Mapping[str, str], words: bytes) -> ProviderError:
-        """The error for a status other than 200."""
-        return errors.by_answer(status, headers, words, self.endpoint)
+    def opaque(self, message: ApiMessage) -> list[Any]:
+        """What an assistant message must come back with, as it came; nothing where it is of another origin."""
+        blocks = message.get("blocks")
+        if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.endpoint.origin:
+            return []
+        return [] if _fingerprint(blocks) in self._unwanted else list(blocks["content"])
+
+    def _refused(self, request: ModelRequest, body: dict[str, Any], response: Any, words: bytes) -> ProviderError:
+        """The error for a status other than 200; what it teaches of the model is taken at once."""
+        at, status = self.endpoint, int(response.status_code)
+        error = errors.by_answer(status, response.headers, words, at)
+        if status not in (400, 422):
+            return error
+        param, text = errors.param_in(words)
+        lesson = lesson_of(at.model, body, self.profile.limit_name, param, text, at.extra_body)
+        if lesson is None:
+            return error
+        if lesson.field == "blocks":
+            self._unwanted |= {_fingerprint(m["blocks"]) for m in request.messages if m.get("blocks")}
+            return FeatureRefused(lesson.notice, status=status)
+        off = lesson.field.startswith("off.")
+        change = {"off": frozenset([lesson.field[4:]])} if off else {lesson.field: lesson.value}
+        self.profile = self.profile.layered(change, "learned")
+        self._unproved.append((lesson.field, lesson.value, text))
+        return FeatureRefused(lesson.notice, status=status)
+
+    def _proved(self) -> None:
+        """An answer came: what was learned on the way to it is true."""
+        for field_name, value, words in self._unproved:
+            if self._facts is not None:
+                self._facts.learn(self.endpoint.origin, field_name, value, words)
+        self._unproved.clear()
 
     def _cost(self, usage: Usage | None) -> float | None:
         return None if usage is None else cost_of(usage, self.profile.price)
@@ -256,6 +295,10 @@ class Native(ABC):
 def to_bytes(body: Mapping[str, Any]) -> bytes:
     """A body as it is sent: compact JSON in UTF-8."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _fingerprint(blocks: Blocks) -> str:
+    return hashlib.sha256(to_bytes(blocks)).hexdigest()
 
 
 def plain_id(call_id: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from swecli.llm.endpoints import Endpoint
@@ -12,6 +12,7 @@ from swecli.llm.price_table import Row, limit
 Thinking = Literal["none", "switch", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
 ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+_LEAST_CAP = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,21 @@ class Profile:
     offline: bool = False
     estimates: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
+
+    def reserve(self, max_tokens: int | None = None) -> int:
+        """Tokens kept for an answer, and asked for: what the user set, else at most a quarter of the window."""
+        if max_tokens:
+            return max_tokens
+        window = self.window or 0
+        cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _LEAST_CAP
+        return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
+
+    def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
+        """The record with the values of a higher layer; what is no field of it is left out."""
+        known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
+        if "off" in known:
+            known["off"] = self.off | known["off"]
+        return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
 
 
 def from_table(row: Row | None, at: Endpoint) -> Profile:

@@ -7,16 +7,17 @@ import random
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.errors import CUT_TRIES, silent
-from swecli.models.errors import ProviderError, RateLimited, Unavailable
+from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, RateLimited, Unavailable
 from swecli.models.message import ModelChunk, ModelRequest
 
 LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
 _TRIES = 5
+_FEATURES = 4
 _FIRST_WAIT = 1.0
 NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
 
@@ -25,13 +26,15 @@ NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
 class Retry:
     """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1.
 
-    With `restart` set, pieces of an answer had come already: they must be thrown away, the answer begins again.
+    With `restart` set, pieces of an answer had come already: they must be thrown away, the answer begins again. A
+    `notice` is no failure: the request goes out once more without what the model does not take.
     """
 
     attempt: int
     wait: float
     reason: str
     restart: bool
+    notice: bool = False
 
 
 async def stream_with_retry(
@@ -53,7 +56,7 @@ async def stream_with_retry(
         ProviderError: the last failure, or the first that cannot pass or asks for a wait above LONGEST_WAIT.
     """
     failed: Counter[int] = Counter()
-    waited = 0.0
+    waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
         came = False
         try:
@@ -62,6 +65,21 @@ async def stream_with_retry(
                     came = came or bool(chunk.text or chunk.reasoning or chunk.call)
                     yield chunk
             return
+        except FeatureRefused as refused:
+            features += 1
+            if attempt == attempts or features > _FEATURES:
+                raise
+            if on_retry is not None:
+                on_retry(Retry(attempt, 0.0, refused.message, came, notice=True))
+            continue
+        except AnswerUsedUp as used_up:
+            asked, most = request.max_tokens or 0, model.profile.max_output
+            if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
+                raise
+            doubled, request = True, replace(request, max_tokens=2 * asked)
+            if on_retry is not None:
+                on_retry(Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", came, notice=True))
+            continue
         except ProviderError as failure:
             tries = getattr(failure, "tries", 1)
             failed[tries] += 1

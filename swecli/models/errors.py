@@ -12,6 +12,8 @@
     └─ ProviderError         1   the model's service
        ├─ ModelNotFound     42   no such model, or no such provider
        ├─ AuthFailed         1   missing or refused key
+       ├─ FeatureRefused     1   it takes no tools, no system role, not this field
+       ├─ AnswerUsedUp      53   thoughts took all of the answer's length
        ├─ ContextOverflow    1   the provider says the request is too long
        └─ Unavailable       75   may work later: unreachable, 429, 5xx, a cut stream
           └─ RateLimited    75   429, with the wait where the provider said it
@@ -100,6 +102,17 @@ class ContextOverflow(ProviderError):
 
     limit: int | None = None
     said: str = ""
+
+
+class FeatureRefused(ProviderError):
+    """The model does not take a part of the request. It is sent again without it; the message is "" where the user need
+    not know."""
+
+
+class AnswerUsedUp(ProviderError):
+    """The model thought until the answer's length was used up."""
+
+    exit_code = 53
 
 
 class Unavailable(ProviderError):

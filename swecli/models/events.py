@@ -22,7 +22,7 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 
-FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "cancelled"]
+FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "refusal", "content_filter", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)

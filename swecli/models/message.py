@@ -15,6 +15,8 @@ ApiMessage = dict[str, Any]
 # Ends the part of the system message that is the same in all epochs: a provider's cache may end there.
 HEAD_OPENS = "\n\n# What is known in this session"
 
+BLOCKS = "blocks"  # in a message: for the provider that it came from, and for no other
+
 # Opens the line that stands for a result which an earlier call has brought already.
 UNCHANGED = "[Unchanged: "
 
@@ -80,7 +82,8 @@ class ChatMessage:
     `content` is what was typed or answered; `sent` is what the model was sent in its place, where that differs
     (the query with its @files and turn notes). `interaction` counts from 1 within the session. `status` is
     "partial" for an answer that was cut off, "steer" for a line that the user put into a running turn. `tokens` is the
-    size of the text as it is sent, None until counted, by the table that `encoding` names.
+    size of the text as it is sent, None until counted, by the table that `encoding` names. `blocks` are what the
+    provider sent that only it can read.
     """
 
     role: Role
@@ -95,6 +98,7 @@ class ChatMessage:
     status: str = "complete"
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     encoding: str = ""
+    blocks: Blocks | None = None
 
     @property
     def opens(self) -> bool:
@@ -104,10 +108,11 @@ class ChatMessage:
     def to_api(self) -> list[ApiMessage]:
         """The messages a provider is sent for this one: itself, then one result per call, in order."""
         content = self.content if self.sent is None else self.sent
+        opaque = {BLOCKS: self.blocks} if self.blocks else {}
         if not self.tool_calls:
-            return [{"role": self.role.value, "content": content}]
+            return [{"role": self.role.value, "content": content, **opaque}]
         calls = [call.to_api() for call in self.tool_calls]
-        head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls}
+        head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls, **opaque}
         return [head, *(call.result_message() for call in self.tool_calls)]
 
 
@@ -215,7 +220,9 @@ class ModelRequest:
     """One request. `messages` are in the OpenAI chat shape, the system message first.
 
     `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect" and
-    "condense" for the product's own requests.
+    "condense" for the product's own requests. `max_tokens` is the reserve; `thinking` is off, low, medium, high, max
+    or a number of tokens, "" for the model's own way; `marks` are where parts of the system message end, in
+    characters: a cache may end there.
     """
 
     model: str
@@ -223,6 +230,8 @@ class ModelRequest:
     tools: list[ToolSpec] = field(default_factory=list)
     max_tokens: int | None = None
     purpose: Purpose = "turn"
+    thinking: str = ""
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +247,8 @@ class CallDelta:
 @dataclass(frozen=True, slots=True)
 class ModelChunk:
     """One piece of a streamed reply; any of the fields may be set. `alive`: a byte came, and there is nothing to show.
-    `refusal`: text in which the model refuses. `blocks`, with the last piece, is what must come back as it is."""
+    `refusal`: text in which the model refuses. `blocks`, with the last piece, is what must come back as it is;
+    `note` is a line for the user."""
 
     text: str = ""
     reasoning: str = ""
@@ -249,6 +259,7 @@ class ModelChunk:
     alive: bool = False
     refusal: str = ""
     blocks: Blocks | None = None
+    note: str = ""
 
 
 @dataclass(slots=True)
@@ -267,6 +278,7 @@ class ModelReply:
     stop: StopReason = "stop"
     refusal: str = ""
     blocks: Blocks | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

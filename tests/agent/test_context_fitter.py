@@ -212,11 +212,15 @@ def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is
     climb = Climb(long_turn(40), online(["x"], context_window=100_000))
     climb.fit()
     sent = climb.last
-    assert climb.fitter.counted(Usage(input=sent.counted * 2), sent)
+    assert not climb.fitter.counted(Usage(input=sent.counted * 2), sent).cut
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
-    assert climb.fitter.counted(Usage(input=11), sent), "no window is that small: this is no count"
+    assert not climb.fitter.counted(Usage(input=11), sent).cut, "no window is that small: this is no count"
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
-    assert not climb.fitter.counted(Usage(input=2_048), sent)
+    suspected = climb.fitter.counted(Usage(input=2_048), sent)
+    assert not suspected.cut, "one witness is no proof"
+    assert "may have been cut" in suspected.notice
+    larger = replace(sent, counted=sent.counted + 500)
+    assert climb.fitter.counted(Usage(input=2_050), larger).cut == sent.counted * 2, "as much as was read in full"
 
 
 def test_a_summary_that_was_refused_leaves_no_row_when_truncation_follows() -> None:

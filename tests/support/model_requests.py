@@ -29,7 +29,8 @@ def model_at(server: StrictProvider, name: str, *, max_tokens: int | None = None
 
 def wired(endpoint: Endpoint, max_tokens: int | None = None) -> ChatModel:
     """The model of an endpoint on its wire."""
-    return on_its_wire(endpoint, find_row(endpoint.provider, endpoint.model), max_tokens)
+    known = replace(endpoint, max_tokens=max_tokens)
+    return on_its_wire(known, find_row(endpoint.provider, endpoint.model))
 
 
 async def collect(chunks: AsyncIterator[ModelChunk]) -> list[ModelChunk]:

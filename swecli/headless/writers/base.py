@@ -31,6 +31,8 @@ _STOPS = {
     "max_budget": ("The turn reached its budget.", "Raise --max-budget-usd, or continue with -c."),
     "loop": ("The model repeated the same calls.", "Rephrase the request, or add what is missing."),
     "length": ("The answer was cut off at its maximum length.", "Raise max_tokens, or continue with -c."),
+    "refusal": ("The model refused to answer.", "Rephrase the request, or choose another model with -m."),
+    "content_filter": ("The service withheld the rest of the answer.", "Rephrase the request."),
 }
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from swecli.llm.errors import by_event
 from swecli.llm.native import Native, Reader, plain_id
+from swecli.llm.providers.openai_chat import effort
 from swecli.llm.usage import anthropic_usage
-from swecli.models.message import HEAD_OPENS, ApiMessage, ModelRequest, StopReason
+from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
 _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
-_ANSWER_LENGTH, _LENGTH_UNKNOWN = 32_000, 8_192
+_BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _OPAQUE = ("thinking", "redacted_thinking")
 
 
@@ -32,54 +35,122 @@ class Anthropic(Native):
     def headers(self) -> dict[str, str]:
         """The version, and the key."""
         key = {"x-api-key": self.endpoint.key} if self.endpoint.key else {}
-        return {"anthropic-version": _VERSION, **key}
+        return {"anthropic-version": _VERSION, **self.endpoint.headers, **key}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the service takes it."""
-        length = _ANSWER_LENGTH if self.profile.max_output else _LENGTH_UNKNOWN
-        tokens = request.max_tokens or self.max_tokens or length
-        limit = min(tokens, self.profile.max_output or tokens)
-        body: dict[str, Any] = {"model": self.endpoint.model, "max_tokens": limit, "stream": True}
-        system, turns = _split(request.messages)
+        profile, at = self.profile, self.endpoint
+        tokens = request.max_tokens or profile.reserve(at.max_tokens)
+        limit = min(tokens, profile.max_output or tokens)
+        body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}
+        body |= self._thinking(request.thinking or at.thinking, limit)
+        body |= at.extra_body
+        system, messages = _system(request), [m for m in request.messages if m["role"] != "system"]
         tools = [
             {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
             for spec in request.tools
         ]
-        if not tools and (used := _used(turns)):  # a history with calls must define what it calls
+        if not tools and (used := _used(messages)):  # a history with calls must define what it calls
             tools = [{"name": name, "input_schema": {"type": "object"}} for name in used]
             body["tool_choice"] = {"type": "none"}
         if tools:
             body["tools"] = tools
         if system:
             body["system"] = system
-        body["messages"] = turns
-        _mark(body)
-        return body
+        body["messages"] = self._turns(messages, _Prefix(body))
+        if "cache_control" not in profile.off and profile.cache == "marks":
+            _mark(body)
+        return {name: value for name, value in body.items() if name not in profile.off}
 
     def reader(self, out: Any) -> Reader:
         """What reads one answer."""
         return _MessageReader(out, self.endpoint)
 
+    def prefix(self, body: Mapping[str, Any]) -> str:
+        """A hash of system, tools and messages, without the marks of the cache."""
+        if self.profile.think_back != "bound":
+            return ""
+        prefix = _Prefix(body)
+        return prefix.with_turns(body["messages"])
 
-def _split(messages: Iterable[ApiMessage]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The system text in its parts, and the turns; results stand in the user's message behind their calls."""
-    system: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "system":
-            text = content if isinstance(content, str) else "\n\n".join(b.get("text", "") for b in content or ())
-            static, opens, head = text.partition(HEAD_OPENS)
-            system += [{"type": "text", "text": part} for part in (static, opens + head) if part.strip()]
-        elif message["role"] == "assistant":
-            turns.append({"role": "assistant", "content": [*_texts(content), *_uses(message)]})
-        else:
+    def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
+        """How much is thought; a budget of tokens only for models that know nothing newer."""
+        way = self.profile.thinking
+        if not wish or (wish == "off" and way != "always"):
+            return {}
+        if way == "budget":
+            budget = int(wish) if wish.isdecimal() else _BUDGETS.get(wish, limit)
+            return {"thinking": {"type": "enabled", "budget_tokens": max(1_024, min(budget, limit - 1_024))}}
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(wish, self.profile.efforts)}}
+
+    def _turns(self, messages: Iterable[ApiMessage], prefix: _Prefix) -> list[dict[str, Any]]:
+        """The messages; results stand in the user's message behind their calls. Opaque parts that are bound to what
+        stood before them go back only while it stands there unchanged."""
+        turns: list[dict[str, Any]] = []
+        for message in messages:
+            content = message.get("content")
+            if message["role"] == "assistant":
+                plain = [*_texts(content), *_uses(message)]
+                opaque = [dict(block) for block in self.opaque(message)]
+                bound = self.profile.think_back == "bound" and opaque
+                if bound and message["blocks"].get("prefix") != prefix.with_turns(turns):
+                    opaque = []
+                turns.append({"role": "assistant", "content": opaque if _open(opaque) == plain else plain})
+                continue
             blocks = [_result(message)] if message["role"] == "tool" else _texts(content)
             if turns and turns[-1]["role"] == "user":
                 turns[-1]["content"] += blocks
             else:
                 turns.append({"role": "user", "content": blocks})
-    return system, turns
+        return turns
+
+
+class _Prefix:
+    """A growing hash of what a request begins with."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self._hash = hashlib.sha256(_unmarked([body.get("system"), body.get("tools")]))
+        self._turns = 0
+
+    def with_turns(self, turns: Sequence[Mapping[str, Any]]) -> str:
+        """The hash with all these turns, of which the first were seen before."""
+        for turn in turns[self._turns :]:
+            self._hash.update(_unmarked(turn))
+        self._turns = len(turns)
+        return self._hash.hexdigest()
+
+
+def _unmarked(value: Any) -> bytes:
+    def bare(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: bare(inner) for name, inner in part.items() if name != "cache_control"}
+        return [bare(inner) for inner in part] if isinstance(part, list) else part
+
+    return json.dumps(bare(value), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+
+
+def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What of an answer is not opaque, as a message is built from text and calls."""
+    shown: list[dict[str, Any]] = []
+    for block in blocks:
+        if block["type"] == "text" and block.get("text", "").strip():
+            if shown and shown[-1]["type"] == "text":
+                shown[-1]["text"] += block["text"]
+            else:
+                shown.append({"type": "text", "text": block["text"]})
+        elif block["type"] == "tool_use":
+            shown.append({name: block[name] for name in ("type", "id", "name", "input")})
+    return shown
+
+
+def _system(request: ModelRequest) -> list[dict[str, Any]]:
+    """The system text, in its parts where the request names their ends."""
+    found = [m.get("content") for m in request.messages if m["role"] == "system"]
+    texts = [t if isinstance(t, str) else "\n\n".join(b.get("text", "") for b in t or ()) for t in found]
+    text = "\n\n".join(texts)
+    ends = [0, *(mark for mark in request.marks if 0 < mark < len(text)), len(text)]
+    parts = [text[start:end] for start, end in pairwise(ends)]
+    return [{"type": "text", "text": part} for part in parts if part.strip()]
 
 
 def _texts(content: Any) -> list[dict[str, Any]]:
@@ -107,9 +178,9 @@ def _result(message: ApiMessage) -> dict[str, Any]:
     return block | {"content": content} if content and (not isinstance(content, str) or content.strip()) else block
 
 
-def _used(turns: Iterable[Mapping[str, Any]]) -> list[str]:
+def _used(messages: Iterable[ApiMessage]) -> list[str]:
     """The tools that a history calls, each once."""
-    names = [block["name"] for turn in turns for block in turn["content"] if block["type"] == "tool_use"]
+    names = [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]
     return list(dict.fromkeys(names))
 
 

@@ -90,8 +90,8 @@ def _silenced(module: Any) -> Any:
 class LiteLLMModel:
     """A model behind litellm."""
 
-    def __init__(self, endpoint: Endpoint, profile: Profile, max_tokens: int | None = None) -> None:
-        self.name, self.endpoint, self.profile, self.max_tokens = endpoint.name, endpoint, profile, max_tokens
+    def __init__(self, endpoint: Endpoint, profile: Profile) -> None:
+        self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`.
@@ -134,9 +134,9 @@ class LiteLLMModel:
             arguments["api_base"] = at.base
         if request.tools:
             arguments["tools"] = [spec.to_api() for spec in request.tools]
-        if tokens := request.max_tokens or self.max_tokens:
-            arguments["max_tokens"] = min(tokens, self.profile.max_output or tokens)
-        return arguments
+        tokens = request.max_tokens or self.profile.reserve(at.max_tokens)
+        arguments["max_tokens"] = min(tokens, self.profile.max_output or tokens)
+        return {**arguments, **at.extra_body}
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}

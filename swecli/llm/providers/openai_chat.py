@@ -11,6 +11,7 @@ from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _THOUGHTS = ("reasoning_content", "reasoning")
+NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -30,25 +31,49 @@ class OpenAIChat(Native):
 
     def headers(self) -> dict[str, str]:
         """The key as a bearer."""
-        return {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
+        key = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
+        return {**self.endpoint.headers, **key}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request in the order in which a server may keep what it has read of it: what changes comes last."""
-        profile = self.profile
-        body: dict[str, Any] = {"model": self.endpoint.model, "stream": True}
-        if "stream_options" not in profile.off:
-            body["stream_options"] = {"include_usage": True}
-        tokens = request.max_tokens or self.max_tokens
-        if tokens:
-            body[profile.limit_name] = min(tokens, profile.max_output or tokens)
-        if request.tools:
+        profile, at = self.profile, self.endpoint
+        tokens = request.max_tokens or profile.reserve(at.max_tokens)
+        body: dict[str, Any] = {
+            "model": at.model,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            profile.limit_name: min(tokens, profile.max_output or tokens),
+            **self._thinking(request.thinking or at.thinking),
+        }
+        if request.tools and profile.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
-        body["messages"] = [self._message(message) for message in request.messages]
-        return body
+        body |= at.extra_body
+        body["messages"] = self._messages(request)
+        if "stream" in profile.off:
+            body.pop("stream_options", None)
+        return {name: value for name, value in body.items() if name not in profile.off}
 
     def reader(self, out: Any) -> Reader:
         """What reads one answer."""
         return _ChatReader(out)
+
+    def _thinking(self, wish: str) -> dict[str, Any]:
+        """How much is thought, in the words of the service; nothing leaves it to the model."""
+        if not wish:
+            return {}
+        if self.profile.thinking == "switch":
+            return {"thinking": {"type": "disabled" if wish == "off" else "enabled"}}
+        return {"reasoning_effort": effort(wish, self.profile.efforts)}
+
+    def _messages(self, request: ModelRequest) -> list[ApiMessage]:
+        messages = [self._message(message) for message in request.messages]
+        if request.tools and not self.profile.tools:
+            messages = [_as_text(message) for message in messages]
+            if messages and messages[0]["role"] == "system":
+                messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{NO_TOOLS}"}
+        if not self.profile.system_role:
+            messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
+        return _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}
@@ -56,6 +81,10 @@ class OpenAIChat(Native):
             sent["tool_call_id"] = plain_id(sent["tool_call_id"])
         if sent.get("tool_calls"):
             sent["tool_calls"] = [call | {"id": plain_id(call["id"])} for call in sent["tool_calls"]]
+            if self.profile.think_back == "with calls":
+                sent["reasoning_content"] = ""
+        for fields in self.opaque(message):
+            sent |= fields
         return sent
 
 
@@ -67,6 +96,7 @@ class _ChatReader(Reader):
         self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
         self._place = "head"
         self._opaque: dict[str, Any] = {}
+        self._called = False
 
     def take(self, event: dict[str, Any]) -> None:
         """One chunk."""
@@ -87,7 +117,9 @@ class _ChatReader(Reader):
         self.take(body)
 
     def blocks(self) -> list[Any]:
-        """The fields that thoughts came in, as they came."""
+        """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
+        if not self._called:
+            self._opaque.pop("reasoning_content", None)
         joined = {name: "".join(found) if name in _THOUGHTS else found for name, found in self._opaque.items()}
         return [joined] if joined else []
 
@@ -120,6 +152,7 @@ class _ChatReader(Reader):
         self._opaque.setdefault(name, []).append(text)
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
+        self._called = True
         function = _inner(call, "function")
         index = call.get("index")
         arguments = function.get("arguments")
@@ -167,6 +200,40 @@ class _ChatReader(Reader):
             keep = 0 if last else _overlap(thoughts, _CLOSE)
             self.out.add(reasoning=thoughts[: len(thoughts) - keep])
             self._head = thoughts[len(thoughts) - keep :]
+
+
+def effort(wish: str, efforts: Sequence[str]) -> str:
+    """The word for a wish among those that a model takes."""
+    if wish.isdecimal():
+        wish = "low" if int(wish) <= 2_048 else "medium" if int(wish) <= 8_192 else "high"
+    if wish == "off":
+        return "none" if "none" in efforts else "low"
+    if wish == "max":
+        return efforts[-1] if efforts else "high"
+    return wish
+
+
+def _as_text(message: ApiMessage) -> ApiMessage:
+    """A message of a model that calls tools, for one that takes none."""
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"(Result:)\n{message['content']}"}
+    calls = message.get("tool_calls") or ()
+    lines = [f"(Called {call['function']['name']} with {call['function']['arguments']})" for call in calls]
+    text = message.get("content") or ""
+    return {"role": message["role"], "content": "\n".join([*([text] if text else []), *lines])}
+
+
+def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """Neighbours of one role as one message."""
+    out: list[ApiMessage] = []
+    for message in messages:
+        last = out[-1] if out else {}
+        plain = all(isinstance(m.get("content"), str) and not m.get("tool_calls") for m in (last, message))
+        if plain and last.get("role") == message["role"] != "tool":
+            out[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
+        else:
+            out.append(message)
+    return out
 
 
 def _inner(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:

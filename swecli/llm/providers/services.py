@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
+from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Endpoint, resolve
+from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import Row, chat_models, find_row, model_table, owner_of, provider_names
+from swecli.llm.probe import probe
 from swecli.llm.profile import from_table
 from swecli.models.errors import ModelNotFound
 
@@ -51,26 +55,29 @@ def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatM
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
     endpoint = resolve(name, environ)
     row = find_row(endpoint.provider, endpoint.model)
-    return model_at(endpoint, row, settings.max_tokens)
+    facts = LearnedFacts(find_paths(environ).state / "models.json")
+    return model_at(replace(endpoint, max_tokens=settings.max_tokens), row, facts)
 
 
-def model_at(endpoint: Endpoint, row: Row | None, max_tokens: int | None) -> ChatModel:
-    """The model on its wire."""
-    profile = from_table(row, endpoint)
+def model_at(endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None) -> ChatModel:
+    """The model on its wire, with its record: table, then the server itself, then what it taught."""
+    profile = from_table(row, endpoint).layered(probe(endpoint), "probe")
+    if facts is not None:
+        profile = profile.layered(facts.of(endpoint.origin), "learned")
     if endpoint.api == "litellm" or (row or {}).get("mode") == "responses":
         # late: a start loads the wire that it needs
         from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
 
-        return LiteLLMModel(endpoint, profile, max_tokens)
+        return LiteLLMModel(endpoint, profile)
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415
 
-        return Anthropic(endpoint, profile, max_tokens)
+        return Anthropic(endpoint, profile, facts)
     # late: as above
     from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
 
-    return OpenAIChat(endpoint, profile, max_tokens)
+    return OpenAIChat(endpoint, profile, facts)
 
 
 def _near(word: str, known: list[str]) -> str:

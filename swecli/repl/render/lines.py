@@ -17,6 +17,8 @@ _STOPPED = {
     "max_budget": "stopped: reached the cost limit",
     "loop": "stopped: the same calls kept repeating",
     "length": "stopped: the answer reached the length limit",
+    "refusal": "stopped: the model refused to answer",
+    "content_filter": "stopped: the service withheld the rest of the answer",
     "cancelled": "interrupted",
 }
 _LEARNED = 4  # lines of a playbook change that are shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swecli.context.budget import request_limit
 from swecli.context.fit import RequestLimits, fit, measure
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import ContextMeasured, ContextReduced, Event
@@ -33,7 +34,7 @@ class ReviewRequest:
         the review is, and with `part`, the text of the running part, where that has left too. This opening is no
         stored part of the conversation, and counts for no window. Raises ContextFull.
         """
-        output = self.max_tokens or self.model.profile.max_output
+        output = self.model.profile.reserve(self.max_tokens)
         limits = RequestLimits(self.model.profile.window, output, allowed=self._proved, tools_tokens=self._tools)
         opened = opening(messages, left, part)
         fitted, reduced = fit(opened, limits, self.counter)
@@ -45,12 +46,13 @@ class ReviewRequest:
         if reduced:  # what was taken out stays out
             added = opened[1] if opened != messages else None
             messages = [message for message in fitted if message != added]
-        return messages, ModelRequest(self.model.name, fitted, specs, self.max_tokens, "review"), events
+        request = ModelRequest(self.model.name, fitted, specs, output, "review", marks=cache_marks(fitted))
+        return messages, request, events
 
     def refused(self, said: int | None) -> None:
         """The last request was too long after all: the next is smaller, by what the provider said or by a part."""
         smaller = int(self.sent * SMALLER)
-        limit = request_limit(said, self.max_tokens or self.model.profile.max_output)
+        limit = request_limit(said, self.model.profile.reserve(self.max_tokens))
         self._proved = min(smaller, limit) if limit else smaller
 
 

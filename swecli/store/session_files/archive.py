@@ -38,7 +38,7 @@ HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     SessionRow: {"number", "interactions", "messages"},
     InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
     TurnRow: {"id", "session_id", "interaction"},
-    MessageRow: {"session_id"},
+    MessageRow: {"session_id", "blocks"},  # of use to one provider only, and text to nobody
     CallRow: {"id", "session_id", "message_id", "call_id"},
     RequestRow: {"id", "session_id"},
     ReductionRow: {"session_id"},

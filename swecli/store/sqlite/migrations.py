@@ -108,8 +108,26 @@ def step_11(connection: Connection) -> None:
     add_tables(connection, "transcript_line")
 
 
+def step_12(connection: Connection) -> None:
+    """What a provider sent that only it can read goes back to it, also after a restart."""
+    add_column(connection, "message", "blocks")
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
-STEPS: tuple[Step, ...] = (step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10, step_11)
+STEPS: tuple[Step, ...] = (
+    step_1,
+    step_2,
+    step_3,
+    step_4,
+    step_5,
+    step_6,
+    step_7,
+    step_8,
+    step_9,
+    step_10,
+    step_11,
+    step_12,
+)
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:

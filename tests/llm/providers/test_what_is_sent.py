@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swecli.context.system_message import cache_marks
 from swecli.llm.endpoints import resolve
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
@@ -21,7 +22,7 @@ def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The body of a request with these messages."""
     model = wired(resolve(name, KEYS))
     assert isinstance(model, Native)
-    return model.body(ModelRequest(name, messages))
+    return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 
 
 def history(call_id: str) -> list[dict[str, Any]]:

@@ -158,12 +158,6 @@ async def test_openai_is_sent_what_it_takes_and_nothing_else() -> None:
     assert set(body) == {"model", "messages", "tools", "stream", "stream_options", "max_tokens"}
 
 
-async def test_openai_is_told_no_length_unless_one_is_wanted() -> None:
-    with StrictProvider([Reply("x")]) as server:
-        await ask(model_at(server, OPENAI), request())
-    assert "max_tokens" not in server.bodies[0]
-
-
 async def test_newer_models_are_told_the_length_under_its_newer_name() -> None:
     with StrictProvider([Reply("x")], models=("gpt-6.1-sol",)) as server:
         await ask(model_at(server, "openai/gpt-6.1-sol"), request(max_tokens=77))
@@ -171,11 +165,11 @@ async def test_newer_models_are_told_the_length_under_its_newer_name() -> None:
     assert "max_tokens" not in server.bodies[0]
 
 
-async def test_anthropic_is_always_told_a_length() -> None:
+async def test_the_length_of_an_answer_is_always_named() -> None:
     with StrictProvider([Reply("x"), Reply("x")], models=("claude-haiku-4-5", "house-model")) as server:
         await ask(model_at(server, ANTHROPIC), request())
         await ask(model_at(server, "anthropic/house-model"), request())
-    assert [body["max_tokens"] for body in server.bodies] == [32_000, 8_192]
+    assert [body["max_tokens"] for body in server.bodies] == [32_000, 8_192], "the reserve"
 
 
 async def test_a_wanted_length_is_never_more_than_the_model_can() -> None:

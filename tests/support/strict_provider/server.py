@@ -28,7 +28,8 @@ class StrictProvider:
     """`with StrictProvider([Reply("hello")]) as server:` then reach it at `server.openai_base` or `.anthropic_base`.
 
     `script` is a list of answers (or functions from the request to one), taken in order, or one function for all.
-    Requests that break a rule are refused and take nothing from the script. `requests` holds all of them, raw;
+    Requests that break a rule are refused and take nothing from the script. `requests` holds all of them, raw
+    (`looks` those that only ask what is there);
     `refusals` the reasons of those that were refused by a rule.
     """
 
@@ -44,6 +45,7 @@ class StrictProvider:
         self.key = key
         self.models = models
         self.requests: list[Received] = []
+        self.looks: list[Received] = []
         self.port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="strict-provider", daemon=True)
@@ -137,7 +139,7 @@ class StrictProvider:
     async def _converse(self, connection: Connection) -> None:
         while (request := await connection.read_request()) is not None:
             received = Received(len(self.requests), *request)
-            self.requests.append(received)
+            (self.looks if received.method == "GET" else self.requests).append(received)
             try:
                 if not await self._answer(connection, received):
                     return

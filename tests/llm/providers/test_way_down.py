@@ -1,0 +1,126 @@
+"""What a service refuses is left out, once, and remembered; the second request is the one that is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.llm.downgrade import lesson_of
+from swecli.llm.endpoints import resolve
+from swecli.llm.learned import LearnedFacts
+from swecli.llm.merge import ReplyBuilder
+from swecli.llm.providers.services import model_at
+from swecli.llm.retry import Retry, stream_with_retry
+from swecli.models.errors import ProviderError
+from swecli.models.message import ModelReply, ModelRequest
+from tests.support.model_requests import HELLO, READ
+from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
+
+Answer = Refusal | Reply
+LESSONS = [
+    ("tools", "m does not support tools", "tools", False),
+    ("tools", '"auto" tool choice requires --enable-auto-tool-choice', "tools", False),
+    ("messages", "System role not supported", "system_role", False),
+    ("messages", "Conversation roles must alternate user/assistant", "system_role", False),
+    ("stream_options", "Unrecognized request argument supplied: stream_options", "off.stream_options", True),
+    ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "limit_name", None),
+    ("max_tokens", "max_tokens is too large: 32000. This model supports at most 4096 tokens", "max_output", 4096),
+    ("reasoning_effort", "Unknown parameter: 'reasoning_effort'.", "off.reasoning_effort", True),
+    ("top_k", "top_k: extra fields not permitted", "off.top_k", True),
+]
+BODY: dict[str, Any] = {
+    "messages": HELLO, "tools": [READ.to_api()], "stream": True, "stream_options": {}, "max_tokens": 32_000,
+    "reasoning_effort": "low", "top_k": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
+def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
+    lesson = lesson_of("m", BODY, "max_tokens", "", words, ("top_k",))
+    assert lesson is not None
+    assert lesson.field == learned
+    assert value is None or lesson.value == value
+    without = {name: part for name, part in BODY.items() if name != field}
+    assert lesson_of("m", without, "max_tokens", "", words, ()) is None, "what was not sent cannot be what is wrong"
+
+
+def test_other_refusals_teach_nothing() -> None:
+    for words in ("messages: roles out of order", "Invalid 'tools[0]'", "This model's maximum context length is 8192"):
+        assert lesson_of("m", BODY, "max_tokens", "", words) is None
+
+
+class Asked:
+    """A model at a strict service, asked with retries."""
+
+    def __init__(self, server: StrictProvider, tmp_path: Path, name: str = "openai/gpt-4.1") -> None:
+        self.facts = LearnedFacts(tmp_path / "models.json")
+        self.model = model_at(resolve(name, server.environ()), None, self.facts)
+        self.notices: list[Retry] = []
+
+    async def reply(self, **more: Any) -> ModelReply:
+        builder = ReplyBuilder()
+        request = ModelRequest("m", [dict(message) for message in HELLO], [READ], **more)
+        async for chunk in stream_with_retry(self.model, request, on_retry=self.notices.append):
+            builder.add(chunk)
+        return builder.build()
+
+
+def refusing(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[Received], Answer]:
+    """A service that refuses requests of one kind."""
+    return lambda received: Refusal(400, words) if seen(received.body) else Reply("Hello.")
+
+
+@pytest.mark.parametrize(
+    ("words", "seen", "notice"),
+    [
+        ("this model does not support tools", lambda body: "tools" in body, "takes no tools"),
+        ("System role not supported", lambda body: body["messages"][0]["role"] == "system", ""),
+        ("unknown field stream_options", lambda body: "stream_options" in body, "does not take stream_options"),
+        ("stream: not supported", lambda body: body.get("stream"), "does not take stream"),
+    ],
+    ids=["tools", "system", "stream_options", "stream"],
+)
+async def test_one_refusal_then_an_answer_and_never_again(
+    tmp_path: Path, words: str, seen: Callable[[dict[str, Any]], bool], notice: str
+) -> None:
+    with StrictProvider(refusing(words, seen)) as server:
+        asked = Asked(server, tmp_path)
+        assert (await asked.reply()).text == "Hello."
+        assert len(server.requests) == 2
+        assert [notice in one.reason for one in asked.notices] == [True]
+        assert (await asked.reply()).text == "Hello."
+        assert (await Asked(server, tmp_path).reply()).text == "Hello.", "the next process knows it"
+        assert len(server.requests) == 4
+
+
+async def test_without_tools_the_model_is_told_so(tmp_path: Path) -> None:
+    with StrictProvider(refusing("does not support tools", lambda body: "tools" in body)) as server:
+        await Asked(server, tmp_path).reply()
+    assert "no tools in this conversation" in server.bodies[1]["messages"][0]["content"]
+
+
+async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Path) -> None:
+    with StrictProvider(
+        refusing("System role not supported", lambda b: b["messages"][0]["role"] == "system")
+    ) as server:
+        await Asked(server, tmp_path).reply()
+    assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nhi"}]
+
+
+async def test_it_ends_where_the_refusal_stays(tmp_path: Path) -> None:
+    with StrictProvider(lambda _: Refusal(400, "this model does not support tools")) as server:
+        asked = Asked(server, tmp_path)
+        with pytest.raises(ProviderError):
+            await asked.reply()
+        assert len(server.requests) == 2
+    assert asked.facts.of(asked.model.endpoint.origin) == {}, "what was not borne out is not kept"  # type: ignore[attr-defined]
+
+
+async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:
+    used_up = Reply("", reasoning="thinking", finish="length")
+    with StrictProvider([used_up, Reply("Done.")]) as server:
+        assert (await Asked(server, tmp_path).reply(max_tokens=100)).text == "Done."
+    assert [body["max_tokens"] for body in server.bodies] == [100, 200]

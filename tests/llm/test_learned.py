@@ -1,0 +1,74 @@
+"""What a model taught is known to the next run and to other processes, for a while."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from swecli.llm.learned import LearnedFacts
+
+ORIGIN = "openai http://box/v1 small"
+DAY = 86_400
+
+
+def test_facts_outlive_the_process_with_their_date_and_words(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "models.json"
+    LearnedFacts(path, today=0).learn(ORIGIN, "off.stream_options", True, "unknown field stream_options")
+    LearnedFacts(path, today=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
+    assert LearnedFacts(path, today=DAY).of(ORIGIN) == {"off": frozenset({"stream_options"}), "max_output": 4096}
+    fact = json.loads(path.read_text())["models"][ORIGIN]["off.stream_options"]
+    assert (fact["on"], fact["words"]) == ("1970-01-01", "unknown field stream_options")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_switched_off_is_tried_again_after_a_month_and_a_limit_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    for field, value in (("tools", False), ("off.temperature", True), ("max_output", 4096)):
+        LearnedFacts(path, today=0).learn(ORIGIN, field, value, "")
+    assert LearnedFacts(path, today=31 * DAY).of(ORIGIN) == {"max_output": 4096}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"version": "x"}', '{"version": 1, "models": 7}', '{"version": 1, "models": {"a": 1}}'],
+)
+def test_a_damaged_file_is_not_used_and_is_written_afresh(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(text)
+    facts = LearnedFacts(path)
+    assert facts.of(ORIGIN) == {}
+    facts.learn(ORIGIN, "max_output", 10, "")
+    assert facts.of(ORIGIN) == {"max_output": 10}
+
+
+def test_a_file_from_the_future_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    path.write_text('{"version": 99, "models": {}}')
+    LearnedFacts(path).learn(ORIGIN, "max_output", 10, "")
+    assert path.read_text() == '{"version": 99, "models": {}}'
+    assert LearnedFacts(path).of(ORIGIN) == {}
+
+
+def _learn(path: Path, number: int) -> None:
+    LearnedFacts(path).learn(f"{ORIGIN}-{number}", "max_output", number, "")
+
+
+def test_two_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    made = [multiprocessing.get_context("fork").Process(target=_learn, args=(path, n)) for n in range(1, 9)]
+    for process in made:
+        process.start()
+    for process in made:
+        process.join()
+    assert [LearnedFacts(path).of(f"{ORIGIN}-{n}") for n in range(1, 9)] == [{"max_output": n} for n in range(1, 9)]
+
+
+def test_a_model_is_forgotten_by_its_name(tmp_path: Path) -> None:
+    facts = LearnedFacts(tmp_path / "models.json")
+    facts.learn(ORIGIN, "tools", False, "")
+    assert facts.forget("other") == 0
+    assert facts.forget("small") == 1
+    assert facts.of(ORIGIN) == {}

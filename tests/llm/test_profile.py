@@ -1,0 +1,58 @@
+"""The record of a model: its reserve leaves room, and each field knows its layer."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.context.budget import request_limit
+from swecli.llm.endpoints import resolve
+from swecli.llm.price_table import limit, model_table
+from swecli.llm.profile import Profile, from_table
+
+CHAT = {name: row for name, row in model_table().items() if row.get("mode") == "chat"}
+
+
+def test_no_chat_model_of_the_table_keeps_less_than_half_of_its_window() -> None:
+    """Today's largest possible answer as the reserve refused 155 models and halved 699."""
+    shares = {}
+    for name, row in CHAT.items():
+        window, output = limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens")
+        if window and window >= 4_000:
+            allowed = request_limit(window, Profile(window, output).reserve())
+            shares[name] = (allowed or 0) / window
+    assert len(shares) > 1_500
+    assert min(shares.values()) >= 0.5
+    assert not [name for name, share in shares.items() if share <= 0]
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "reserve"),
+    [(1_000_000, 128_000, 32_000), (200_000, 64_000, 32_000), (128_000, 128_000, 16_000), (32_000, None, 8_000),
+     (8_192, 8_192, 2_048), (None, None, 8_192), (None, 500, 500), (0, 0, 8_192), (3, 9, 1), (4_000, 100, 100)],
+)  # fmt: skip
+def test_the_reserve_is_at_most_a_quarter_of_the_window(window: int | None, output: int | None, reserve: int) -> None:
+    assert Profile(window, output).reserve() == reserve
+    assert Profile(window, output).reserve(777) == 777, "what the user set counts"
+
+
+def test_a_field_knows_its_layer_and_the_highest_one_counts() -> None:
+    at = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
+    profile = from_table(CHAT["gpt-4.1"], at).layered({"window": 8_000}, "probe").layered({"tools": False}, "learned")
+    assert (profile.window, profile.tools) == (8_000, False)
+    assert profile.origins | {"window": "probe", "tools": "learned", "max_output": "table"} == profile.origins
+    assert "encoding" not in profile.origins
+
+
+@pytest.mark.parametrize(
+    "row", [{"max_input_tokens": 0}, {"max_input_tokens": -1}, {"max_tokens": "many"}, {"max_input_tokens": True}, {}]
+)
+def test_a_row_without_a_usable_window_leaves_it_unknown(row: dict[str, object]) -> None:
+    at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
+    assert from_table(row, at).window is None
+    assert from_table(row, at).reserve() == 8_192
+
+
+def test_an_output_larger_than_the_window_leaves_room_for_the_question() -> None:
+    at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
+    profile = from_table({"max_input_tokens": 4_096, "max_output_tokens": 1_000_000}, at)
+    assert request_limit(profile.window, profile.reserve()) == 4_096 * 9 // 10 - 1_024
