@@ -24,7 +24,7 @@ class FooterState:
     """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
 
     `cost` in US dollars, None where a price is unknown. `hint` takes the whole line while it is set; `busy`
-    says what goes on behind the prompt.
+    tells what goes on behind the prompt.
     """
 
     model: str

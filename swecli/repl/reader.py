@@ -16,6 +16,7 @@ from swecli.repl.input.keys import Controls, TwiceToLeave, make_keys
 from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
+from swecli.repl.input.terminal import Terminal
 from swecli.repl.render.formatting import is_dumb, wants_color
 from swecli.repl.startup import Startup
 
@@ -49,15 +50,12 @@ class LineReader:
             return
         twice = TwiceToLeave()
         prompt = self.prompt = PromptLine(
-            history=self._history,
-            keys=make_keys(controls, self._pastes, start.environ, twice),
-            completer=LineCompleter(startup, self._files),
-            footer=footer.line,
-            queue=self.queue,
-            submit=controls.submit,
-            color=self.color,
-            keyboard=keyboard,
-            output=output,
+            controls,
+            self._history,
+            make_keys(controls, self._pastes, start.environ, twice),
+            LineCompleter(startup, self._files),
+            footer.line,
+            Terminal(self.color, keyboard, output),
         )
 
         def typed(_: object) -> None:

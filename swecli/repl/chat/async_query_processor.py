@@ -64,7 +64,7 @@ class AsyncQueryProcessor:
         )
 
     async def process_query(self, query: str) -> None:
-        """Run one turn and draw it. Cancelling it is how the user interrupts: it says so, and raises on.
+        """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on.
 
         Raises:
             SwecliError: when the turn could not begin.

@@ -21,7 +21,6 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import History
-from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.layout import (
     AnyContainer,
@@ -35,7 +34,7 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
@@ -43,11 +42,11 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.footer import Fragments
 from swecli.repl.input.above import lines_above
 from swecli.repl.input.answer_keys import make_answer_keys
-from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.keys import Controls
 from swecli.repl.input.question import Option, Question
 from swecli.repl.input.scrollback import Scrollback
 from swecli.repl.input.styles import COLOURS, PLAIN
-from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput
+from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.render.sanitise import clean
 
 MARK = "> "
@@ -59,23 +58,19 @@ _SMALL = 3
 class PromptLine:
     """The line, and what stands around it. `footer` is called at each drawing with the width in columns.
 
-    `submit` gets each line that is sent; `keys` are the bindings beside the editor's and the answers' own.
+    `keys` are the bindings beside the editor's and the answers' own.
     """
 
     def __init__(
         self,
-        *,
+        controls: Controls,
         history: History,
         keys: KeyBindings,
         completer: Completer,
         footer: Callable[[int], Fragments],
-        queue: LineQueue,
-        submit: Callable[[str], None],
-        color: bool = True,
-        keyboard: Input | None = None,
-        output: Output | None = None,
+        terminal: Terminal,
     ) -> None:
-        self._footer, self._queue, self._submit = footer, queue, submit
+        self._footer, self._controls = footer, controls
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
         self._above_lines: list[StyleAndTextTuples] = []
@@ -93,11 +88,11 @@ class PromptLine:
         self.app: Application[None] = InlineApplication(
             self._layout(),
             key_bindings=merge_key_bindings([keys, make_answer_keys(self)]),
-            style=Style.from_dict(COLOURS if color else PLAIN),
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            style=Style.from_dict(COLOURS if terminal.color else PLAIN),
+            color_depth=None if terminal.color else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
-            input=keyboard or PasteInput(sys.stdin),
-            output=output or HeldOutput.from_pty(sys.stdout),
+            input=terminal.keyboard or PasteInput(sys.stdin),
+            output=terminal.output or HeldOutput.from_pty(sys.stdout),
         )
         self._scrollback = Scrollback(self.app)
         self.app.ttimeoutlen = 0.05
@@ -226,7 +221,7 @@ class PromptLine:
     # Layout
 
     def _accept(self, buffer: Buffer) -> bool:
-        self._submit(buffer.text)
+        self._controls.submit(buffer.text)
         return False
 
     def _layout(self) -> Layout:
@@ -267,7 +262,7 @@ class PromptLine:
             if self.question is not None:
                 self.question.drafting = bool(self.buffer.text)
             self._above_lines = lines_above(
-                self._scrollback.live, self.question, self._queue, size.columns - 1, rows, now
+                self._scrollback.live, self.question, self._controls.queue, size.columns - 1, rows, now
             )
         return self._above_lines
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.input import Input
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
 _SETTLING = 0.1
 """Seconds without another change of size before the line is drawn again: terminals move their lines first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The terminal's ends: the program's own where they are None. `color`: whether it may be coloured."""
+
+    color: bool = True
+    keyboard: Input | None = None
+    output: Output | None = None
 
 
 class HeldOutput(Vt100_Output):
@@ -98,7 +110,7 @@ class InlineApplication(Application[None]):
 
 
 def _rows_added(app: Application[None]) -> int:
-    """How many rows what is drawn above the cursor has gained, now that terminals have broken its lines anew."""
+    """How many rows what is drawn above the cursor has gained, now that terminals have broken its lines again."""
     screen, columns = app.renderer.last_rendered_screen, max(1, app.output.get_size().columns)
     if screen is None:
         return 0

@@ -66,7 +66,7 @@ class Highlighter:
         return self._color(piece.expandtabs(_TAB))[0]
 
     def _color(self, piece: str) -> tuple[Text, bool]:
-        """`piece` has no tabs, which the lexer would make longer. Also says whether it left something open."""
+        """`piece` has no tabs, which the lexer would make longer. The flag tells whether it left something open."""
         if self._lexer is None or len(piece) > _LONGEST:
             return Text(piece), False
         text, skip, kind = Text(), len(self._before), ""

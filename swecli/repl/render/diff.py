@@ -70,12 +70,6 @@ def _walk(source: list[str]) -> Iterator[DiffLine]:
             old, new = old + 1, new + 1
 
 
-def changes(diff: str) -> tuple[int, int]:
-    """How many lines a diff adds and removes."""
-    kinds = [line.kind for line in parse(diff)]
-    return kinds.count("added"), kinds.count("removed")
-
-
 def draw(lines: list[DiffLine], look: Look, limit: int = 2000) -> RenderableType:
     """The lines with a gutter. A line over `limit` characters is cut, visibly; 0 cuts none."""
     width = max((len(str(line.number)) for line in lines if line.number is not None), default=1)

@@ -9,7 +9,7 @@ _AGES = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))
 
 
 def money(cost: float | None) -> str:
-    """US dollars; None is said to be unknown, never shown as 0."""
+    """US dollars; None is unknown, never shown as 0."""
     if cost is None:
         return "unknown"
     if 0 < cost < 0.01:

@@ -226,16 +226,14 @@ class _Table:
         yield grid(headers, rows, self.look)
 
 
-def grid(headers: Sequence[Text], rows: Sequence[Sequence[Text]], look: Look, title: str = "") -> Table:
+def grid(headers: Sequence[Text], rows: Sequence[Sequence[Text]], look: Look) -> Table:
     """A table with a line under its headers and no other borders."""
     style = box.SIMPLE_HEAD if look.unicode else _PLAIN_HEAD
-    table = Table(box=style, pad_edge=False, show_edge=False, border_style="md.table", header_style="head", title=None)
+    table = Table(box=style, pad_edge=False, show_edge=False, border_style="md.table", header_style="head")
     for header in headers:
         table.add_column(header, justify=header.justify or "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    if title:
-        table.title, table.title_justify, table.title_style = Text(title), "left", "head"
     return table
 
 

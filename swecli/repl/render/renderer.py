@@ -1,4 +1,4 @@
-"""Draws a turn as it happens: every event has its lines, and while work goes on the last line says what runs."""
+"""Draws a turn as it happens: every event has its lines, and while work goes on the last line names what runs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Renderer:
         self._last: ToolFinished | None = None
         self._asked: set[str] = set()  # calls whose preview is on the screen
         self._answered = ""  # the call whose approval is the last thing on the screen
-        self._said = False  # whether the turn has put out text
+        self._has_text = False  # whether the turn has put out text
         self._gap = False  # whether the next thing is set off by an empty line
         self._aside = True  # whether what stands above is a passing remark, which another one may follow directly
         self._working = self._paused = False
@@ -70,7 +70,7 @@ class Renderer:
         self._activity = Activity(self._clock)
         self._activity.begin(label)
         self._asked.clear()
-        self._said, self._gap, self._aside = False, True, True
+        self._has_text, self._gap, self._aside = False, True, True
         self._working, self._paused = True, False
         self._keep_ticking()
         self._draw(now=True)
@@ -83,7 +83,7 @@ class Renderer:
             self._draw(now=not self._shown or self.screen.printed != printed)
 
     def tick(self) -> None:
-        """Draw the live region anew if it is time."""
+        """Draw the live region again if it is time."""
         self._draw()
 
     def end(self) -> None:
@@ -173,7 +173,7 @@ class Renderer:
             case ReviewEvent():
                 self._remark(review_view.drawn(event, look))
             case TurnStarted() | UsageReported() | ContextMeasured():
-                pass  # the prompt has drawn the one, the footer says the others
+                pass  # the prompt has drawn the one, the footer shows the others
             case _:
                 assert_never(event)
 
@@ -185,7 +185,7 @@ class Renderer:
             self._put(None)
             self._activity.begin("Writing")
             self._stream = MarkdownStream(self.screen)
-            self._said = True
+            self._has_text = True
         self._stream.feed(text)
 
     def _reason(self, text: str) -> None:
@@ -214,7 +214,7 @@ class Renderer:
     def _finished(self, event: TurnFinished) -> None:
         self._settle()
         self._rest()
-        if event.text.strip() and not self._said:
+        if event.text.strip() and not self._has_text:
             self._put(None)
             self.screen.markdown(event.text.strip())
         self._put(lines.closing(event, self.screen.look))

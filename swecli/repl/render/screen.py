@@ -13,7 +13,6 @@ from typing import Protocol, TextIO
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from swecli.repl.render import diff as diffs
 from swecli.repl.render.formatting import wants_color
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.markdown import draw_markdown, grid
@@ -131,14 +130,10 @@ class Screen:
         """A whole Markdown text."""
         self.print(draw_markdown(text, self.look))
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows of plain text under headers."""
         cells = [[Text(clean(str(cell))) for cell in row] for row in rows]
-        self.print(grid([Text(clean(header)) for header in headers], cells, self.look, clean(title)))
-
-    def diff(self, text: str) -> None:
-        """A unified diff."""
-        self.print(diffs.draw(diffs.parse(clean(text)), self.look))
+        self.print(grid([Text(clean(header)) for header in headers], cells, self.look))
 
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""

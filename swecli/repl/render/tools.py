@@ -49,7 +49,7 @@ def outcome(
     look: Look, summary: str, call: ToolCall, result: ToolResult, *, seen: bool = False, headless: bool = False
 ) -> RenderableType | None:
     """What became of a call, folded; None if there is nothing to say. `seen` leaves out a diff that was just
-    approved; `headless` says how long it took, and that it is done, where no head line does."""
+    approved; `headless` adds how long it took, and that it is done, where no head line does."""
     title = _title(look, summary, call, result)
     slow = duration(call.duration_ms or 0) if headless and (call.duration_ms or 0) >= _SLOW_MS else ""
     title = f" {look.glyphs.dot} ".join(part for part in (title, slow) if part)
@@ -64,7 +64,7 @@ def outcome(
 
 
 def whole(look: Look, summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
-    """A call with all of its output: a change as its diff, anything else as the model was told it."""
+    """A call with all of its output: a change as its diff, anything else as the model got it."""
     if result.for_user.kind == "diff":
         lines = _diff(look, result, False, 0)
     else:
@@ -83,12 +83,12 @@ def question(look: Look, request: AskRequest) -> RenderableType:
     parts: list[RenderableType] = [head(look, reveal(request.summary), "asking")]
     preview = request.preview
     body = reveal(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
-    told = request.summary.partition(" ")[2]
+    target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
         parts.append(indented(diffs.draw(diffs.parse(body), look, 0), 2))
-    elif body.strip() != told:
+    elif body.strip() != target:
         parts.append(indented(_revealed(body.rstrip("\n")), 4))
-    notes = [note for note in (preview.title, request.why) if note and note not in told]
+    notes = [note for note in (preview.title, request.why) if note and note not in target]
     return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
 
 
@@ -108,13 +108,13 @@ def answered(look: Look, request: AskRequest, decision: Decision) -> RenderableT
 
 
 def _title(look: Look, summary: str, call: ToolCall, result: ToolResult) -> str:
-    """The first line under the head, without what the head has said already."""
+    """The first line under the head, without what the head shows already."""
     if result.denied:
         return f"refused: {one_line(call.reason or result.for_model)}"
-    told = one_line(summary)
+    head = one_line(summary)
     title = one_line(result.for_user.title)
-    title = title.removeprefix(f"{told.partition(' ')[2]}: ")
-    parts = [title] if title and title not in told and not (title == "exit code 0" and _body(result)) else []
+    title = title.removeprefix(f"{head.partition(' ')[2]}: ")
+    parts = [title] if title and title not in head and not (title == "exit code 0" and _body(result)) else []
     if result.cancelled and not title:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:

@@ -17,6 +17,7 @@ from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import QUIET, Option, Question
+from swecli.repl.input.terminal import Terminal
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]
@@ -34,8 +35,13 @@ class Desk:
     """A program that does nothing but note what its keys ask for."""
 
     def __init__(self) -> None:
-        self.queue, self.done = LineQueue(), []  # type: tuple[LineQueue, list[str]]
+        self.queue, self.done, self.sent = LineQueue(), [], []  # type: tuple[LineQueue, list[str], list[str]]
         self.working = True
+
+    def begin_loading(self) -> None: ...
+
+    def submit(self, typed: str) -> None:
+        self.sent.append(typed)
 
     def interrupt(self) -> None:
         self.done.append("interrupt")
@@ -59,16 +65,15 @@ class Typist:
     """A prompt, and somebody at its keyboard."""
 
     def __init__(self, pipe: PipeInput) -> None:
-        self.pipe, self.desk, self.sent = pipe, Desk(), []  # type: tuple[PipeInput, Desk, list[str]]
+        self.pipe, self.desk = pipe, Desk()
+        self.sent = self.desk.sent
         self.prompt = PromptLine(
-            history=InMemoryHistory(),
-            keys=make_keys(self.desk, Pastes(), {}, TwiceToLeave()),
-            completer=DummyCompleter(),
-            footer=lambda width: [],
-            queue=self.desk.queue,
-            submit=self.sent.append,
-            keyboard=pipe,
-            output=Drawn(),
+            self.desk,
+            InMemoryHistory(),
+            make_keys(self.desk, Pastes(), {}, TwiceToLeave()),
+            DummyCompleter(),
+            lambda width: [],
+            Terminal(keyboard=pipe, output=Drawn()),
         )
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from swecli.repl.render.diff import draw, parse
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Bottom, Emulated
 from tests.screen.hostile import HOSTILE
@@ -40,8 +41,8 @@ def everything(screen: Screen, text: str) -> None:
     screen.warn(text)
     screen.error(text, text)
     screen.markdown(text)
-    screen.table([text, "b"], [[text, text]], text)
-    screen.diff(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n")
+    screen.table([text, "b"], [[text, text]])
+    screen.print(draw(parse(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n"), screen.look))
     screen.print(text)
 
 

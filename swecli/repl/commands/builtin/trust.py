@@ -16,11 +16,11 @@ async def trust(ctx: CommandContext, args: str) -> None:
     if is_trusted(runtime.start.paths, root):
         ctx.screen.note(f"{short_path(root)} is already trusted")
         return
-    told = len(runtime.notices)
+    known = len(runtime.notices)
     try:
         runtime.trust_folder()
     except OSError as error:
         raise StoreError(f"Cannot write the list of trusted folders: {error.strerror}.") from error
     ctx.screen.note(f"{short_path(root)} is now trusted: its instructions apply from the next request")
-    for notice in runtime.notices[told:]:
+    for notice in runtime.notices[known:]:
         ctx.screen.warn(notice)
