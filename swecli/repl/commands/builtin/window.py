@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput
-from swecli.models.finding import counted
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
