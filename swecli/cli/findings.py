@@ -14,7 +14,7 @@ from swecli.cli.subcommands import Actions, open_sessions
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
-from swecli.models.finding import STATES, Finding, worst_first
+from swecli.models.finding import STATES, Finding
 
 if TYPE_CHECKING:
     from swecli.store.reviews import ReviewStore
@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dismiss.add_argument("reason", nargs="+", help="why it is no problem")
     for action in (fixed, reopen):
         action.add_argument("reason", nargs="*", help="why")
+    listing.add_argument(
+        "words", nargs="*", metavar="WORD", help="severity>=high path:src type:LEAK verdict:confirmed text"
+    )
     for action in (listing, export):
         action.add_argument("--state", action="append", default=[], choices=(*STATES, "all"), help="default: open ones")
         action.add_argument("--path", action="append", default=[], help="only of this file")
@@ -53,8 +56,10 @@ def _with_ledger(perform: Callable[[ReviewStore, argparse.Namespace], int], args
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see _with_ledger
     from swecli.review.judge.ledger import named_from, states_of  # noqa: PLC0415
+    from swecli.review.publish.view import chosen  # noqa: PLC0415
 
-    return sorted(store.findings(states_of(args.state), named_from(Path.cwd(), args.path)), key=worst_first)
+    found = store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
+    return chosen(found, ["all", *getattr(args, "words", ())])
 
 
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -67,19 +72,13 @@ def _list(store: ReviewStore, args: argparse.Namespace) -> int:
 
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> int:
+    # late: see _with_ledger
+    from swecli.review.judge.sources import Sources  # noqa: PLC0415
+    from swecli.review.publish.view import view  # noqa: PLC0415
+
     finding = store.get(args.finding)
-    return report(args, finding.to_json(), "\n".join(details(finding)))
-
-
-def details(finding: Finding) -> list[str]:
-    """Everything of a finding, in lines."""
-    lines = [f"{finding.id}  {finding.place}  {finding.code_smell_type} ({finding.severity})", finding.message]
-    lines += [f"{finding.kind}, {finding.state}, found in loop {finding.loop}"]
-    lines += [f"reason: {finding.reason}"] if finding.reason else []
-    lines += [finding.doubt] if finding.doubt else []
-    lines += [f"code: {finding.anchor}"] if finding.anchor else []
-    lines += [f"improvement: {finding.improvement}"] if finding.improvement else []
-    return [*lines, "suggestion:", *finding.suggestion.split("\n")] if finding.suggestion else lines
+    laid_out = view(finding, Sources(Path(store.project)), store.history(finding.id))
+    return report(args, finding.to_json(), "\n".join(laid_out.lines()))
 
 
 def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:

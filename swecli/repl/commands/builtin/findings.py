@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import counted, worst_first
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
     from swecli.store.reviews import ReviewStore
 
 DOINGS = (
-    ("list", "[all|STATE]: the open ones, or others"),
+    (
+        "list",
+        "[STATE] [severity>=high] [path:src/**] [type:LEAK] [verdict:confirmed] [words]: the open ones, or others",
+    ),
     ("show", "F-1: one with its evidence"),
     ("dismiss", "F-1 WHY: it is none; it stays dismissed"),
     ("fixed", "F-1: it was repaired"),
@@ -42,32 +45,32 @@ async def findings(ctx: CommandContext, args: str) -> None:
 def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     # late: see above
     from swecli.repl.render.review_view import row  # noqa: PLC0415
-    from swecli.review.judge.ledger import states_of  # noqa: PLC0415
+    from swecli.review.publish.view import chosen  # noqa: PLC0415
 
-    found = store.findings(states_of(rest.split()))
+    found = chosen(store.findings(), rest.split())
     if not found:
         ctx.screen.note("no such findings · /review makes them")
         return
-    for finding in sorted(found, key=worst_first):
+    for finding in found:
         ctx.screen.print(row(finding, ctx.screen.look))
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
 def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    # late: see above
+    from swecli.review.judge.sources import Sources  # noqa: PLC0415
+    from swecli.review.publish.view import view  # noqa: PLC0415
+
     found = store.get(rest)
-    ctx.screen.line(f"{found.id} {found.place} {found.code_smell_type} ({found.severity})", "head")
-    ctx.screen.line(found.message)
-    ctx.screen.note(f"{found.kind} · {found.standing} · found in loop {found.loop}")
-    if found.doubt:
-        ctx.screen.line(found.doubt)
-    for label, text in (
-        ("reason", found.reason),
-        ("code", found.anchor),
-        ("improvement", found.improvement),
-        ("suggestion", found.suggestion),
-    ):
-        if text:
-            ctx.screen.line(f"{label}: {text}")
+    card = view(found, Sources(project_root(ctx.runtime.cwd)), store.history(found.id))
+    ctx.screen.line(card.headline, "head")
+    ctx.screen.line(card.message)
+    for label, text in card.facts:
+        ctx.screen.note(f"{label}: {text}" if label else text)
+    for line in card.code:
+        ctx.screen.line(line, "" if line.startswith(">") else "quiet")
+    for line in card.diff:
+        ctx.screen.line(line, {"+": "added", "-": "removed"}.get(line[0], "quiet"))
 
 
 def _dismiss(ctx: CommandContext, store: ReviewStore, rest: str) -> None:

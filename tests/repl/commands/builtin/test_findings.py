@@ -25,7 +25,7 @@ async def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 async def test_they_are_listed_shown_and_settled(desk: Desk) -> None:
     assert "README.md:1" in await desk.type("/findings")
-    assert "code: TAX = 0.19" in await desk.type("/findings show F-1")
+    assert ">    3 TAX = 0.19" in await desk.type("/findings show F-1")
     assert "stays so: the law" in await desk.type("/findings dismiss F-1 the law")
     assert "F-1 " not in (await desk.type("/findings list")).split("/findings")[0]
     assert "F-1" in await desk.type("/findings list dismissed")

@@ -1,0 +1,59 @@
+"""A finding laid out for every face, and the words that choose among findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.finding import Change, Finding, Judgement
+from swecli.review.judge.sources import Sources
+from swecli.review.publish.view import chosen, view
+
+ONE = Finding(
+    "src/a.py", 6, "MAGIC_NUMBERS", "37 has no name", "high", suggestion="LIMIT = 37", id="F-1", verdict="confirmed",
+    judgement=Judgement("confirmed", "src/a.py", 6, "x = 37", "nothing names it", "m"),
+)  # fmt: skip
+TWO = Finding("b.py", 1, "LEAK", "never closed", "low", id="F-2", state="dismissed")
+THREE = Finding("src/c.py", 2, "RESOURCE_LEAK", "stays open", "critical", id="F-3")
+
+
+def test_it_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
+    Path("src").mkdir()
+    Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
+    lines = view(ONE, Sources(Path.cwd()), [Change("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
+    assert lines[0] == "F-1  src/a.py:6  MAGIC_NUMBERS (high)"
+    assert "checked: confirmed by m: nothing names it src/a.py:6 `x = 37`" in lines
+    assert "2026-01-01: open → gone by rule w" in lines
+    assert [line for line in lines if line.startswith(">")] == [">    6 x = 37"]
+    assert sum(line[:1] in " >" for line in lines) == 9
+    assert lines[-2:] == ["-x = 37", "+LIMIT = 37"]
+
+
+def test_one_that_stands_nowhere_has_no_code() -> None:
+    assert view(THREE, Sources(Path.cwd())).code == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ((), ["F-1", "F-3"]),
+        (("all",), ["F-1", "F-3", "F-2"]),
+        (("dismissed",), ["F-2"]),
+        (("severity>=critical",), ["F-3"]),
+        (("path:src/**",), ["F-1", "F-3"]),
+        (("path:src/c.py",), ["F-3"]),
+        (("all", "type:leak"), ["F-3", "F-2"]),
+        (("verdict:confirmed",), ["F-1"]),
+        (("stays",), ["F-3"]),
+    ],
+)
+def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
+    assert [finding.id for finding in chosen([TWO, THREE, ONE], words)] == ids
+
+
+@pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe"])
+def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
+    with pytest.raises(BadInput, match="There is no"):
+        chosen([ONE], [word])
