@@ -1,0 +1,101 @@
+"""What only the provider can read goes back to it unchanged, or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from swecli.llm.endpoints import resolve
+from swecli.llm.price_table import find_row
+from swecli.llm.providers.services import model_at
+from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role
+from tests.support.model_requests import HELLO, READ, ask
+from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
+
+ALWAYS = "claude-sonnet-5-5"
+
+
+def stored(reply: ModelReply) -> list[dict[str, Any]]:
+    """The messages of a reply as it is sent later, its calls answered."""
+    for call in reply.calls:
+        call.result = f"text of {call.id}"
+    return ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks).to_api()
+
+
+def thinking_blocks(body: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """The thinking blocks of each assistant message."""
+    turns = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
+    return [[b for b in content if b["type"] == "thinking"] for content in turns]
+
+
+async def test_signed_thoughts_go_back_in_a_loop_of_ten_steps_while_the_prefix_stands() -> None:
+    answers = [Reply("", reasoning=f"thought {n}", calls=(Call("read_file", {"path": str(n)}),)) for n in range(10)]
+    with StrictProvider([*answers, Reply("done", reasoning="x"), Reply("again")], models=(ALWAYS,)) as server:
+        at = resolve(f"anthropic/{ALWAYS}", server.environ())
+        model = model_at(at, find_row("anthropic", ALWAYS))
+        messages = list(HELLO)
+        for _ in range(10):
+            messages += stored(await ask(model, ModelRequest("m", messages, [READ])))
+        await ask(model, ModelRequest("m", messages, [READ]))
+        assert server.refusals == []
+        last = server.bodies[10]
+        assert [[block["thinking"] for block in one] for one in thinking_blocks(last)] == [
+            [f"thought {n}"] for n in range(10)
+        ]
+        for before, after in zip(server.bodies, server.bodies[1:11], strict=False):
+            bare = [json.dumps(_unmarked(body["messages"])) for body in (before, after)]
+            assert bare[1].startswith(bare[0][:-1]), "a request is the one before it and more"
+        changed = [messages[0], messages[1] | {"content": "something else"}, *messages[2:]]
+        await ask(model, ModelRequest("m", changed, [READ]))
+        assert not any(thinking_blocks(server.bodies[11])), "bound to what stood before: all behind the change go"
+
+
+async def test_thoughts_go_to_their_origin_only_and_not_beside_text_that_was_changed() -> None:
+    reply = Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
+    with StrictProvider([reply, *[Reply("ok")] * 3], models=("claude-haiku-4-5", ALWAYS)) as server:
+        at = resolve("anthropic/claude-haiku-4-5", server.environ())
+        messages = [*HELLO, *stored(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ])))]
+        edited = [*messages[:2], messages[2] | {"content": "Shorter."}, *messages[3:]]
+        other = replace(at, model=ALWAYS)
+        for endpoint, sent in ((at, messages), (other, messages), (at, edited)):
+            await ask(model_at(endpoint, None), ModelRequest("m", sent, [READ]))
+        assert [bool(sum(thinking_blocks(body), [])) for body in server.bodies[1:]] == [True, False, False]
+        assert server.refusals == []
+
+
+async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
+    def service(received: Received) -> Reply | Refusal:
+        if any(thinking_blocks(received.body)):
+            return Refusal(400, "messages.1.content.0: Invalid `signature` in `thinking` block")
+        return Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
+
+    from swecli.llm.retry import stream_with_retry  # noqa: PLC0415
+
+    with StrictProvider(service) as server:
+        model = model_at(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
+        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        notices: list[str] = []
+        for _ in range(2):
+            request = ModelRequest("m", messages, [READ])
+            async for _ in stream_with_retry(model, request, on_retry=lambda retry: notices.append(retry.reason)):
+                pass
+        assert len(server.requests) == 4, "one refusal, and none the second time"
+        assert len(notices) == 1
+
+
+async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
+    asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
+    with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:
+        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        body = model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
+        assert body["messages"][2]["reasoning_content"] == "let me see"
+        plain = stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))
+        assert "blocks" not in plain[0], "thoughts without calls are not wanted back"
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unmarked(inner) for name, inner in value.items() if name != "cache_control"}
+    return [_unmarked(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,57 @@
+"""Events are what their bytes hold, wherever those were split."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.llm.sse import LONGEST_EVENT, EventReader, TooLong
+
+STREAMS = [
+    (b'data: {"a": 1}\n\ndata: [DONE]\n\n', [b'{"a": 1}', b"[DONE]"]),
+    (b"event: ping\r\ndata: x\r\n\r\n: keep-alive\r\n\r\ndata: y\r\n\r\n", [b"x", b"y"]),
+    (b"data: a\rdata: b\r\rdata:c\r\r", [b"a\nb", b"c"]),
+    (b"\xef\xbb\xbfdata: first\n\n", [b"first"]),
+    (b"data: one\ndata: two\n\nid: 7\nretry: 5\ndata: last", [b"one\ntwo", b"last"]),
+    (b'{\n "error": {"message": "no stream"}\n}', []),
+]
+
+
+def read(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
+    reader = EventReader()
+    events = [event for piece in pieces for event in reader.feed(piece)]
+    return events + reader.end(), reader.stray
+
+
+@pytest.mark.parametrize(("stream", "events"), STREAMS)
+@pytest.mark.parametrize("size", [1, 2, 7, 4_096])
+def test_every_line_end_and_every_size_of_piece_gives_the_same_events(
+    stream: bytes, events: list[bytes], size: int
+) -> None:
+    assert read([stream[at : at + size] for at in range(0, len(stream), size)])[0] == events
+
+
+@given(st.sampled_from(STREAMS), st.lists(st.integers(0, 80), max_size=8))
+def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[bytes]], cuts: list[int]) -> None:
+    marks = [0, *sorted(min(cut, len(stream[0])) for cut in cuts), len(stream[0])]
+    pieces = [stream[0][a:b] for a, b in zip(marks, marks[1:], strict=False)]
+    assert read(pieces) == read([stream[0]])
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_it(stream: bytes) -> None:
+    read([stream[at : at + 3] for at in range(0, len(stream), 3)])
+
+
+def test_what_is_no_event_stream_is_kept_to_be_named() -> None:
+    assert b"no stream" in read([STREAMS[-1][0]])[1]
+
+
+def test_an_event_without_an_end_is_given_up_and_nothing_is_kept_of_past_ones() -> None:
+    reader = EventReader()
+    for _ in range(100):
+        reader.feed(b"data: " + b"x" * 100_000 + b"\n\n")
+    with pytest.raises(TooLong):
+        for _ in range(LONGEST_EVENT // 100_000 + 1):
+            reader.feed(b"x" * 100_000)
