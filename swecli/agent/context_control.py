@@ -13,7 +13,7 @@ from swecli.agent.turn_record import TurnRecord
 from swecli.context.edits import interaction_of, key_of
 from swecli.context.prepare import PreparedRequest, past_request
 from swecli.context.reductions import CONDENSE, Cut
-from swecli.context.window import sized
+from swecli.context.window import largest, sized
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
@@ -184,7 +184,7 @@ class ContextControl:
         if spec.mode == "full":
             when = "never by itself: the window is full; old results go when the request reaches its threshold"
             return ReductionPlan("window", when, (), now)
-        full = max(epoch.first + spec.size + spec.slack, session.context.hold_turns)
+        full = max(epoch.first + largest(spec, settings.window_max), session.context.hold_turns)
         left = full - session.interactions
         names = tuple(f"T{n}" for n in range(epoch.first, full - spec.size + 1) if n not in session.context.pins)
         turns = "turn" if left == 1 else "turns"

@@ -9,7 +9,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, Epoch
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
-from swecli.models.window import DEFAULT_SIZE, DEFAULT_SLACK, WindowSpec
+from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 COLD = "the provider's cache is cold"
 HALF = "it takes half of what is allowed"
@@ -68,6 +68,12 @@ def sized(spec: WindowSpec, query: str, smallest: int = 3, largest: int = 10) ->
     return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
 
 
+def largest(spec: WindowSpec, most: int) -> int:
+    """Interactions that a window may hold before it is cut back; `auto` is cut only at its upper bound, `most`: a query
+    that needs less is no reason to break the prefix, one that needs more finds what is there."""
+    return max(most, spec.size) if spec.mode == "auto" else spec.size + spec.slack
+
+
 def opening(
     session: Session,
     window: WindowSpec,
@@ -97,16 +103,15 @@ def opening(
         return None
     held = completed - epoch.first + 1
     target = completed - spec.size + 1
-    if held > spec.size + spec.slack:
-        return _moved(epoch, target, f"more than {spec.size + spec.slack} interactions")
+    most = largest(spec, moment.largest)
+    if held > most:
+        return _moved(epoch, target, f"more than {most} interactions")
     if held > spec.size and moment.cold:
         return _moved(epoch, target, COLD)
     if held > spec.size and moment.allowed is not None:
         tokens = sum(counter.count_message(message) for message in past[1:])
         if tokens * 2 > moment.allowed:
             return _moved(epoch, target, HALF)
-    if spec.size > DEFAULT_SIZE and window.mode == "auto" and max(target, epoch.floor) < epoch.first:
-        return _moved(epoch, max(epoch.floor, target, 1), "this query asks for more of what came before")
     return None
 
 

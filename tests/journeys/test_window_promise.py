@@ -28,6 +28,14 @@ async def test_no_request_holds_more_than_size_and_slack(window: str, reflector:
     assert (found.waiting > 0) == (reflector == "never answers"), "what left unlearned still waits in the store"
 
 
+@pytest.mark.slow
+async def test_auto_is_cut_at_its_upper_bound_only_and_never_for_a_short_query() -> None:
+    make_project()
+    found = await run_window("auto", "none", turns=25)
+    assert found.most == 10
+    assert found.broken == found.announced <= 4
+
+
 async def test_what_left_the_window_before_it_was_reflected_on_is_reflected_on_from_the_store() -> None:
     runtime = make_runtime(["Done."] * 6, window=WindowSpec(1))
     await run_turn(runtime, "remember that commits are signed", learn=False)
