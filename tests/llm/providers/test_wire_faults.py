@@ -242,7 +242,7 @@ async def test_an_answer_used_up_by_reasoning_or_withheld_says_so(name: str) -> 
     replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
     with StrictProvider(list(replies)) as server:
         used_up, withheld = await fails(server, name), await fails(server, name)
-    assert "before saying anything" in used_up.message
+    assert "before it began to answer" in used_up.message
     assert "withheld" in withheld.message
     assert not used_up.retryable
     assert not withheld.retryable
