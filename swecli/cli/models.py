@@ -8,10 +8,12 @@ from typing import Any
 
 from swecli.cli.output import print_line, print_table, report
 from swecli.cli.subcommands import add_common_flags, configuration_of
+from swecli.config.paths import find_paths
 from swecli.llm.default_model import choose_model
 from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import chat_models, model_table, row_of
-from swecli.llm.registry import in_tree, installed, load
+from swecli.llm.registry import in_tree, installed, load, make_model
 from swecli.models.errors import BadInput, ModelNotFound
 
 KNOWN_HEAD = ("model", "window", "$ per million in", "out")
@@ -19,13 +21,46 @@ KNOWN_HEAD = ("model", "window", "$ per million in", "out")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its own argument."""
-    parser.add_argument("word", nargs="?", help="list the known models with this in their name")
+    parser.add_argument("word", nargs="?", help="list the known models with this in their name; or show, forget")
+    parser.add_argument("name", nargs="?", help="with show: what is known of this model; with forget: unlearn it")
     add_common_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is asked for. Raises BadInput when no known model has the word in its name."""
+    if args.name and args.word not in ("show", "forget"):
+        raise BadInput(f"swecli models takes no {args.word!r} with a name.", "Use show NAME or forget NAME.")
+    if args.name:
+        return _show(args) if args.word == "show" else _forget(args)
     return _known(args) if args.word else _usable(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    """The record of one model, each field with the layer it comes from."""
+    profile = make_model(args.name, configuration_of(args).settings, os.environ).profile
+    shown = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "cache", "off")
+    values = {field: getattr(profile, field) for field in shown}
+    values["off"] = sorted(profile.off)
+    rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
+    rows.append(("reserve", profile.reserve(configuration_of(args).settings.max_tokens), "computed"))
+    if args.json:
+        return report(args, {field: {"value": value, "from": layer} for field, value, layer in rows}, "")
+    print_table([(field, _shown(value), layer) for field, value, layer in rows], ("field", "value", "from"))
+    return 0
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _forget(args: argparse.Namespace) -> int:
+    """Drop what one model taught. Raises BadInput where nothing was learned of it."""
+    facts = LearnedFacts(find_paths(os.environ).state / "models.json")
+    if not facts.forget(args.name.partition("/")[2] or args.name):
+        raise BadInput(f"Nothing was learned of {args.name!r}.", "swecli models show NAME lists what is known.")
+    return report(args, {"forgotten": args.name}, f"Forgot what was learned of {args.name}.")
 
 
 def _usable(args: argparse.Namespace) -> int:

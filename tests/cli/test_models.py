@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from swecli.llm.learned import LearnedFacts
 from tests.support.shell import Run
 
 
@@ -45,3 +48,17 @@ def test_a_word_that_is_in_no_name_is_said(run: Run) -> None:
     done = run("models", "walrus")
     assert done.code == 42
     assert "may work all the same" in done.complaint
+
+
+def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_forgotten(
+    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = LearnedFacts(own_home / "swecli" / "models.json")
+    facts.learn("openai https://api.openai.com/v1 gpt-4.1", "max_output", 4096, "at most 4096")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    shown = run("models", "show", "openai/gpt-4.1", "--json").json
+    assert shown["max_output"] == {"value": 4096, "from": "learned"}
+    assert shown["window"] == {"value": 1_047_576, "from": "table"}
+    assert run("models", "forget", "openai/gpt-4.1").code == 0
+    assert run("models", "forget", "openai/gpt-4.1").code == 42
+    assert run("models", "gpt", "nothing").code == 42
