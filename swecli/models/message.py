@@ -17,9 +17,7 @@ HEAD_OPENS = "\n\n# What is known in this session"
 
 BLOCKS = "blocks"  # in a message: for the provider that it came from, and for no other
 
-# Opens the line that stands for a result which an earlier call has brought already.
-UNCHANGED = "[Unchanged: "
-
+UNCHANGED = "[Unchanged: "  # opens the line that stands for a result which an earlier call has brought already
 STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
@@ -264,9 +262,8 @@ class ModelChunk:
 
 @dataclass(slots=True)
 class ModelReply:
-    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments,
-    `broken` maps it to their text. `cost` in US dollars,
-    None where the price is unknown."""
+    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments, `broken` to their text. `cost` in
+    US dollars, None where the price is unknown."""
 
     text: str = ""
     reasoning: str = ""
