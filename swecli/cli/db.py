@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _path(args: argparse.Namespace) -> int:
     # late: --help and a wrong argument need no database
-    from swecli.store.sqlite.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location = configuration_of(args).database
     path = locate(location)

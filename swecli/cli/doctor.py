@@ -65,7 +65,7 @@ def _folders(args: argparse.Namespace) -> str:
 
 def _database(args: argparse.Namespace) -> str:
     # late: --help needs no database
-    from swecli.store.sqlite.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location = configuration_of(args).database
     path = locate(location)

@@ -75,7 +75,7 @@ def existing_database(configured: Configuration) -> Iterator[str | Path]:
     Raises BadInput where the user named a missing one.
     """
     # late: a wrong argument needs no database
-    from swecli.store.sqlite.location import locate  # noqa: PLC0415
+    from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location, missing = configured.database, ""
     path = locate(location)

@@ -1,134 +1,113 @@
-"""Rows to models and back: sessions, messages, calls, requests, interactions."""
+"""Rows to models and back, field by field of the same name: a new one needs its table and its model, and no line here.
+
+Where a name or a shape differs, it stands below by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import cast
+from typing import Any
 
-from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import SQLModel
+
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.records import InteractionInfo
-from swecli.store.tables.columns import clamp, clean_json, clean_text
+from swecli.store.tables.columns import UtcTime, clean_text
 from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow, UsageColumns
 
-FIRST_QUERY = 200  # characters of the first question kept for lists
+_FIRST_QUERY = 200  # characters of the first question kept for lists
+
+
+def _shared(model: Any, table: type[SQLModel], *others: str) -> tuple[str, ...]:
+    """The names that both have, without those that differ."""
+    return tuple(field.name for field in fields(model) if field.name in table.model_fields and field.name not in others)
+
+
+_MESSAGE = _shared(ChatMessage, MessageRow, "id", "role")
+_CALL = _shared(ToolCall, CallRow, "id")
+_RESULT = tuple(name for name in _CALL if name not in ("name", "parameters"))
+_SESSION = _shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
+_SETTINGS = tuple(name for name in _SESSION if name not in ("id", "project", "parent_id", "created_at", "updated_at"))
+_REQUEST = _shared(RequestRecord, RequestRow)
+_USAGE = _shared(Usage, UsageColumns)
+_INTERACTION = _shared(InteractionInfo, InteractionRow, "shown", "cited")
+
+
+def _values(of: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
+def _clean(model: Any, names: Sequence[str], table: Any) -> None:
+    """Make values what they will be when they are read back: as the table's columns clean them."""
+    for name in names:
+        column = table.__table__.columns[name].type
+        if isinstance(column, TypeDecorator) and not isinstance(column, UtcTime):  # a time keeps its zone
+            setattr(model, name, column.process_bind_param(getattr(model, name), None))  # type: ignore[arg-type]  # ours need no dialect
 
 
 def first_query(content: str) -> str:
     """What a list shows of a session without a title. A secret that reaches over the cut is seen whole."""
-    return redact(content[: 50 * FIRST_QUERY])[:FIRST_QUERY]
+    return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
 
 
 def clean_call(call: ToolCall) -> None:
     """Make the call what it will be when it is read back."""
-    call.id, call.name = clean_text(call.id), clean_text(call.name)
-    call.parameters = clean_json(call.parameters)
-    call.result, call.error = _clean(call.result), _clean(call.error)
-    call.decision, call.reason = clean_text(call.decision), clean_text(call.reason)
-    call.exit_code = None if call.exit_code is None else clamp(call.exit_code)
-    call.duration_ms = None if call.duration_ms is None else clamp(call.duration_ms)
+    call.id = clean_text(call.id)
+    _clean(call, _CALL, CallRow)
 
 
 def clean_message(message: ChatMessage) -> None:
     """Make the message, with its calls, what it will be when it is read back: a resumed session sends the same."""
-    message.content, message.reasoning = clean_text(message.content), clean_text(message.reasoning)
-    message.sent, message.status = _clean(message.sent), clean_text(message.status)
-    message.tokens = None if message.tokens is None else clamp(message.tokens)
+    _clean(message, _MESSAGE, MessageRow)
     for call in message.tool_calls:
         clean_call(call)
 
 
-def _clean(text: str | None) -> str | None:
-    return None if text is None else clean_text(text)
-
-
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
     """A new row for the message; its calls have rows of their own."""
-    return MessageRow(
-        session_id=session_id,
-        interaction=message.interaction,
-        role=message.role.value,
-        content=message.content,
-        sent=message.sent,
-        reasoning=message.reasoning,
-        tokens=message.tokens,
-        encoding=message.encoding,
-        blocks=message.blocks,
-        is_summary=message.is_summary,
-        status=message.status,
-        created_at=message.created_at,
-    )
+    return MessageRow(session_id=session_id, role=message.role.value, **_values(message, _MESSAGE))
 
 
 def message_of(row: MessageRow, calls: Sequence[CallRow]) -> ChatMessage:
     """The message with its calls, in their order."""
-    return ChatMessage(
-        role=Role(row.role),
-        content=row.content,
-        tool_calls=[call_of(call) for call in calls],
-        id=row.id,
-        interaction=row.interaction,
-        sent=row.sent,
-        reasoning=row.reasoning,
-        tokens=row.tokens,
-        encoding=row.encoding,
-        blocks=row.blocks,
-        is_summary=row.is_summary,
-        status=row.status,
-        created_at=row.created_at,
-    )
+    called = [ToolCall(id=call.call_id, **_values(call, _CALL)) for call in calls]
+    return ChatMessage(role=Role(row.role), id=row.id, tool_calls=called, **_values(row, _MESSAGE))
 
 
 def call_row(session_id: str, message_id: int, call: ToolCall) -> CallRow:
     """A new row for the call."""
-    row = CallRow(message_id=message_id, session_id=session_id, call_id=call.id, name=call.name)
-    row.parameters = call.parameters
-    fill_call(row, call)
-    return row
+    return CallRow(message_id=message_id, session_id=session_id, call_id=call.id, **_values(call, _CALL))
 
 
 def fill_call(row: CallRow, call: ToolCall) -> None:
     """Write what became of the call into its row."""
-    row.result, row.error, row.approved = call.result, call.error, call.approved
-    row.decision, row.reason = call.decision, call.reason
-    row.exit_code, row.duration_ms, row.tokens = call.exit_code, call.duration_ms, call.tokens
-
-
-def call_of(row: CallRow) -> ToolCall:
-    """The call with what became of it."""
-    return ToolCall(
-        id=row.call_id,
-        name=row.name,
-        parameters=row.parameters,
-        result=row.result,
-        error=row.error,
-        approved=row.approved,
-        decision=row.decision,
-        reason=row.reason,
-        exit_code=row.exit_code,
-        duration_ms=row.duration_ms,
-        tokens=row.tokens,
-    )
-
-
-# columns of a session that its model has under the same name; `messages` is a count in one and a list in the other
-_SAME = (SessionRow.model_fields.keys() & {field.name for field in fields(Session)}) - {"messages"}
+    for name in _RESULT:
+        setattr(row, name, getattr(call, name))
 
 
 def session_row(session: Session) -> SessionRow:
     """A new row for a session that has no message yet."""
-    same = {name: getattr(session, name) for name in _SAME}
-    return SessionRow(directory=session.working_directory, window_spec=str(session.window), **same)
+    names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
+    return SessionRow(**names, **_values(session, _SESSION))
+
+
+def fill_settings(row: SessionRow, session: Session) -> None:
+    """Write what can be set of a session into its row."""
+    row.window_spec = str(session.window)
+    for name in _SETTINGS:
+        setattr(row, name, getattr(session, name))
 
 
 def session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
     """The session with those of its messages."""
-    same = {name: getattr(row, name) for name in _SAME} | {"title": redact(row.title)}
-    window = window_of(row.window_spec)
-    return Session(working_directory=row.directory, messages=messages, window=window, **same)
+    counts = {"interactions": row.interactions, "cost": row.cost, "messages": messages}
+    names = {"working_directory": row.directory, "window": window_of(row.window_spec), "title": redact(row.title)}
+    return Session(**_values(row, _SESSION) | counts | names)
 
 
 def window_of(text: str) -> WindowSpec:
@@ -141,48 +120,21 @@ def window_of(text: str) -> WindowSpec:
 
 def request_row(session_id: str, record: RequestRecord) -> RequestRow:
     """A new row for a request."""
-    usage = record.usage
-    return RequestRow(
-        session_id=session_id,
-        model=record.model,
-        purpose=record.purpose,
-        interaction=record.interaction,
-        step=record.step,
-        duration_ms=record.duration_ms,
-        extra=record.extra,
-        cost=record.cost,
-        input=usage.input,
-        cache_read=usage.cache_read,
-        cache_write=usage.cache_write,
-        output=usage.output,
-        reasoning=usage.reasoning,
-    )
+    return RequestRow(session_id=session_id, **_values(record, _REQUEST), **_values(record.usage, _USAGE))
 
 
 def request_of(row: RequestRow) -> RequestRecord:
     """The request as it was recorded."""
-    purpose = cast("Purpose", row.purpose)
-    extra = row.extra if isinstance(row.extra, dict) else {}
-    usage = usage_of(row)
-    return RequestRecord(row.model, purpose, row.interaction, row.step, usage, row.cost, row.duration_ms, extra)
+    extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
+    return RequestRecord(usage=usage_of(row), **_values(row, _REQUEST) | extra)
 
 
 def usage_of(row: UsageColumns) -> Usage:
     """The five buckets."""
-    return Usage(row.input, row.cache_read, row.cache_write, row.output, row.reasoning)
+    return Usage(**_values(row, _USAGE))
 
 
 def interaction_of(row: InteractionRow) -> InteractionInfo:
     """The turn's record."""
-    return InteractionInfo(
-        session_id=row.session_id,
-        number=row.number,
-        status=row.status,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        shown=tuple(row.shown or ()),
-        cited=tuple(row.cited or ()),
-        mark=row.mark,
-        why=row.why,
-        pending=row.pending,
-    )
+    names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
+    return InteractionInfo(**names, **_values(row, _INTERACTION))

@@ -165,8 +165,7 @@ class SessionStore:
         with self._database.transaction() as db:
             row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
             if row is not None:
-                row.title, row.model = session.title, session.model
-                row.window_spec, row.window_start = str(session.window), session.window_start
+                mapping.fill_settings(row, session)
 
     def load(self, ref: str | None, directory: str, newest: int) -> Session:
         """A session with its newest interactions; one that a dead process left running is marked as interrupted.

@@ -15,11 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite.errors import cannot_write, explain, is_damage
-from swecli.store.sqlite.files import keep_private, spare_name
-from swecli.store.sqlite.location import locate
+from swecli.store.sqlite.files import copied, has_journal, keep_private, locate, only_readable, spare_name
 from swecli.store.sqlite.migrations import STEPS, Step, migrate
 from swecli.store.sqlite.new_database import copies, create, empty_line, keep_journal
-from swecli.store.sqlite.read_only import copied, has_journal, only_readable
 from swecli.store.sqlite.rescue import rescue
 from swecli.store.sqlite.taken_away import Place, is_broken, place_of, save_again
 

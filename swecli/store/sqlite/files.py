@@ -1,10 +1,40 @@
-"""Files and folders of the store: private to the user, and never in the way of one another."""
+"""The database's file: where it is, that it is private to the user, whether it can only be read, copies beside it."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+
+from swecli.models.errors import BadInput
+
+_JOURNALS = ("-wal", "-journal")
+
+
+def locate(location: str | Path) -> Path | None:
+    """The file meant by a path or a sqlite:/// URL; None for a database in memory. Raises BadInput."""
+    text = str(location)
+    if "://" not in text:
+        if not text.strip():
+            raise BadInput("No database is named.", "Give a path or a sqlite:/// URL.")
+        return None if text == ":memory:" else Path(text).expanduser().absolute()
+    # late: a plain path needs no URL parser, and a command that only names the file none of what comes with it
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise BadInput("The database URL cannot be read.", "Give a path or a sqlite:/// URL.") from None
+    if url.get_backend_name() != "sqlite":
+        raise BadInput(f"A database of kind {url.get_backend_name()!r} cannot be used.", "Give a sqlite:/// URL.")
+    if not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).expanduser().absolute()
 
 
 def make_folders(path: Path) -> None:
@@ -34,3 +64,25 @@ def spare_name(path: Path, purpose: str) -> Path:
     stem = f"{path.name}.{purpose}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     tries = (path.with_name(stem + (f"-{n}" if n else "")) for n in range(1000))
     return next(name for name in tries if not name.exists())
+
+
+def only_readable(path: Path) -> bool:
+    """Whether the file is there and SQLite could not write it, or no journal beside it."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
+
+
+def has_journal(path: Path) -> bool:
+    """Whether some of its content still lies in a journal beside it."""
+    journals = (Path(f"{path}{side}") for side in _JOURNALS)
+    return any(journal.exists() and journal.stat().st_size for journal in journals)
+
+
+@contextmanager
+def copied(path: Path) -> Iterator[Path]:
+    """A copy with its journals in a folder of its own, which goes with the block. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="swecli-") as folder:
+        copy = Path(folder, path.name)
+        for side in ("", *_JOURNALS):
+            if Path(f"{path}{side}").exists():
+                shutil.copyfile(f"{path}{side}", f"{copy}{side}")
+        yield copy

@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput, DamagedDatabase, NewerDatabase, Store
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite.database import Database, open_database
-from swecli.store.sqlite.location import locate
+from swecli.store.sqlite.files import locate
 from swecli.store.tables.sessions import BulletRow
 
 
