@@ -124,7 +124,8 @@ def _import(args: argparse.Namespace) -> int:
     with open_sessions(args, make=True) as sessions:
         brought = import_file(sessions.database, Path(args.file))
     of, name = f" from {brought.tool}" if brought.tool else "", brought.session_id
-    lines = [f"Imported {brought.interactions} turns{of} as {name}; continue with: swecli -r {name}."]
+    turns = f"{brought.interactions} turn{'s' if brought.interactions != 1 else ''}"
+    lines = [f"Imported {turns}{of} as {name}; continue with: swecli -r {name}."]
     if brought.left_out:
         lines.append(f"{brought.left_out} strategies of its project were not imported.")
     if brought.skipped:

@@ -1,4 +1,4 @@
-"""The one session that is in use, and the doors to all the others: what is said is committed before anything else."""
+"""The one session that is in use, and the way to all the others: every change is committed before it is shown."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class SessionManager:
         """Commit what became of a call: decision, result, error, duration.
 
         Args:
-            full_result: the whole output, where the model was told less than that in `call.result`.
+            full_result: the whole output, where the model got less than that in `call.result`.
 
         Raises:
             BadInput: no message of the session has such a call.
@@ -270,7 +270,7 @@ class SessionManager:
         """Go on in a copy of a session (None: this one), up to interaction `upto` (None: all); the first one stays.
 
         Raises:
-            BadInput: none is meant by `ref`, more than one, or nothing has been said in it yet.
+            BadInput: none is meant by `ref`, more than one, or it has no message yet.
         """
         new = copies.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
         return self.resume(new, "")

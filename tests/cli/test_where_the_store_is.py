@@ -69,7 +69,7 @@ def test_an_empty_database_is_named_and_left_as_it_is(run: Run, command: tuple[s
     [
         ("folder", 42, "is a folder."),
         ("text", 1, "is not a database."),
-        ("foreign", 1, "is another program's database."),
+        ("foreign", 1, "belongs to another program."),
         ("newer", 1, "was made by a newer swecli"),
     ],
 )

@@ -137,20 +137,20 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
     stays with it.
 
     Raises:
-        BadInput: it is no export, naming the first thing that is wrong; or the session is here already.
+        BadInput: it is no export, naming the first thing that is wrong; or the session is already here.
     """
     try:
         whole = _Export.model_validate(value).model_dump()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise BadInput(f"This is no export of a session: {where}: {first['msg']}.", _HINT) from None
+        raise BadInput(f"Not an export of a session: {where}: {first['msg']}.", _HINT) from None
     _check(whole)
     bullets = whole.pop("playbook")
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
         if db.exec(select(SessionRow.id).where(col(SessionRow.id) == whole["id"])).first() is not None:
-            raise BadInput(f"The session {whole['id']} is here already.", f"Go on with it: swecli -r {whole['id']}")
+            raise BadInput(f"The session {whole['id']} is already here.", f"Go on with it: swecli -r {whole['id']}")
         row = SessionRow(**{name: value for name, value in whole.items() if not isinstance(value, list)})
         row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
         db.add(row)
@@ -168,14 +168,14 @@ def _check(whole: Archive) -> None:
     """What the shape alone does not say. Raises BadInput."""
     turns = [turn["number"] for turn in whole["interactions"]]
     if turns != list(range(1, len(turns) + 1)):
-        raise BadInput("This is no export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
+        raise BadInput("Not an export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
     places = [message["interaction"] for message in whole["messages"]]
     if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
-        raise BadInput("This is no export of a session: a message belongs to no turn, or comes too late.", _HINT)
+        raise BadInput("Not an export of a session: a message belongs to no turn, or comes too late.", _HINT)
     try:
         WindowSpec.parse(whole["window_spec"] or "5")
     except ValueError as error:
-        raise BadInput(f"This is no export of a session: {error}.", _HINT) from error
+        raise BadInput(f"Not an export of a session: {error}.", _HINT) from error
 
 
 def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def import_file(database: Database, path: Path) -> Imported:
     """Take in the session that a file holds. What is broken in a transcript is skipped and named.
 
     Raises:
-        BadInput: it cannot be read, is too large, holds no session, or one that is here already.
+        BadInput: it cannot be read, is too large, holds no session, or one that is already here.
     """
     try:
         size = path.stat().st_size

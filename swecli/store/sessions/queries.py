@@ -21,7 +21,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.sessions import CallRow, FullResultRow, MessageRow, RequestRow, SessionRow
 
-SNIPPET = 60  # characters shown on either side of a word that was found without the index
+_SNIPPET = 60  # characters shown on either side of a word that was found without the index
 NEAR = 4_000  # characters on either side of a snippet in which the secrets it may be cut out of are looked for
 
 
@@ -47,7 +47,7 @@ def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRo
             return rows[0]
         if rows:
             ids = ", ".join(row.id for row in rows[:3]) + (", …" if len(rows) > 3 else "")
-            raise BadInput(f"More than one session is meant by {ref!r}.", f"Name one of {ids}.")
+            raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {ids}.")
     raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
 
 
@@ -68,7 +68,7 @@ def search(database: Database, words: str, limit: int) -> list[SearchHit]:
     """Where all of the words stand together, in messages and titles, newest first. Raises BadInput without words."""
     words = clean_text(words).strip()
     if not words:
-        raise BadInput("There are no words to search for.")
+        raise BadInput("Give at least one word to search for.")
     query = sqlite.match_query(words)
     limit = max(0, limit)
     with database.reading() as db:
@@ -107,15 +107,15 @@ def _scanned(db: sqlmodel.Session, words: list[str], limit: int) -> list[SearchH
     for word in words:
         messages = messages.where(col(MessageRow.content).icontains(word, autoescape=True))
         titles = titles.where(col(SessionRow.title).icontains(word, autoescape=True))
-    said = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
+    messages_found = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
     named = db.exec(titles.order_by(col(SessionRow.number).desc()).limit(limit)).all()
-    hits = [_hit(row[0], row[1], row[2], row[3], _around(row[4], words[0]), row[4], row[5]) for row in said]
+    hits = [_hit(row[0], row[1], row[2], row[3], _around(row[4], words[0]), row[4], row[5]) for row in messages_found]
     return hits + [_hit(row.id, row.title, 0, "title", row.title, row.title, row.updated_at) for row in named]
 
 
 def _around(content: str, word: str) -> str:
     at = max(0, content.lower().find(word.lower()))
-    start, end = max(0, at - SNIPPET), at + len(word) + SNIPPET
+    start, end = max(0, at - _SNIPPET), at + len(word) + _SNIPPET
     return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
 
 
@@ -141,10 +141,10 @@ def find_in_session(database: Database, session_id: str, text: str, limit: int) 
         )
     )
     with database.reading() as db:
-        said = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
-        came = db.connection().execute(results.order_by(col(CallRow.id).desc()).limit(limit)).all()
-    found = [Place(row[0], "query" if row[1] == "user" else "answer", _excerpt(row[2], row[3], text)) for row in said]
-    found += [Place(row[0], f"result of {row[1]}", _excerpt(row[2], row[3], text)) for row in came]
+        texts = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
+        outputs = db.connection().execute(results.order_by(col(CallRow.id).desc()).limit(limit)).all()
+    found = [Place(row[0], "query" if row[1] == "user" else "answer", _excerpt(row[2], row[3], text)) for row in texts]
+    found += [Place(row[0], f"result of {row[1]}", _excerpt(row[2], row[3], text)) for row in outputs]
     return sorted(found, key=lambda place: -place.interaction)[:limit]
 
 

@@ -26,9 +26,9 @@ from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import finite
 from swecli.store.tables.sessions import BulletRow, CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
 
-RUNNING = "running"
+_RUNNING = "running"
 INTERRUPTED = "interrupted"
-UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
+_UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
 
 
 class SessionStore:
@@ -100,21 +100,21 @@ class SessionStore:
                 raise BadInput(f"The session has no call {call.id!r}.")
             if full_result is not None:
                 db.merge(FullResultRow(call=row.id, text=full_result))
-            elif row.error == UNFINISHED:
+            elif row.error == _UNFINISHED:
                 db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call) == row.id))
             mapping.fill_call(row, call)
 
     def put_unfinished(self, now: Unfinished) -> None:
         """Commit what a running turn has so far. What has come to its end meanwhile is left as it is."""
         of = (col(InteractionRow.session_id) == now.session_id, col(InteractionRow.number) == now.interaction)
-        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == RUNNING)
+        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == _RUNNING)
         with self._database.transaction() as db:
             if now.partial is not None:
                 db.exec(running.values(partial=now.partial, partial_after=now.after))
             for key, (result, full) in now.outputs.items():
                 open_call = sqlmodel.update(CallRow).where(col(CallRow.id) == key)
-                open_call = open_call.where(col(CallRow.result).is_(None) | (col(CallRow.error) == UNFINISHED))
-                if db.exec(open_call.values(result=result, error=UNFINISHED)).rowcount and full is not None:
+                open_call = open_call.where(col(CallRow.result).is_(None) | (col(CallRow.error) == _UNFINISHED))
+                if db.exec(open_call.values(result=result, error=_UNFINISHED)).rowcount and full is not None:
                     db.merge(FullResultRow(call=key, text=full))
 
     def put_request(self, session: Session, record: RequestRecord) -> float | None:
@@ -210,7 +210,7 @@ def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
 
 
 def _running(session_id: str, number: int, started_at: datetime) -> InteractionRow:
-    return InteractionRow(session_id=session_id, number=number, status=RUNNING, pid=os.getpid(), started_at=started_at)
+    return InteractionRow(session_id=session_id, number=number, status=_RUNNING, pid=os.getpid(), started_at=started_at)
 
 
 def _find_interaction(db: sqlmodel.Session, session_id: str, number: int) -> InteractionRow | None:
@@ -239,7 +239,7 @@ def read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) 
 
 def _settle(db: sqlmodel.Session, session_id: str) -> None:
     which = select(InteractionRow).where(
-        col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING
+        col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == _RUNNING
     )
     for row in db.exec(which).all():
         if not runs_elsewhere(row.pid):

@@ -25,13 +25,13 @@ from swecli.store.sqlite.files import new_file
 from swecli.store.tables.columns import UtcTime
 
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
-BUSY_SECONDS = 10.0
+_BUSY_SECONDS = 10.0
 CHEAP_TO_CHECK = 8 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
 WORTH_CHECKING = 64 * 2**20  # bytes, after an unclean end
 SIDE_FILES = ("-wal", "-shm", "-journal")
 SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
 
-SEARCH = (
+_SEARCH = (
     "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
     "CREATE TRIGGER {table}_fts_insert AFTER INSERT ON {table} BEGIN "
     "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
@@ -62,7 +62,7 @@ def make_engine(path: Path | None, only_read: str = "") -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path) if path else ":memory:"),
         poolclass=StaticPool,
-        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
+        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
         **reading,
     )
@@ -82,7 +82,7 @@ def make_engine(path: Path | None, only_read: str = "") -> Engine:
 
 def _connect_to_read(path: Path, only_read: str) -> sqlite3.Connection:
     address = f"file:{quote(str(path))}?{only_read}"
-    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
+    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
@@ -118,7 +118,7 @@ class WriterLock:
         if not self.works:
             yield
             return
-        until = time.monotonic() + BUSY_SECONDS
+        until = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -222,13 +222,13 @@ def create_search(connection: Connection) -> None:
     present = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name LIKE '%_fts'").scalars().all()
     for table, (searched, key, more) in SEARCHED.items():
         if f"{table}_fts" not in present:
-            for statement in SEARCH:
+            for statement in _SEARCH:
                 connection.exec_driver_sql(statement.format(table=table, column=searched, key=key, more=more))
             connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
 
 
 def rebuild_search(connection: Connection) -> None:
-    """Make the full-text indexes anew from their tables."""
+    """Rebuild the full-text indexes from their tables."""
     for table in SEARCHED:
         connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
 
@@ -246,7 +246,7 @@ def match_query(words: str) -> str | None:
 
 
 # The joins are CROSS so that the index is walked first, from its newest end, and no further than to the limit.
-FIND = """
+_FIND = """
 SELECT * FROM (
   SELECT m.session_id, s.title, m.interaction, m.role, snippet(message_fts, 0, '', '', '…', 16), m.content, m.created_at
   FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid CROSS JOIN session s ON s.id = m.session_id
@@ -264,5 +264,5 @@ def find(connection: Connection, query: str, limit: int) -> list[tuple[Any, ...]
     By number, not by rank: a common word then costs no more than a rare one.
     """
     names = ("session_id", "title", "interaction", "role", "snippet", "content")
-    found = text(FIND).columns(*(column(name) for name in names), column("created_at", UtcTime))
+    found = text(_FIND).columns(*(column(name) for name in names), column("created_at", UtcTime))
     return [tuple(row) for row in connection.execute(found, {"query": query, "limit": limit})]

@@ -86,7 +86,7 @@ class Database:
             if not identity.empty and identity.version < len(steps) and self.path:
                 copy = spare_name(self.path, f"before-{len(steps)}")
                 sqlite.copy_file(self.engine, copy)
-                self.notices.append(f"The database was upgraded; as it was before, it is kept in {copy}.")
+                self.notices.append(f"The database was upgraded; a copy of it as it was is in {copy}.")
             if identity.version != len(steps):
                 with self.engine.begin() as connection:
                     # read again: another process may have done it since
@@ -192,12 +192,12 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     """
     path = locate(location)
     if path and path.is_dir():
-        raise BadInput(f"{path} is a folder.", "Name the database file in it.")
+        raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
     notices: list[str] = []
     try:
         if path:
             if to_read and _is_empty(path):
-                raise DamagedDatabase(empty_line(path) + copies(path), "Start swecli to begin a new one in it.")
+                raise DamagedDatabase(empty_line(path) + copies(path), "Start swecli to create a new one in it.")
             if to_read and only_readable(path):
                 return _open_to_read(path, steps)
             notices = [keep_journal(path)] if _is_empty(path) else []
@@ -216,7 +216,7 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
         ) from error
     except _Broken as broken:
         raise DamagedDatabase(
-            f"The database {path} is damaged: {broken.reason}", "Move it away to begin anew."
+            f"The database {path} is damaged: {broken.reason}", "Move it away to start with a new one."
         ) from None
     except StoreError as error:
         if path is None or not to_read or not cannot_write(error):
@@ -261,7 +261,7 @@ def _known(connection: Connection, path: Path | None) -> sqlite.Identity:
     identity = sqlite.identify(connection)
     if not (identity.ours or identity.empty):
         raise DamagedDatabase(
-            f"{path} is another program's database.", "Choose another file with --db; this one was not touched."
+            f"{path} belongs to another program.", "Choose another file with --db; this one was not touched."
         )
     return identity
 

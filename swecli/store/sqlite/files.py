@@ -20,7 +20,7 @@ def locate(location: str | Path) -> Path | None:
     text = str(location)
     if "://" not in text:
         if not text.strip():
-            raise BadInput("No database is named.", "Give a path or a sqlite:/// URL.")
+            raise BadInput("No database given.", "Give a path or a sqlite:/// URL.")
         return None if text == ":memory:" else Path(text).expanduser().absolute()
     # late: a plain path needs no URL parser, and a command that only names the file none of what comes with it
     from sqlalchemy.engine import make_url  # noqa: PLC0415
@@ -31,7 +31,7 @@ def locate(location: str | Path) -> Path | None:
     except ArgumentError:
         raise BadInput("The database URL cannot be read.", "Give a path or a sqlite:/// URL.") from None
     if url.get_backend_name() != "sqlite":
-        raise BadInput(f"A database of kind {url.get_backend_name()!r} cannot be used.", "Give a sqlite:/// URL.")
+        raise BadInput(f"Databases of type {url.get_backend_name()!r} are not supported.", "Give a sqlite:/// URL.")
     if not url.database or url.database == ":memory:":
         return None
     return Path(url.database).expanduser().absolute()

@@ -19,7 +19,7 @@ def check(database: Database) -> list[str]:
 
 
 def rebuild_search(database: Database) -> None:
-    """Make the index of words anew: what to do when `check` says that it does not match. Raises StoreError."""
+    """Rebuild the search index: what to do when `check` says that it does not match. Raises StoreError."""
     with database.transaction() as db:
         sqlite.rebuild_search(db.connection())
 
@@ -35,13 +35,13 @@ def backup(database: Database, to: Path | None = None) -> Path:
         StoreError: it cannot be written; nothing half-made is left.
     """
     if to is None and database.path is None:
-        raise BadInput("A database in memory needs to be told where its copy goes.")
+        raise BadInput("A copy of a database in memory needs a path.")
     beside = spare_name(database.path or Path("swecli.db").absolute(), "backup")
     target = beside if to is None else to.expanduser().absolute()
     if target.is_dir():
         target = target / beside.name
     if target.exists():
-        raise BadInput(f"{target} is there already.", "Choose another name for the copy.")
+        raise BadInput(f"{target} already exists.", "Choose another name for the copy.")
     try:
         with database.reading():
             sqlite.copy_file(database.engine, target)

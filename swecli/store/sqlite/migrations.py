@@ -16,13 +16,13 @@ from swecli.store.tables.sessions import Row
 Step = Callable[[Connection], None]
 
 
-def step_1(connection: Connection) -> None:
+def _step_1(connection: Connection) -> None:
     """A new database: all tables as they are now, so that the later steps find nothing left to do."""
     Row.metadata.create_all(connection, checkfirst=False)
     sqlite.create_search(connection)
 
 
-def add_tables(connection: Connection, *names: str) -> None:
+def _add_tables(connection: Connection, *names: str) -> None:
     """Create these tables, with their indexes, where they are not there yet."""
     Row.metadata.create_all(connection, tables=[Row.metadata.tables[name] for name in names], checkfirst=True)
 
@@ -32,101 +32,101 @@ def add_column(connection: Connection, table: str, column: str) -> None:
     if column in {found["name"] for found in inspect(connection).get_columns(table)}:
         return
     wanted: Column[object] = Row.metadata.tables[table].columns[column]
-    said = str(CreateColumn(wanted).compile(dialect=connection.dialect))
-    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {said}")
+    definition = str(CreateColumn(wanted).compile(dialect=connection.dialect))
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
 
 
-def add_index(connection: Connection, table: str, name: str) -> None:
+def _add_index(connection: Connection, table: str, name: str) -> None:
     """Add an index where it is not there yet."""
     [wanted] = (index for index in Row.metadata.tables[table].indexes if index.name == name)
     wanted.create(connection, checkfirst=True)
 
 
-def step_2(connection: Connection) -> None:
+def _step_2(connection: Connection) -> None:
     """What a session sends is stored; tokens are counted once."""
-    add_tables(connection, "reduction", "survivor")
+    _add_tables(connection, "reduction", "survivor")
     add_column(connection, "message", "encoding")
     add_column(connection, "tool_call", "tokens")
 
 
-def step_3(connection: Connection) -> None:
+def _step_3(connection: Connection) -> None:
     """What the playbook did in each turn, reflections not applied yet, and whether a strategy's anchors still stand."""
-    add_tables(connection, *(table.__tablename__ for table in PLAYBOOK_TABLES))
+    _add_tables(connection, *(table.__tablename__ for table in PLAYBOOK_TABLES))
     add_column(connection, "bullet", "verified_at")
     add_column(connection, "bullet", "stale")
 
 
-def step_4(connection: Connection) -> None:
+def _step_4(connection: Connection) -> None:
     """Reviews and their findings outlive the session."""
-    add_tables(connection, *(table.__tablename__ for table in REVIEW_TABLES))
+    _add_tables(connection, *(table.__tablename__ for table in REVIEW_TABLES))
 
 
-def step_5(connection: Connection) -> None:
-    """A finding knows the whole of its lines, so that it is not called fixed when they were only laid out anew."""
+def _step_5(connection: Connection) -> None:
+    """A finding knows the whole of its lines, so that it is not called fixed when they were only reformatted."""
     add_column(connection, "finding", "block")
 
 
-def step_6(connection: Connection) -> None:
+def _step_6(connection: Connection) -> None:
     """What strategies are worth is not counted from the first turn at every turn; how they were chosen is kept."""
-    add_tables(connection, "playbook_standing", "playbook_choice")
-    add_index(connection, "delta", "ix_delta_turn")
-    add_index(connection, "delta", "ix_delta_undone")
+    _add_tables(connection, "playbook_standing", "playbook_choice")
+    _add_index(connection, "delta", "ix_delta_turn")
+    _add_index(connection, "delta", "ix_delta_undone")
 
 
-def step_7(connection: Connection) -> None:
+def _step_7(connection: Connection) -> None:
     """A change of the playbook that was taken back can be brought back; a strategy that was taken in again is known."""
     add_column(connection, "delta", "turned")
     add_column(connection, "delta", "kept")
     add_column(connection, "delta", "judged")
-    add_index(connection, "delta", "ix_delta_turned")
+    _add_index(connection, "delta", "ix_delta_turned")
     add_column(connection, "bullet", "vouched_at")
-    add_index(connection, "bullet", "ix_bullet_vouched")
+    _add_index(connection, "bullet", "ix_bullet_vouched")
 
 
-def step_8(connection: Connection) -> None:
+def _step_8(connection: Connection) -> None:
     """What an answer has so far is kept while it streams."""
     add_column(connection, "interaction", "partial")
     add_column(connection, "interaction", "partial_after")
 
 
-def step_9(connection: Connection) -> None:
+def _step_9(connection: Connection) -> None:
     """What tools returned is searched for words too."""
     sqlite.create_search(connection)
 
 
-def step_10(connection: Connection) -> None:
+def _step_10(connection: Connection) -> None:
     """Findings have verdicts and a history. What was called fixed because its code was gone was never looked at."""
-    add_tables(connection, "finding_change", "judgement")
+    _add_tables(connection, "finding_change", "judgement")
     add_column(connection, "finding", "more")
     add_column(connection, "review", "spent")
     guessed = "the code it spoke of is gone"
     connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
 
 
-def step_11(connection: Connection) -> None:
+def _step_11(connection: Connection) -> None:
     """Transcripts of other tools are imported with their own lines."""
-    add_tables(connection, "transcript_line")
+    _add_tables(connection, "transcript_line")
 
 
-def step_12(connection: Connection) -> None:
+def _step_12(connection: Connection) -> None:
     """What a provider sent that only it can read goes back to it, also after a restart."""
     add_column(connection, "message", "blocks")
 
 
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (
-    step_1,
-    step_2,
-    step_3,
-    step_4,
-    step_5,
-    step_6,
-    step_7,
-    step_8,
-    step_9,
-    step_10,
-    step_11,
-    step_12,
+    _step_1,
+    _step_2,
+    _step_3,
+    _step_4,
+    _step_5,
+    _step_6,
+    _step_7,
+    _step_8,
+    _step_9,
+    _step_10,
+    _step_11,
+    _step_12,
 )
 
 

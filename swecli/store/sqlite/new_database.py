@@ -1,4 +1,4 @@
-"""A database where there is none, or only an empty file: begun anew, and never without a word about what was lost."""
+"""A database where there is none, or only an empty file: created, and never without naming what was lost."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _set_journals_aside(path: Path) -> list[str]:
     finally:
         lock.close()
     return [
-        f"The database {path} was gone, deleted or moved away without its journal. A new one was begun; "
+        f"The database {path} was gone, deleted or moved away without its journal. A new one was created; "
         f"the journal is kept in {aside}-wal.{copies(path)}"
     ]
 
@@ -82,7 +82,7 @@ def _journals(path: Path) -> list[str]:
 
 
 def empty_line(path: Path) -> str:
-    """What is to be said of a database file without a byte in it."""
+    """What the user reads of a database file without a byte in it."""
     return f"The database {path} is empty (0 bytes): whatever was in it is gone from there."
 
 
@@ -93,7 +93,7 @@ def keep_journal(path: Path) -> str:
         aside = Path(f"{spare_name(path, 'empty')}-wal")
         shutil.copy2(journal, aside)
         kept = f" Its journal is kept in {aside}."
-    return f"{empty_line(path)} A new one was begun in it.{kept}{copies(path)}"
+    return f"{empty_line(path)} A new one was created in it.{kept}{copies(path)}"
 
 
 def copies(path: Path) -> str:

@@ -16,12 +16,12 @@ from swecli.store.sqlite.errors import code_of
 from swecli.store.sqlite.files import new_file, spare_name
 from swecli.store.sqlite.migrations import Step, migrate
 
-CHUNK = 1000  # rows read at once while all goes well
-PATIENCE = 20_000  # failing reads of one table before the rest of it is given up
-UNKNOWN_END = 1_000_000
+_CHUNK = 1000  # rows read at once while all goes well
+_MOST_FAILURES = 20_000  # failing reads of one table before the rest of it is given up
+_UNKNOWN_END = 1_000_000
 
 # Messages whose session cannot be read keep a session to be found by.
-FOSTER = (
+_ADOPT_ORPHANS = (
     "INSERT INTO session (id, directory, project, title, model, window_spec, window_start, interactions, messages,"
     " cost, first_query, created_at, updated_at) "
     "SELECT session_id, '', '', 'recovered', '', '', 1, max(interaction), count(*), NULL, '', min(created_at),"
@@ -101,16 +101,16 @@ def _tables(new: sqlite3.Connection) -> list[str]:
 def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:
     """Every readable row, found by halving the ranges that cannot be read."""
     end = _last(old, table)
-    waiting = [(low, min(low + CHUNK - 1, end)) for low in range(end - (end - 1) % CHUNK, 0, -CHUNK)]
-    patience = PATIENCE
-    while waiting and patience:
+    waiting = [(low, min(low + _CHUNK - 1, end)) for low in range(end - (end - 1) % _CHUNK, 0, -_CHUNK)]
+    failures_left = _MOST_FAILURES
+    while waiting and failures_left:
         low, high = waiting.pop()
         try:
             yield from old.execute(
                 f'SELECT {columns} FROM "{table}" NOT INDEXED WHERE rowid BETWEEN ? AND ?', (low, high)
             ).fetchall()
         except sqlite3.Error:
-            patience -= 1
+            failures_left -= 1
             if low < high:
                 middle = (low + high) // 2
                 waiting += [(middle + 1, high), (low, middle)]
@@ -122,12 +122,12 @@ def _last(old: sqlite3.Connection, table: str) -> int:
         with suppress(sqlite3.Error):
             row = old.execute(question).fetchone()
             return int(row[0] or 0) if row else 0
-    return UNKNOWN_END
+    return _UNKNOWN_END
 
 
 def _mend(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     """Give orphaned messages a session, drop what hangs in the air, and never give a number twice."""
-    new.execute(FOSTER)
+    new.execute(_ADOPT_ORPHANS)
     while broken := new.execute("PRAGMA foreign_key_check").fetchall():
         table = broken[0][0]
         new.executemany(f'DELETE FROM "{table}" WHERE rowid = ?', {(row[1],) for row in broken if row[0] == table})

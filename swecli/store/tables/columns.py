@@ -11,9 +11,9 @@ from sqlalchemy.types import TypeEngine
 
 LARGEST = 2**63 - 1
 # Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
-LARGEST_JSON = 10**4299
-REPLACEMENT = "\ufffd"
-DEEPEST_JSON = 100
+_LARGEST_JSON = 10**4299
+_REPLACEMENT = "\ufffd"
+_DEEPEST_JSON = 100
 
 
 def now() -> datetime:
@@ -27,7 +27,7 @@ def clean_text(text: str) -> str:
     A surrogate pair that was split into two letters becomes the one letter it stands for.
     """
     if "\0" in text:
-        text = text.replace("\0", REPLACEMENT)
+        text = text.replace("\0", _REPLACEMENT)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -55,11 +55,11 @@ def clean_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
-        return max(-LARGEST_JSON, min(LARGEST_JSON, value))
+        return max(-_LARGEST_JSON, min(_LARGEST_JSON, value))
     if isinstance(value, float):
         return finite(value)
-    if depth >= DEEPEST_JSON:
-        return f"(nested deeper than {DEEPEST_JSON} levels)"
+    if depth >= _DEEPEST_JSON:
+        return f"(nested deeper than {_DEEPEST_JSON} levels)"
     if isinstance(value, dict):
         return {clean_text(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

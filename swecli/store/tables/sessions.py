@@ -89,7 +89,7 @@ class CallRow(Row, table=True):
 
 
 class FullResultRow(Row, table=True):
-    """A result longer than what the model was told. Apart from the call, so that loading a session leaves it out."""
+    """A result longer than what the model got. Apart from the call, so that loading a session leaves it out."""
 
     __tablename__ = "full_result"
 

@@ -162,7 +162,7 @@ def test_it_is_resumed_found_and_sent_as_it_was() -> None:
 def test_a_session_that_is_here_stays_as_it_is() -> None:
     whole = exported()
     database = open_database("from.db")
-    with pytest.raises(BadInput, match="is here already"):
+    with pytest.raises(BadInput, match="is already here"):
         import_session(database, whole | {"title": "other"})
     assert SessionManager(database).list_sessions()[0].title == "work"
     database.close()
@@ -214,7 +214,7 @@ def test_what_is_wrong_is_named_and_nothing_is_taken_in(path: str, value: Any, s
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}])
 def test_what_is_no_export_at_all_is_refused(value: Any) -> None:
     database = open_database("to.db")
-    with pytest.raises(BadInput, match="This is no export of a session"):
+    with pytest.raises(BadInput, match="Not an export of a session"):
         import_session(database, value)
     database.close()
 

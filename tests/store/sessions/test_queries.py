@@ -35,11 +35,11 @@ def test_a_session_is_meant_by_id_title_or_unique_beginning(manager: SessionMana
 
 def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: SessionManager) -> None:
     first, second = talk(manager, "/p", "one", title="same"), talk(manager, "/p", "two", title="same")
-    with pytest.raises(BadInput, match="More than one") as caught:
+    with pytest.raises(BadInput, match="more than one session") as caught:
         manager.resume("same", "/p")
     assert first in caught.value.hint
     assert second in caught.value.hint
-    with pytest.raises(BadInput, match="More than one"):
+    with pytest.raises(BadInput, match="more than one session"):
         manager.resume(first[:4], "/p")
     for ref in ("nope", "%", "_", "' OR 1=1 --", "\0"):
         with pytest.raises(BadInput, match="There is no session"):
@@ -108,7 +108,7 @@ def test_search_takes_every_sign_for_what_it_is(manager: SessionManager, query: 
 
 
 def test_search_needs_words(manager: SessionManager) -> None:
-    with pytest.raises(BadInput, match="no words"):
+    with pytest.raises(BadInput, match="at least one word"):
         manager.search("  ")
     assert manager.search("unheard") == []
     assert manager.search("\0 \ud800") == []
