@@ -15,7 +15,7 @@ import pytest
 
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.sqlite.migrations import STEPS, step_8
+from swecli.store.sqlite.migrations import STEPS
 from tests.store.test_session_manager import turn
 from tests.support.shell import Done, Run, swecli
 
@@ -176,7 +176,7 @@ def test_a_database_that_can_only_be_read_is_listed_searched_shown_and_exported(
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("ALTER TABLE interaction DROP COLUMN partial")
             connection.execute("ALTER TABLE interaction DROP COLUMN partial_after")
-            connection.execute(f"PRAGMA user_version = {STEPS.index(step_8)}")
+            connection.execute(f"PRAGMA user_version = {STEPS.index(STEPS[7])}")
     was = before(path)
     readers = [
         (("sessions", "show", "prices"), "user: what of the prices?"),
