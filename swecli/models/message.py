@@ -262,7 +262,7 @@ class ModelChunk:
 
 @dataclass(slots=True)
 class ModelReply:
-    """A whole reply. `malformed` maps a call's id to what is wrong with its arguments, `broken` to their text. `cost` in
+    """A whole reply. `malformed` maps a call's id to what is wrong in its arguments, `broken` to their text. `cost` in
     US dollars, None where the price is unknown."""
 
     text: str = ""
