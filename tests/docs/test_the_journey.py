@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "the-journey.md"
 STOP = re.compile(r"^\d+\. `(\S+\.py)` `(\S+)`", re.MULTILINE)
 
-# Runs the arguments as `swecli` would, and writes the functions of swecli that were called, in the order of first calls.
+# Runs the arguments as `swecli` would, and writes the functions of swecli that were called, in the order of first call.
 TRACED = """
 import os, sys, threading
 from pathlib import Path
