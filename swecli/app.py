@@ -20,8 +20,10 @@ from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import Ask, Choice, Mode
 from swecli.models.window import WindowSpec
-from swecli.playbook.learning.service import LearningService, ReflectorModel
-from swecli.playbook.learning.workspace import StaleStrategies, Workspaces
+from swecli.playbook.learning.parts import ReflectorModel
+from swecli.playbook.learning.remember import PlaybookMemory
+from swecli.playbook.learning.service import LearningService
+from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
@@ -64,9 +66,11 @@ class Runtime:
 
         Turns for one that is gone wait for it; learning says so with the first of them.
         """
-        template = self.learning.reflector.template
+        template, settings = self.learning.reflector.template, self.settings
+        every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
         try:
-            reflector = ReflectorModel(template, reflect_model(self.settings, model, self.start))
+            found = reflect_model(settings, model, self.start)
+            reflector = ReflectorModel(template, found, every_turn=every_turn)
         except SwecliError as error:
             reflector = ReflectorModel(template, None, str(error))
         self.learning.use_reflector(reflector)
@@ -158,6 +162,7 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_
     except SwecliError as error:  # the session can do without: its own model sums up
         notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     notices += [line] if (line := agent.too_small()) else []
+    ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices)
     runtime.use_reflector(model)

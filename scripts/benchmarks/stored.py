@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,13 +13,10 @@ from sqlmodel import SQLModel
 from swecli.models.context import Epoch
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
-from swecli.models.playbook import Bullet, Op
 from swecli.models.session import Session
-from swecli.store import playbook_mapping as mapping_of_bullets
-from swecli.store.playbook_tables import TurnRow
 from swecli.store.sessions import mapping
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.sessions import BulletRow, DeltaRow, InteractionRow, MessageRow, ReductionRow, SessionRow
+from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 
 RARE, COMMON = "quokka", "prices"
 ANSWER = " They are kept with tax, and rounded as late as can be." * 8
@@ -32,39 +28,6 @@ _BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 def long_session(database: Path, directory: Path, messages: int) -> str:
     """Put one session of so many messages into the database, the newest of its directory; its id."""
     return _put(database, directory, sessions=1, messages=messages)
-
-
-def judged_session(database: Path, directory: Path, bullets: Sequence[Bullet], turns: int) -> str:
-    """A session of so many turns, three of the strategies called helpful in each; its id."""
-    session_id = long_session(database, directory, turns * 2)
-    named = [[f"P-{(turn * step) % len(bullets) + 1}" for step in (3, 5, 7)] for turn in range(1, turns + 1)]
-    told = [
-        TurnRow(session_id=session_id, interaction=turn, good=turn % 4 > 0, weight=1.0, topic=f"topic {turn % 12}")
-        for turn in range(1, turns + 1)
-    ]
-    rows = [
-        mapping_of_bullets.fill_bullet(BulletRow(content="", project=str(directory)), replace(b, scope="project"))
-        for b in bullets
-    ]
-    opened = open_database(database)
-    try:
-        with opened.transaction() as db:
-            _insert(db, "number", rows)
-            _insert(db, "id", told)
-            _insert(
-                db, "number", [_verdicts(session_id, directory, turn, names) for turn, names in enumerate(named, 1)]
-            )
-    finally:
-        opened.close()
-    return session_id
-
-
-def _verdicts(session_id: str, directory: Path, turn: int, names: Sequence[str]) -> DeltaRow:
-    ops = [mapping_of_bullets.op_json(Op("TAG", name, "helpful")) for name in names]
-    row = DeltaRow(id=f"{session_id}-{turn}", session_id=session_id, project=str(directory), reach="project")
-    row.author, row.interaction = "rules", turn
-    row.ops, row.refused, row.before, row.added, row.moved = ops, [], {}, [], []
-    return row
 
 
 def many_sessions(database: Path, directory: Path, sessions: int) -> None:

@@ -39,7 +39,7 @@ def _session(terminal: Terminal) -> Shot:
     _say(terminal, 'run the tests with "python3 -m pytest -q"', "Run this[^~]*Answer with a number")
     _press(terminal, "1\r", r"allowed: Run[^~]*no cost")
     _say(terminal, "remember that prices are rounded only when shown", "learned: ")
-    _say(terminal, "/playbook", r"P-1 +\d")
+    _say(terminal, "/playbook", r"P-1 +active")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))
 
 

@@ -27,7 +27,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.message import Ask
+from swecli.models.message import Ask, ToolSpec
 from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
@@ -70,6 +70,7 @@ class Agent:
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
         self._reopen = ""
+        self._more = False  # whether there are strategies that the prompt has no room for
         self._steering: deque[str] = deque()
         self._running = False
 
@@ -140,6 +141,7 @@ class Agent:
         for path in turn.files:
             with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
+        self._more = turn.selection.more
         fitter = self.fitter()
         self._running = True
         try:
@@ -174,8 +176,12 @@ class Agent:
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
         rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens)
         summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
-        specs = self.tools.specs()
+        specs = self.specs()
         return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
+
+    def specs(self) -> list[ToolSpec]:
+        """The tools that the next request offers: `recall` only where there is something to look up."""
+        return [spec for spec in self.tools.specs() if self._more or spec.name != "recall"]
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token, a fifth of the room for the

@@ -236,7 +236,7 @@ class ContextControl:
         """Measure the next request, for a query or for none. Nothing is stored."""
         agent = self._agent
         prepared, fitter = agent.prepare(query).request, agent.fitter()
-        parts = [("tools", agent.counter.count_tools(agent.tools.specs()))]
+        parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))

@@ -20,12 +20,11 @@ from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.learning.workspace import StaleStrategies
-from swecli.playbook.score import Standings
-from swecli.playbook.selection.ablation import AblationPlan
-from swecli.playbook.selection.rank import Ranking, SelectionRequest, rank
+from swecli.playbook.scoring.score import Reflector
+from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import Held, Selection, select
-from swecli.playbook.standing import believed
+from swecli.playbook.similarity import BulletIndex
+from swecli.playbook.workspace import StaleStrategies
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -54,6 +53,7 @@ class RequestBuilder:
     system_prompt: str
     stale: StaleStrategies
     instructions: Callable[[], str] = str
+    index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
@@ -74,14 +74,14 @@ class RequestBuilder:
         notes = tuple(environment_notes(self.root, date.today()))
         request = build_request(RequestInput(session, query.text, sent, head, notes, window, begins), counter)
         notices = (*mentioned.notes, *self.stale.notices(session))
-        return Turn(query.text, request, selection.measured(counter.count), notices, tuple(mentioned.files))
+        return Turn(query.text, request, selection, notices, tuple(mentioned.files))
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """What an epoch that begins in the middle of a turn for a query says: what was told in notes goes with the
         messages, or out of them."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
-        selection = select(self._ranking(session, query, counter), self.settings.playbook_tokens)
+        selection = select(self._request(session, query, counter))
         return self._head(session, selection, begins=True)
 
     def _head(self, session: Session, selection: Selection, *, begins: bool) -> HeadParts:
@@ -94,33 +94,35 @@ class RequestBuilder:
         """Select for a query: for a head, or for what comes to `past`, the request before it."""
         epoch = session.context.epoch
         while True:
-            ranking = self._ranking(session, query, counter)
             held = _held(session, known_strategies(epoch, past, counter), counter) if past and epoch else None
-            selection = select(ranking, self.settings.playbook_tokens, held)
+            selection = select(self._request(session, query, counter), held)
             stale = self.stale.among(session, selection.bullets)
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
 
-    def _ranking(self, session: Session, query: str, counter: TokenCounter) -> Ranking:
-        playbook, window = session.get_playbook(), session.window
-        plan = AblationPlan.parse(self.settings.ablation)
-        return rank(
-            SelectionRequest(
-                bullets=tuple(playbook.bullets.values()),
-                query=query,
-                scores=believed(self.sessions.playbook, session) if playbook.bullets else Standings(),
-                count=counter.count,
-                most=self.settings.max_strategies,
-                new_ids=_just_taught(session),
-                off=playbook.off,
-                ablation=plan,
-                turn=self.sessions.next_turn() if plan.every else 1,
-                seed=seed_of(session),
-                whole_head=window.mode == "fixed" and not window.slack,
-            )
+    def _request(self, session: Session, query: str, counter: TokenCounter) -> SelectionRequest:
+        playbook, window, settings = session.get_playbook(), session.window, self.settings
+        return SelectionRequest(
+            bullets=playbook.bullets,
+            query=query,
+            count=counter.count,
+            index=self.index,
+            budget=settings.playbook_tokens,
+            most=settings.max_strategies,
+            new_ids=_just_taught(session),
+            off=playbook.off,
+            ignorant=self._ignorant() if playbook.bullets else False,
+            holdout=settings.holdout,
+            seed=_seed_of(session),
+            whole_head=window.mode == "fixed" and not window.slack,
         )
+
+    def _ignorant(self) -> bool:
+        """Whether every reflector that tags in this database was found to know nothing."""
+        found = [Reflector.from_json(value) for value in self.sessions.playbook.turns.reflectors().values()]
+        return bool(found) and all(reflector.ignorant for reflector in found)
 
     def _open_findings(self, session: Session) -> str:
         """What reviews found, and is still open, in the files that this session has read or changed."""
@@ -170,6 +172,6 @@ def _just_taught(session: Session) -> frozenset[str]:
     return frozenset(bullet.id for bullet in live if bullet.trust == "user" and bullet.created_at > began)
 
 
-def seed_of(session: Session) -> int:
+def _seed_of(session: Session) -> int:
     """A number for the next turn of a session: recorded with the turn, so that its choice can be made again."""
     return sum(ord(letter) * place for place, letter in enumerate(session.id, 1)) + session.interactions

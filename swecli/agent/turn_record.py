@@ -38,13 +38,12 @@ class TurnRecord:
 
     def open(self, turn: Turn) -> Opened:
         """Store the user's message, and the epoch that begins with it."""
-        sent, left_out, row = turn.request.enhanced, turn.selection.ablation, turn.request.opened
+        sent, withheld, row = turn.request.enhanced, turn.selection.withheld, turn.request.opened
         size, encoding = self.counter.count(sent), self.counter.label
         message = self.sessions.begin_interaction(turn.query, sent, tokens=size, encoding=encoding)
         session, number = self._session, message.interaction
-        if left_out.what:
-            known = {"ablation": left_out.what, "withheld": list(left_out.withheld), "seed": left_out.seed}
-            self.sessions.playbook.turns.note(session.id, number, **known)
+        if withheld:
+            self.sessions.playbook.turns.note(session.id, number, withheld=withheld, seed=turn.selection.seed)
         if row is not None:
             self.sessions.context.add(session, row)
         asked = [api | {KEY: f"{number}.0"} for api in message.to_api()]

@@ -119,12 +119,12 @@ def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:
 def _propose(store: ReviewStore) -> None:
     """Propose to the playbook what was fixed again and again; say so on stderr."""
     # late: see _with_ledger
-    from swecli.cli.playbook import session_here  # noqa: PLC0415
+    from swecli.cli.playbook import session_of  # noqa: PLC0415
     from swecli.review.lessons import lessons, told  # noqa: PLC0415
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     sessions = SessionManager(store.database)
-    for applied in lessons(sessions, store, session_here(sessions, None)):
+    for applied in lessons(sessions, store, session_of(sessions, None)):
         sys.stderr.write(one_line(told(applied, "swecli playbook")) + "\n")
 
 

@@ -31,7 +31,7 @@ _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tun
 _EPILOG = """\
 subcommands:
   swecli sessions    list, show, search, rename, fork, delete, export, import
-  swecli playbook    list, show, why, add, edit, pin, review, good, bad, undo, export, import and more
+  swecli playbook    list, show, why, add, edit, remove, undo, review, good, bad, reflect
   swecli learn       --from SESSION: learn from stored sessions
   swecli review      changes, a branch, a commit, paths or the whole tree
   swecli findings    list, show, dismiss, fixed, reopen, recheck, export
@@ -176,6 +176,7 @@ def build_parser() -> Parser:
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
     add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
+    add("--no-reflect", action="store_true", help="with -p: leave reflecting to the next start at a terminal")
     add("--output-format", choices=format_names(), help="with -p (default text)")
     add(
         "--input-format",

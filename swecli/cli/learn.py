@@ -7,15 +7,16 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.cli.learning import lines_of, open_learning, reflecting_model
 from swecli.cli.output import print_json, print_line
-from swecli.cli.reflecting import lines_of, open_learning, reflecting_model
 from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 
 if TYPE_CHECKING:
-    from swecli.playbook.learning.backfill import Studied
+    from swecli.playbook.learning.parts import Backfilled
+    from swecli.playbook.learning.service import LearningService
     from swecli.store.session_manager import SessionManager
 
 MANY = 100_000  # sessions
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         before = sessions.playbook.spent()
         for line in [] if args.json else gone:
             print_line(f"left out: {line}")
-        done = asyncio.run(_study(learning, wanted, args.epochs, quiet=args.json))
+        done = asyncio.run(_backfill(learning, wanted, args.epochs, quiet=args.json))
         after = sessions.playbook.spent()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = _counted(done) | {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
@@ -70,20 +71,17 @@ def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[
     return [info.id for info in there], gone
 
 
-async def _study(learning: Any, wanted: list[str], epochs: int, *, quiet: bool) -> list[Studied]:
-    # late: see above
-    from swecli.playbook.learning.backfill import study  # noqa: PLC0415
-
+async def _backfill(learning: LearningService, wanted: list[str], epochs: int, *, quiet: bool) -> list[Backfilled]:
     done = []
-    async for studied in study(learning, wanted, epochs):
-        done.append(studied)
+    async for one_turn in learning.backfill(wanted, epochs):
+        done.append(one_turn)
         if not quiet:
-            for line in (line for event in studied.events for line in lines_of(event)):
-                print_line(f"{studied.session_id[:13]} T{studied.interaction}: {line}")
+            for line in (line for event in one_turn.events for line in lines_of(event)):
+                print_line(f"{one_turn.session_id[:13]} T{one_turn.interaction}: {line}")
     return done
 
 
-def _counted(done: list[Studied]) -> dict[str, Any]:
+def _counted(done: list[Backfilled]) -> dict[str, Any]:
     """What it came to, for programs."""
     changed = [event for one in done for event in one.events if isinstance(event, PlaybookUpdated)]
     failures = [
@@ -96,7 +94,7 @@ def _counted(done: list[Studied]) -> dict[str, Any]:
     return {"turns": len(done), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
 
 
-def _sum_up(done: list[Studied], value: dict[str, Any], json: bool) -> int:
+def _sum_up(done: list[Backfilled], value: dict[str, Any], json: bool) -> int:
     """Say what it came to, also in money. Returns the exit code."""
     failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
     code = 1 if failing and all(failing) else 0

@@ -129,6 +129,7 @@ def make_start(args: argparse.Namespace) -> Start:
     prepare_environment(os.environ)
     flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
     flags["review_loops"] = getattr(args, "review_loops", None)
+    flags["reflect_at_end"] = False if getattr(args, "no_reflect", False) else None
     flags["color"] = False if args.no_color else None
     configured = read_configuration(args.config, flags)
     make_folders(configured.paths)

@@ -6,11 +6,13 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
+
+Reflect = Literal["auto", "always", "friction"]
 
 
 def _text(value: Any) -> str:
@@ -61,9 +63,9 @@ def _money(value: Any) -> float:
     return amount
 
 
-def _ablation(value: Any) -> str:
-    if not re.fullmatch(r"never|(?:off|one):(?:[2-9]|[1-9]\d{1,4})", str(value)):
-        raise ValueError(f"{value!r} is not never, off:N or one:N (every Nth turn, N from 2)")
+def _reflect(value: Any) -> str:
+    if value not in get_args(Reflect):
+        raise ValueError(f"{value!r:.40} is none of {', '.join(get_args(Reflect))}")
     return str(value)
 
 
@@ -139,16 +141,18 @@ class Settings:
     max_turns: int = _setting(50, _whole(1, 10_000), "requests to the model in one turn, at most", tightens=True)
     max_budget_usd: float | None = _setting(None, _money, "stop the turn when it has cost this much", tightens=True)
     max_tokens: int | None = _setting(None, _whole(1, 10_000_000), "length of one answer, in tokens")
-    max_strategies: int = _setting(30, _whole(0, 1000), "playbook strategies in a prompt, at most")
+    max_strategies: int = _setting(200, _whole(0, 1000), "playbook strategies in a prompt, at most")
     playbook_tokens: int = _setting(1200, _whole(0, 100_000), "tokens of the playbook in a prompt, at most")
     learn: bool = _setting(True, _flag, "reflect after each turn")
-    reflect_with_model: bool = _setting(True, _flag, "let a model reflect after friction")
+    reflect_with_model: bool = _setting(True, _flag, "let a model reflect too")
+    reflect: Reflect = _setting("auto", _reflect, "which turns a model reflects on: auto, always or friction")
+    reflect_at_end: bool = _setting(True, _flag, "reflect at the end of a run without a screen")
     reflect_model: str = _setting("", _text, "model for reflection; empty: the session's", tightens=True)
     reflect_percent: int = _setting(
-        15, _whole(0, 100), "percent of a session's tokens that reflection may use", tightens=True
+        15, _whole(0, 100), "percent of what a session takes that reflection may use", tightens=True
     )
     reflect_usd_per_day: float | None = _setting(None, _money, "dollars that reflection may cost a day", tightens=True)
-    ablation: str = _setting("never", _ablation, "leave strategies out to measure them: off:N, one:N")
+    holdout: int = _setting(0, _whole(0, 50), "percent of turns that leave one strategy out to measure it")
     command_timeout: int = _setting(120, _whole(1, 86_400), "seconds a command may run")
     review_loops: int = _setting(20, _whole(1, 1000), "requests to the model in one review, at most", tightens=True)
     review_part_tokens: int = _setting(

@@ -72,22 +72,28 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
         writer.refuse(error)
         return error.exit_code
     finally:
-        _note_pending(runtime, writer)
+        await _reflect(runtime, writer)
     return code
 
 
-def _note_pending(runtime: Runtime, writer: Writer) -> None:
-    """Say it when this run has left turns that a model should reflect on: nobody waits for one here."""
-    session, store = runtime.sessions.current_session, runtime.sessions.playbook
-    try:
-        if session is None or not runtime.settings.learn or not store.pending(session.id):
-            return
-        count = store.waiting_in_project(session)
-    except SwecliError as error:  # the answer is written: this must not cost the exit code
-        _log.warning("the queue could not be counted: %s", error)
+async def _reflect(runtime: Runtime, writer: Writer) -> None:
+    """At the end of the process: let the model reflect on this run's turns, within its budget; what waits then is
+    noted, and left to the next start."""
+    session, learning = runtime.sessions.current_session, runtime.learning
+    if session is None or not runtime.settings.learn:
         return
-    turns = "1 turn waits" if count == 1 else f"{count} turns wait"
-    writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
+    try:
+        for pending in reversed(learning.pending() if runtime.settings.reflect_at_end else ()):
+            if pending.session_id == session.id:
+                for event in await learning.reflect(pending.interaction):
+                    writer.write(event)
+        waiting = runtime.sessions.playbook.pending(session.id)
+    except Exception:  # noqa: BLE001 - a boundary
+        _log.exception("reflecting failed")  # the answer is written: this must not cost the exit code
+        return
+    if waiting:
+        turns = "1 turn waits" if len(waiting) == 1 else f"{len(waiting)} turns wait"
+        writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
 
 
 async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
@@ -105,7 +111,7 @@ async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
 
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:
     """Before the first turn: strategies that name what is gone stay out of the prompts. After each: the rules' part of
-    the reflection; the model's part waits for the next start on a screen: it would delay the exit."""
+    the reflection; the model's part waits for the end of the run: it would delay the next turn."""
     learning = runtime.learning
     try:
         learned = await learning.check_anchors() if before else learning.after_turn().events

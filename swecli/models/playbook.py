@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -15,12 +16,19 @@ State = Literal["active", "pinned", "quarantined", "disabled", "deleted"]
 Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 Tag = Literal["helpful", "harmful", "neutral"]
 OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
+Belief = tuple[float, float, float]  # probabilities of harmful, inert, helpful
 
 LIVE: tuple[State, ...] = ("active", "pinned")
+OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # what was read, and nobody here vouches for
 MAX_WORDS = 60
+MAX_WHEN = 40  # words of the situations in which a bullet matters
 MANY = 8  # operations of a delta that are named one by one
 MAX_LETTERS = 600  # characters: sixty words, none of them absurd
 MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
+_MODEL: Belief = (0.20, 0.40, 0.40)
+PRIORS: dict[Trust, Belief] = {
+    "user": (0.05, 0.25, 0.70), "repository": (0.15, 0.40, 0.45), "reasoning": _MODEL, "tool": _MODEL, "web": _MODEL,
+}  # fmt: skip
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
@@ -38,12 +46,32 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """One piece of evidence on a bullet that was shown in a turn, with the three factors by which it multiplies the
+    belief. "outcome": how the turn went, by `source` (a check, the user); "tag": what the reflector `source` found.
+
+    `forget` is the share of the prior that comes back with it: with the first verdict of a turn only.
+    """
+
+    bullet_id: str
+    kind: Literal["outcome", "tag"]
+    tag: Tag
+    source: str
+    quote: str
+    factors: Belief
+    forget: float = 0.0
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Bullet:
     """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words
-    and 600 characters.
+    and 600 characters. `when` names, in other words and at most 40, the situations in which it matters: it is found by
+    them and never shown to a model.
 
-    `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("": none).
-    `vouched_at` is when the user last took it in again: what turns before that held against it counts no more.
+    `belief` is what its evidence leaves of the prior (empty: the prior of its trust); `uses` counts the turns it was
+    shown in. `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("":
+    none). `vouched_at` is when the user last took it in again: what was held against it before counts no more.
     """
 
     id: str
@@ -63,6 +91,9 @@ class Bullet:
     verified_at: datetime | None = None
     stale: str = ""
     vouched_at: datetime | None = None
+    when: str = ""
+    belief: Belief | tuple[()] = ()
+    uses: int = 0
 
     @property
     def number(self) -> int:
@@ -79,12 +110,17 @@ class Bullet:
         """Helpful minus harmful: the plain count, as shown."""
         return self.helpful - self.harmful
 
+    @property
+    def odds(self) -> Belief:
+        """The probabilities that it is harmful, inert, helpful."""
+        return self.belief or PRIORS[self.trust]
+
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
-        return row | {"anchors": list(self.anchors)}
+        return row | {"anchors": list(self.anchors), "belief": list(self.belief)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +128,8 @@ class Op:
     """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
     then it may bring its id, counts and times (ISO 8601) along. All others name one.
 
-    `tag` belongs to TAG and to UNTAG (it counted once and does no more), `into` to MERGE (the bullet that stays),
-    `fields` to ADD and UPDATE: any of content, section, kind, scope, state, trust, anchors.
+    `fields` belong to ADD and UPDATE: any of content, when, section, kind, scope, state, trust, anchors. TAG, UNTAG
+    (with `tag`) and MERGE (with `into`) stand in deltas of older versions only.
     """
 
     op: OpName
@@ -126,13 +162,15 @@ class Delta:
 class AppliedDelta:
     """A delta as it stands in the store: `before` holds each touched bullet as it was (None: not there).
 
-    `added` are the ids that its ADDs were given, in their order. `undone` is set when it was taken back.
+    `added` are the ids that its ADDs were given, in their order. `undone` is set when it was taken back. `verdicts`
+    are the bullets it brought evidence on, where that was asked for.
     """
 
     delta: Delta
     before: dict[str, Bullet | None]
     added: tuple[str, ...] = ()
     undone: bool = False
+    verdicts: tuple[tuple[str, Tag], ...] = ()
 
     def named(self) -> list[tuple[str, Op]]:
         """Each operation with the id of the strategy it is about; that of an ADD is the one it was given."""
@@ -141,8 +179,8 @@ class AppliedDelta:
 
     @property
     def only_counts(self) -> bool:
-        """Whether it only says that strategies were shown."""
-        return self.delta.reason not in MARKS and all(op.op == "TAG" and op.tag == "neutral" for op in self.delta.ops)
+        """Whether it holds evidence alone, and no mark of the user's."""
+        return self.delta.reason not in MARKS and all(op.op == "TAG" for op in self.delta.ops)
 
     def summary(self) -> str:
         """What it did, in one line: `add P-3, tag P-1 helpful`; of many operations only how many of each kind."""
@@ -200,6 +238,23 @@ class SessionPlaybook:
         scores or dates in it.
         """
         return render_bullets(self.chosen(max_strategies))
+
+
+def after_verdict(belief: Belief, prior: Belief, factors: Belief, forget: float) -> Belief:
+    """A belief after one piece of evidence: multiplied, made to sum to 1, and a share of the prior given back."""
+    weighed = [share * factor for share, factor in zip(belief, factors, strict=True)]
+    total = sum(weighed) or 1.0
+    harmful, inert, helpful = ((1 - forget) * w / total + forget * p for w, p in zip(weighed, prior, strict=True))
+    return (harmful, inert, helpful)
+
+
+def factors_of_counts(helpful: int, harmful: int) -> Belief:
+    """What plain counts multiply a belief by: each as an outcome of even odds for a bullet that was only shown, with
+    the step of `scoring.score`; at most 20 of them."""
+    good, bad = min(20, helpful) * 0.3, min(20, harmful) * 0.3
+    chances = [1 / (1 + math.exp(-0.6 * effect)) for effect in (-1, 0, 1)]
+    first, second, third = (chance**good * (1 - chance) ** bad for chance in chances)
+    return (first, second, third)
 
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:

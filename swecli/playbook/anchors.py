@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from swecli.playbook.words import forbids
-
 AnchorKind = Literal["path", "command", "flag", "tool"]
 
 _SPAN = re.compile(r"`([^`]+)`")
@@ -16,6 +14,9 @@ _ABSENT = re.compile(
     r"\b(?:instead of|rather than|other than|no longer|formerly|old|obsolete|deprecated|nicht|nie|niemals|kein\w*|ohne|"
     r"statt|anstatt|anstelle)\b",
     re.IGNORECASE,
+)
+_FORBIDS = re.compile(
+    r"\b(?:never|not|no|avoid|without|stop|don['’]?t|doesn['’]?t|shouldn['’]?t|mustn['’]?t|cannot|can['’]?t)\b", re.I
 )
 _GONE = re.compile(
     r"^\W*(?:(?:was|were|is|are|has been|got|will be|wurde|ist) )?(?:renamed|moved|gone|removed|deleted|missing|absent|"
@@ -141,7 +142,7 @@ def _stands(content: str, start: int, end: int) -> bool:
     opened = max((m.end() for m in _CLAUSE.finditer(content, 0, start) if _outside(content, m.start())), default=0)
     before = content[opened:start]
     after = content[end:].removeprefix("`")
-    absent = forbids(before) or _ABSENT.search(before) or _CREATES.search(before.rstrip("`"))
+    absent = _FORBIDS.search(before) or _ABSENT.search(before) or _CREATES.search(before.rstrip("`"))
     return not absent and not _GONE.match(after)
 
 

@@ -1,11 +1,10 @@
-"""Command lines: which program they run, whether two are the same, and what a result says about them."""
+"""Command lines of checks: which they are, whether two are the same, and how a run ended."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from swecli.playbook.digest import CallDigest
+from swecli.playbook.turn_digest import CallDigest
 
 _SPLIT = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
 _ASSIGNMENT = re.compile(r"^(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")
@@ -14,136 +13,60 @@ _WRAPPER = re.compile(
     r"bundle\s+exec|pnpm\s+exec|yarn\s+exec)\s+)+"
 )
 _CD = re.compile(r"^(?:cd|pushd)\s+\S+$")
-_RUNNERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"^(?:\S*/)?(?:{pattern})(?=\s|$)"))
-    for name, pattern in (
-        ("pytest", r"pytest|py\.test|python[\d.]*\s+-m\s+pytest"),
-        (
-            "unittest",
-            r"python[\d.]*\s+-m\s+unittest|python[\d.]*\s+(?:\S+\s+)?manage\.py\s+test|python[\d.]*\s+setup\.py\s+test",
-        ),
-        ("tox", r"tox|nox|python[\d.]*\s+-m\s+(?:tox|nox)"),
-        ("npm test", r"(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:test|t)(?::[\w:-]+)?"),
-        ("jest", r"jest|vitest|mocha|ava|karma\s+start|playwright\s+test|cypress\s+run"),
-        ("deno test", r"deno\s+test"),
-        ("node test", r"node\s+--test"),
-        ("go test", r"go\s+test|gotestsum"),
-        ("cargo test", r"cargo\s+(?:\+\S+\s+)?(?:test|nextest)"),
-        ("make test", r"make\s+(?:\S+\s+)*(?:test|tests|check)"),
-        ("ctest", r"ctest"),
-        ("mvn test", r"(?:mvn|mvnw|gradle|gradlew)\s+(?:\S+\s+)*(?:test|verify|check)"),
-        ("rspec", r"rspec|rake\s+(?:test|spec)|rails\s+test"),
-        ("phpunit", r"phpunit|pest"),
-        ("dotnet test", r"dotnet\s+test"),
-        ("mix test", r"mix\s+test"),
-        ("swift test", r"swift\s+test"),
-        ("test script", r"(?:bash\s+|sh\s+)?(?:\S*/)?(?:run[-_]?)?tests?(?:\.sh)?"),
-    )
+# A check says in one of its words that it tests, checks or compiles, or is a program that does nothing else.
+_CHECK = re.compile(
+    r"(?:^|[\s/.:_-])(?:py)?(?:tests?|checks?|lint|specs?|verify|build|compile|typecheck|pytest|unittest|tox|nox|jest|"
+    r"vitest|mocha|mypy|pyright|ruff|flake8|eslint|tsc|clippy|vet|ctest|rspec|phpunit)(?:$|[\s/.:_\d-])"
 )
-# An exit code of 1 from these is an answer, not a failure.
-_ASKING_NAMES = "grep egrep fgrep rg ag ack diff cmp test [ which pgrep command type ps find locate"
-_ASKING = frozenset(_ASKING_NAMES.split())
-_FAILED = re.compile(
-    r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|(?:^|\n)(?:FAILED|FAIL:|ERROR:?|--- FAIL)\b", re.I
+_NO_CHECK = re.compile(
+    r"^(?:\S*/)?(?:cat|ls|grep|rg|find|sed|echo|git|cd|rm|mv|cp|mkdir|head|tail|less|test|which|touch)\b"
 )
-_PASSED = re.compile(r"\b[1-9]\d* (?:passed|passing|tests? ok)\b|test result: ok|(?:^|\n)(?:OK\b|PASS\b|ok\s+\S+\s)")
-_MISUSE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (label, re.compile(pattern, re.IGNORECASE))
-    for label, pattern in (
-        ("command not found", r"command not found|not recognized as an internal|: not found$|No such command"),
-        ("missing module", r"No module named|Cannot find module|ModuleNotFoundError"),
-        ("unknown option", r"unrecogni[sz]ed (?:argument|option)|unknown (?:argument|option|flag)|invalid option|"
-                           r"illegal option|No such option|bad option|unexpected argument|"
-                           r"flag provided but not defined"),
-        ("unknown target", r"missing script|No rule to make target|unknown (?:command|target|subcommand)|"
-                           r"is not a \w+ command|no such (?:command|target|task)"),
-        ("wrong usage", r"(?:^|\n)\s*usage:|the following arguments are required|missing (?:required )?argument|"
-                        r"requires an argument|has no upstream branch"),
-        ("no such file", r"can't open file|No such file or directory|file or directory not found|cannot find the path"),
-        ("no tests found", r"no tests ran|collected 0 items|no tests? found|no test files"),
-    )
-)  # fmt: skip
+_FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
+_VARYING = re.compile(r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\d\d:\d\d(?::\d\d)?\b")
+_MOST_LINES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A command line taken apart. `key` is equal for the same work; `runner` is "" unless it runs tests."""
-
-    key: str
-    program: str
-    runner: str
-    operands: frozenset[str]
-    exact: bool
-
-
-def parse(command: str) -> Line:
-    """Take a command line apart. `exact` is False where its exit code may be another program's (a pipe, `|| true`)."""
-    parts = [part for part in (_bare(p) for p in _SPLIT.split(command.strip())) if part and not _CD.match(part)]
-    runners = [(part, name) for part in parts for name in (_runner(part),) if name]
-    main, runner = runners[0] if runners else (parts[0] if parts else "", "")
-    rest = command.split(main, 1)[-1] if main else ""
-    words = main.split()
-    return Line(
-        key=" ".join(" && ".join(parts).split()),
-        program=_program(words),
-        runner=runner,
-        operands=frozenset(word for word in words[1:] if not word.startswith("-") and ("/" in word or "." in word)),
-        exact=re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", rest) is None,
-    )
+def bare(command: str) -> str:
+    """A command line without assignments, wrappers, `cd` and the virtual environment's folder: equal for the same
+    work."""
+    parts = (_bare(part) for part in _SPLIT.split(command.strip()))
+    return " ".join(" && ".join(part for part in parts if part and not _CD.match(part)).split())
 
 
 def _bare(part: str) -> str:
-    """A simple command without assignments, wrappers and the virtual environment's folder."""
-    part = part.strip().strip("()")
-    before = None
+    part, before = part.strip().strip("()"), None
     while before != part:
         before = part
         part = _WRAPPER.sub("", _ASSIGNMENT.sub("", part + " ")).strip()
     return re.sub(r"^\S*/bin/(?=\S)", "", part)
 
 
-def _runner(part: str) -> str:
-    return next((name for name, pattern in _RUNNERS if pattern.match(part)), "")
-
-
-def _program(words: list[str]) -> str:
-    if not words:
-        return ""
+def program(command: str) -> str:
+    """The program that a command line runs; of a Python module the module's name."""
+    words = bare(command).split() or [""]
     name = words[0].rsplit("/", 1)[-1]
-    if re.fullmatch(r"python[\d.]*", name):
-        return words[2] if len(words) > 2 and words[1] == "-m" else "python"
+    if re.fullmatch(r"python[\d.]*", name) and len(words) > 2 and words[1] == "-m":
+        return words[2]
     return name
 
 
+def check_of(call: CallDigest) -> str:
+    """The check that a call runs, as a key; "" where it runs none, or its exit code may be another program's."""
+    if not call.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", call.command):
+        return ""
+    key = bare(call.command)
+    parts = key.split(" && ")
+    return key if not _NO_CHECK.match(parts[-1]) and _CHECK.search(parts[-1].lower()) else ""
+
+
 def passed(call: CallDigest) -> bool | None:
-    """Whether a command did its work: None where its exit code does not say, or it never ended."""
+    """Whether a command ended well; None for one that did not end, and for other tools."""
     if not call.finished or call.denied or not call.command:
-        return None
-    line = parse(call.command)
-    if line.runner and not line.exact:
-        output = call.output
-        if _FAILED.search(output):
-            return False
-        return True if _PASSED.search(output) else None
-    if call.exit_code == 1 and line.program in _ASKING:
         return None
     return call.ok
 
 
-def misused(call: CallDigest) -> str:
-    """In which way a failed command was the wrong command, in our words; "" when it may just have found a fault."""
-    if passed(call) is not False:
-        return ""
-    if call.exit_code == 127:
-        return "command not found"
-    return next((label for label, pattern in _MISUSE if pattern.search(call.output)), "")
-
-
-def same_family(one: Line, other: Line) -> bool:
-    """Whether two lines run the same program, or the same kind of tests."""
-    return bool(one.runner and one.runner == other.runner) or bool(one.program and one.program == other.program)
-
-
-def covers(later: Line, earlier: Line) -> bool:
-    """Whether a later run tests at least what the earlier one did (no paths named: everything)."""
-    return not later.operands or (bool(earlier.operands) and earlier.operands <= later.operands)
+def failing_lines(output: str) -> tuple[str, ...]:
+    """The lines of an output that name what fails, without times: equal for the same failures."""
+    lines = (" ".join(_VARYING.sub("#", line).split()) for line in output.splitlines() if _FAILING.search(line))
+    return tuple(dict.fromkeys(lines))[:_MOST_LINES]

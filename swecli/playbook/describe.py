@@ -1,81 +1,75 @@
-"""A delta in short lines for the user: what was learned, which counts changed, and why."""
+"""A delta in short lines for the user: what was learned, and why; nothing of mere evidence."""
 
 from __future__ import annotations
 
-from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.gate import DOUBT
-from swecli.playbook.words import shorten
+from swecli.models.playbook import MANY, MARKS, AppliedDelta, Delta, Op
+from swecli.playbook.quarantine import DOUBT
+from swecli.playbook.similarity import shorten
 
-CONTENT = 90
-_SAID = {
-    "teaching": "you said so",
-    "correction": "you said it was wrong",
-    "undo": "you took it back",
-    "complaint": "you said it did not work",
-    "praise": "you said it worked",
-    "denial": "you refused what it led to",
-    "user": "you said so",
+_CONTENT = 90
+_FROM = {
+    "repository": "it comes from a file",
+    "tool": "it comes from a command's output",
+    "web": "it comes from the web",
 }
-_TAUGHT = {
-    "correction": "you corrected it",
-    "denial": "you said so when you refused",
-    "mark": "you said so",
-    "transition": "the one failed, the other passed",
-    "stumble": "it happened more than once",
-}
-FROM = {"repository": "a file", "tool": "a command's output", "web": "the web"}
+_DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
-def lines_of(delta: Delta) -> tuple[str, ...]:
-    """One line for each operation that changes more than a neutral count."""
-    return tuple(line for op in delta.ops if (line := line_of(op)))
+def lines_of(delta: Delta, added: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """One line for each operation; `added` are the ids that its ADDs were given, where they are known."""
+    names = iter(added)
+    return tuple(line_of(op, next(names, "") if op.op == "ADD" else op.bullet_id) for op in delta.ops)
 
 
-def line_of(op: Op) -> str:
-    """One operation as a line, "" for one that is not worth one."""
+def line_of(op: Op, name: str) -> str:
+    """One operation as a line."""
+    label = f"{name} " if name else ""
     if op.op == "ADD":
-        return _added(op)
-    if op.op == "TAG":
-        return "" if op.tag == "neutral" else f"{op.bullet_id} {op.tag} +1: {_why(op)}"
-    if op.op == "UNTAG":
-        return f"{op.bullet_id} {op.tag} -1: {_why(op)}"
+        content = shorten(str(op.fields.get("content", "")), _CONTENT)
+        waits = op.fields.get("state") == "quarantined"
+        named = f" ({name})" if name else ""
+        return f"? {content} (waits for your yes: {reason_of(op)}){named}" if waits else f"+ {content}{named}"
+    if op.op in ("TAG", "UNTAG"):  # of an older version
+        return f"{name} {op.tag} {'+1' if op.op == 'TAG' else '-1'}"
     if op.op == "UPDATE":
-        content = op.fields.get("content")
-        if op.fields.get("state") == "active":
-            return f"{op.bullet_id} active again: {_why(op, _TAUGHT)}"
-        text = f"{op.bullet_id} now: {shorten(content, CONTENT)}" if content else f"{op.bullet_id} heard again"
-        return f"{text} ({_why(op, _TAUGHT)})"
+        return f"{label}{_updated(op)}"
     if op.op == "MERGE":
-        return f"{op.bullet_id} merged into {op.into}: {_why(op)}"
-    verb = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "set aside", "RESTORE": "active again"}[op.op]
-    return f"{op.bullet_id} {verb}: {_why(op, _TAUGHT)}"
+        return f"{name} merged into {op.into}"
+    why = reason_of(op)
+    return f"{label}{_DONE[op.op]}" + (f": {why}" if why and op.op == "QUARANTINE" else "")
 
 
-def _added(op: Op) -> str:
-    content = shorten(str(op.fields.get("content", "")), CONTENT)
-    doubt = next((evidence.quote for evidence in op.evidence if evidence.source == DOUBT), "")
+def _updated(op: Op) -> str:
+    if content := op.fields.get("content"):
+        return f"now: {shorten(str(content), _CONTENT)}"
+    if op.fields.get("state") == "active":
+        return "active: it was seen again"
+    named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
+    return ", ".join(f"{key} → {value}" for key, value in named.items()) or "seen again"
+
+
+def reason_of(op: Op) -> str:
+    """Why an operation was made, from its evidence."""
+    doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
     if doubt:
-        return f"? {content} (waits for your yes: {doubt})"
+        return doubt
     if op.fields.get("state") == "quarantined":
-        return f"? {content} (waits for your yes: it comes from {FROM.get(str(op.fields.get('trust')), 'outside')})"
-    return f"+ {content} ({_why(op, _TAUGHT)})"
+        return _FROM.get(str(op.fields.get("trust")), "it comes from outside")
+    return shorten(op.evidence[0].quote, 80) if op.evidence else ""
 
 
-def _why(op: Op, words: dict[str, str] | None = None) -> str:
-    if not op.evidence:
-        return "no reason given"
-    return why_of(op.evidence[0], words or {})
-
-
-def why_of(evidence: Evidence, words: dict[str, str]) -> str:
-    """The reason an evidence row gives, as a few words."""
-    source = evidence.source
-    if source == "mark":
-        quote = shorten(evidence.quote, 80)
-        return words.get(source) or (quote if quote.startswith("you marked") else f"you marked it: {quote}")
-    if source in words:
-        return words[source]
-    if source in _SAID:
-        return _SAID[source]
-    quote = shorten(evidence.quote, 80)
-    return f"the model's view: {quote}" if source == "model" else quote
+def summary_of(applied: AppliedDelta) -> str:
+    """A change in one line, with what was not taken and how much evidence came with it."""
+    delta = applied.delta
+    parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
+    if len(delta.ops) > MANY:
+        parts.append(applied.summary())
+    else:
+        parts += [line for line in lines_of(delta, applied.added) if line]
+    if applied.verdicts:
+        counts = [
+            (tag, sum(other == tag for _, other in applied.verdicts)) for tag in ("helpful", "harmful", "neutral")
+        ]
+        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts if count))
+    parts += [f"not taken: {line}" for line in delta.refused]
+    return "; ".join(parts) or "nothing"

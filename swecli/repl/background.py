@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from swecli.models.events import Event
-    from swecli.playbook.learning.service import LearningService, RulesPart
+    from swecli.playbook.learning.parts import RulesPart
+    from swecli.playbook.learning.service import LearningService
 
 CLOSING = 0.5
 """Seconds that work is given to stop when the program ends."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from swecli.models.message import Usage
-from swecli.models.playbook import AppliedDelta, Bullet, Delta
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,8 @@ class Change:
 class TurnRecord:
     """What a turn says about the strategies in it.
 
-    `good` is how it went (None: nothing told), `weight` how much that counts (0 to 1) and `signal` what told it.
-    `shown` stood in its prompt, `cited` of them were named, `contradicted` of those called wrong; `unknown` were named
-    and never shown, and with what a reflector got wrong make up `errors`. `ablation` is "off" (no strategy was shown),
-    "withheld" (those in `withheld` were not, chosen by `seed`) or "".
+    `good` is how it went (None: unknown), `weight` how much that counts (0 to 1), `signal` what showed it and `topic`
+    its kind. `shown` stood in its prompt, `cited` of them were named; `withheld` were left out to measure them.
     """
 
     session_id: str
@@ -130,40 +129,63 @@ class TurnRecord:
     weight: float = 0.0
     signal: str = ""
     topic: str = ""
-    contradicted: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    errors: int = 0
-    ablation: str = ""
     withheld: tuple[str, ...] = ()
-    seed: int = 0
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedTurn:
-    """The user's mark on a turn ("good" or "bad") with their words; `outcome` has good, weight and signal as
-    `TurnRecord` has them."""
+    """The user's mark on a turn ("good" or "bad") with their words."""
 
     mark: str
     why: str
-    outcome: dict[str, bool | float | str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How a check command ended; `failing` are the lines that name what fails."""
+
+    passed: bool
+    failing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a reflection came to, before it is applied. `failure` is why the model's part is missing or not whole.
-
-    `usage`, `cost` and `requests` are what the model's part took; `errors` counts what it said of strategies that
-    were not shown.
-    """
+    """What a model answered to a reflection, before it is applied, with what it took. `failure` is why there is no
+    answer, or no whole one."""
 
     session_id: str
     interaction: int
-    delta: Delta | None = None
-    lines: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
+    answer: str = ""
     author: str = "rules"
     failure: str | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
-    requests: int = 0
-    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLessons:
+    """All that one look at a turn came to, to be kept at once.
+
+    `delta` holds changes (None: there is none, and no verdict), `verdicts` the evidence that comes with it; `figures`
+    are what scoring keeps by name, `known` what the turn's record says, `checks` how commands ended, `shown` the
+    bullets whose use is counted. `lines` are for the user. With `final` the turn's reflection is over, by `author`,
+    having taken `usage` and `cost`; `failure` says why it is not whole. `marked` is the user's mark, in the place of
+    the earlier ones in `replaces`.
+    """
+
+    interaction: int
+    delta: Delta | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    lines: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()
+    final: bool = False
+    author: str = "rules"
+    failure: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+    marked: MarkedTurn | None = None
+    replaces: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
-from swecli.store.playbook_store import PlaybookStore
+from swecli.store.playbook.store import PlaybookStore
 from swecli.store.records import FoundInteraction, InteractionInfo, Place, SearchHit, SessionTotals, Unfinished
 from swecli.store.session_files import archive, copies
 from swecli.store.sessions import queries as session_queries
@@ -185,9 +185,10 @@ class SessionManager:
             if bullet := session.playbook.bullets.get(name):
                 session.playbook.bullets[name] = replace(bullet, last_used=info.finished_at)
 
-    def next_turn(self) -> int:
-        """The number of the next turn among those of all sessions."""
-        return self._store.next_interaction() - (self._waiting is not None)
+    def note_shown(self, names: Sequence[str]) -> None:
+        """Commit that the running interaction was shown these strategies too."""
+        session = self._session()
+        self._store.note_shown(session.id, session.interactions, names)
 
     def interaction_info(self, n: int) -> InteractionInfo | None:
         """The record of the session's interaction `n`; None if there is none."""

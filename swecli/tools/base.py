@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -59,6 +59,18 @@ class _ResultReader(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """The playbook as tools use it."""
+
+    def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
+        """Keep what the user states; a line on what became of it. Raises SwecliError when nothing did."""
+        ...
+
+    def recall(self, query: str) -> str:
+        """The strategies that match a query, as text; "" for none."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use, made once per session.
@@ -70,7 +82,8 @@ class ToolContext:
     to `root` whether the permission rules let it be read unasked; `execute` sets it for each call. `page_limit` is
     how many characters a tool that can be asked to go on gives at once: less than what a result is cut at. `output`
     collects what a running call prints, for whoever must keep it when the call is stopped (None: nobody asks);
-    `started` gets a call that was permitted, with its summary, when it begins.
+    `started` gets a call that was permitted, with its summary, when it begins. `memory` is the playbook (None: there is
+    none).
     """
 
     root: Path
@@ -84,6 +97,7 @@ class ToolContext:
     page_limit: int = 24_000
     output: HeadTail | None = None
     started: Callable[[ToolCall, str], None] = lambda call, summary: None
+    memory: Memory | None = None
 
     def printed(self) -> str:
         """What the running call has printed so far."""

@@ -69,6 +69,6 @@ def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> 
     assert "P-1 is proposed to the playbook, since magic numbers was fixed 3 times" in done[2].err
     assert "swecli playbook review" in done[2].err
     [waiting] = run("playbook", "review", "--json").json
-    assert (waiting["id"], waiting["what"]) == ("P-1", "new")
+    assert (waiting["id"], waiting["what"]) == ("P-1", "quarantined")
     assert run("findings", "recheck").err == ""
     assert "P-1 is active" in run("playbook", "review", "P-1", "use").out

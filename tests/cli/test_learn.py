@@ -10,33 +10,30 @@ from typing import Any
 
 import pytest
 
-from swecli.config.paths import find_paths
-from swecli.config.trust import trust
 from tests.support.shell import Run, script
 
-ADD = {
-    "tags": [],
-    "add": [{"content": "Build with `sh build.sh`", "section": "build", "evidence": "user: see build.sh"}],
-}
+ADD = {"add": [{"text": "Build with `sh build.sh`", "quote": "see build.sh for it"}]}
+ALWAYS = ("--config", "always.toml")
 
 
 def talk(run: Run, *queries: str) -> None:
     """A session that nothing was learned from when it was led."""
     Path("no.toml").write_text("learn = false\n")
+    Path("always.toml").write_text('reflect = "always"\n')
     for at, query in enumerate(queries):
         more = ["-c"] if at else []
         assert run("-p", query, "-m", script("s.json", "Done."), "--config", "no.toml", *more).code == 0
 
 
 def bullets(run: Run) -> Any:
-    return run("playbook", "export").out
+    return run("playbook", "list", "--export", "-").out
 
 
 def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
     talk(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
     done = run("learn", "--from", "here", "--rules-only")
-    assert "2 strategies added" in done.out
+    assert "1 strategies added" in done.out
     learned = bullets(run)
     for again in (["--from", "all"], ["--from", "here", "--epochs", "3"]):
         run("learn", *again, "--rules-only")
@@ -45,45 +42,25 @@ def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
 
 
 def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
-    talk(run, "no, that was wrong, see build.sh", "that is wrong again, see build.sh")
+    talk(run, "how is it built, see build.sh for it", "and again, see build.sh for it")
     model = script("reflector.json", *[json.dumps(ADD)] * 9)
-    first = run("learn", "--from", "here", "-m", model, "--json").json
+    first = run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json
     assert (first["turns"], first["failed"]) == (2, 0)
     assert first["tokens"] > 0
     learned = bullets(run)
     assert "Build with `sh build.sh`" in learned
-    assert run("learn", "--from", "here", "-m", model, "--json").json["turns"] == 0
-    assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 2
-    assert run("learn", "--from", "here", "-m", model, "--epochs", "2", "--json").json["turns"] == 0
+    assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json["turns"] == 0
+    assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 2
+    assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 0
 
 
 def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run: Run) -> None:
-    talk(run, "no, that was wrong, see build.sh")
-    done = run("learn", "--from", "here", "-m", script("reflector.json", "no JSON", "none again"), "--json")
+    talk(run, "how is it built, see build.sh for it")
+    done = run("learn", "--from", "here", *ALWAYS, "-m", script("reflector.json", "no JSON", "none again"), "--json")
     assert done.code == 1
     [failure] = done.json["failures"]
     assert (failure["turn"], done.json["failed"]) == (1, 1)
     assert "JSON" in failure["reason"]
-
-
-def test_each_turn_is_judged_by_the_instructions_of_its_own_project(run: Run, tmp_path: Path) -> None:
-    """What one project's AGENTS.md says already is no news there, and is news in another project."""
-    learned = {}
-    for name in ("says", "silent"):
-        place = tmp_path / name
-        place.mkdir()
-        if name == "says":
-            (place / "AGENTS.md").write_text("Build with `sh build.sh`\n")
-            trust(find_paths(os.environ), place)
-        os.chdir(place)
-        talk(run, "no, that was wrong, see build.sh")
-        learned[name] = str(place)
-    (tmp_path / "elsewhere").mkdir()
-    os.chdir(tmp_path / "elsewhere")
-    done = run("learn", "--from", "all", "-m", script("reflector.json", *[json.dumps(ADD)] * 4))
-    assert "the instructions say so already" in done.out
-    built = {name: "sh build.sh" in run("playbook", "export", "-C", place).out for name, place in learned.items()}
-    assert built == {"says": False, "silent": True}
 
 
 def test_a_session_whose_place_is_gone_is_left_out_and_said(run: Run, tmp_path: Path) -> None:

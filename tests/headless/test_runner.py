@@ -19,11 +19,10 @@ from swecli.headless.writers.text import Text
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.events import Event
+from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
-from swecli.playbook.desk import PlaybookDesk
-from swecli.playbook.desk_looking import stats
 from swecli.store.session_manager import SessionManager
-from tests.support.runtime import User, calls, make_runtime
+from tests.support.runtime import calls, make_runtime
 
 
 async def prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
@@ -186,22 +185,23 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
     runtime.close()
 
 
-async def test_turns_that_a_model_should_reflect_on_are_left_in_the_queue_and_that_is_said_once() -> None:
-    steps = [calls(("run_command", {"command": "false"})), "It failed."] * 2
-    runtime = make_runtime([*steps, "Hello."], User())
-    err = io.StringIO()
+async def test_a_run_reflects_at_its_end_within_its_budget_and_says_what_waits() -> None:
+    failing = calls(("run_command", {"command": "false"}))
+    asked: list[str] = []
+
+    def answer(request: ModelRequest) -> Any:
+        asked.append(request.purpose)
+        return '{"tags": [], "add": []}' if request.purpose == "reflect" else failing if len(asked) % 2 else "Done."
+
+    runtime, err = make_runtime(answer), io.StringIO()
     await run_prompts(runtime, prompts("run false", "again"), Text(io.StringIO(), err))
-    [line] = [line for line in err.getvalue().splitlines() if "reflected on" in line]
-    assert line.startswith("2 turns wait to be reflected on: start swecli in a terminal")
-    runtime.close()
-    smooth = make_runtime(["Hello."], User())
-    err = io.StringIO()
-    await run_prompts(smooth, prompts("hello"), Text(io.StringIO(), err))
-    assert "reflected on" not in err.getvalue(), "nothing of this run waits"
-    session = smooth.sessions.current_session
-    assert session is not None
-    assert stats(PlaybookDesk(smooth.sessions, session), ()).value["waiting"] == 2, "of the project"
-    smooth.close()
+    assert asked == ["turn", "turn", "turn", "turn", "reflect", "reflect"], "after the last answer"
+    assert "reflected on" not in err.getvalue()
+    asked.clear()
+    later = make_runtime(answer, reflect_at_end=False)
+    await run_prompts(later, prompts("run false"), Text(io.StringIO(), err))
+    assert asked == ["turn", "turn"]
+    assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 
 
 async def test_a_service_that_stays_away_ends_with_75() -> None:

@@ -17,13 +17,13 @@ from typing import Any
 from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
-from swecli.store.playbook_store import PlaybookStore
+from swecli.store.playbook.store import PlaybookStore
 from tests.support.runtime import NO, User, calls, catch_up, make_runtime, run_turn
 
 STAGES = ("rules", "ruled", "reflect", "curate", "apply", "applied", "prompt", "never")
 ANSWER = {
     "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
-    "add": [{"content": "Build in the `release` profile here", "section": "build", "evidence": "user: build"}],
+    "add": [{"text": "Build in the `release` profile", "section": "build", "quote": "build it in release"}],
 }
 
 
@@ -46,7 +46,7 @@ class Dying(PlaybookStore):
 
     def conclude(self, *args: Any, **more: Any) -> Any:
         """The rules' part seen, or applied, with no model asked; or the model's applied, and nobody told."""
-        by_model = args[1].requests > 0
+        by_model = args[1].author != "rules"
         if self.stage == "rules" and not by_model:
             die()
         applied = super().conclude(*args, **more)
@@ -76,7 +76,7 @@ async def begin(db: str, stage: str) -> None:
     assert session is not None
     taught = Op("ADD", fields={"content": "run make", "scope": "project", "trust": "user"})
     runtime.sessions.playbook.apply(Delta("taught", (taught,), "user"), session)
-    await run_turn(runtime, "build it; no, not with make", learn=False)
+    await run_turn(runtime, "build it in release; no, not with make", learn=False)
     await runtime.learning.learn()
     if stage == "prompt":
         runtime.agent.prepare("hello")

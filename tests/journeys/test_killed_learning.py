@@ -40,8 +40,8 @@ def test_the_end_is_the_same_wherever_it_was_killed(tmp_path: Path) -> None:
     ends = {stage: final(tmp_path / stage, stage) for stage in STAGES}
     whole = ends["never"]
     assert len(whole["bullets"]) == 2
-    assert "harmful=1" in whole["bullets"][0]
-    assert any("[P-2] is new: Build in the `release` profile here" in line for line in whole["prompt"])
+    assert "harmful=2" in whole["bullets"][0], "the refusal, and the model's tag"
+    assert any("[P-2] is new: Build in the `release` profile" in line for line in whole["prompt"])
     assert (whole["pending"], whole["changes"]) == (0, 2), "the rules' delta and the model's"
     for stage, end in ends.items():
         assert end == whole, stage

@@ -8,7 +8,6 @@ from swecli.app import Runtime
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
-from swecli.playbook.selection.ablation import AblationPlan, ablate
 from swecli.store.reviews import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 
@@ -39,34 +38,19 @@ async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_note
 THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit")
 
 
-async def test_an_ablation_turn_leaves_the_playbook_out_and_is_recorded() -> None:
-    runtime = make_runtime(["one", "two", "three"], ablation="off:2")
-    taught(runtime, "The billing service listens on port 8000.")
-    for query in ("restart the billing service", "again the billing service", "once more, the billing service"):
-        await run_turn(runtime, query, learn=False)
-    session = runtime.sessions.current_session
-    assert session is not None
-    asked = [str(request.messages) for request in runtime.agent.model.requests]  # type: ignore[attr-defined]
-    assert ["port 8000" in text for text in asked] == [True, False, True]
-    record = runtime.sessions.playbook.turns.of(session.id, 2)
-    assert record is not None
-    assert (record.ablation, record.withheld) == ("off", ("P-1",))
-
-
-async def test_one_strategy_is_withheld_by_a_recorded_seed_which_chooses_it_again() -> None:
-    runtime = make_runtime(["one", "two"], ablation="one:2")
+async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
+    runtime = make_runtime(lambda request: "ok", holdout=50)
     taught(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
-    for _ in range(2):
-        await run_turn(runtime, "restart the billing service", learn=False)
-    session = runtime.sessions.current_session
+    session, left_out = runtime.sessions.current_session, []
     assert session is not None
-    record = runtime.sessions.playbook.turns.of(session.id, 2)
-    assert record is not None
-    [withheld] = record.withheld
-    ids = [f"P-{n}" for n in (1, 2, 3)]
-    assert [name for name in ids if f"- [{name}] " in sent(runtime)[0]] == [name for name in ids if name != withheld]
-    chosen = [bullet for bullet in session.playbook.live() if bullet.id in ids]
-    assert ablate(AblationPlan("one", 2), 2, chosen, record.seed).withheld == record.withheld
+    for number in range(1, 13):
+        await run_turn(runtime, "restart the billing service", learn=False)
+        record, info = runtime.sessions.playbook.turns.of(session.id, number), runtime.sessions.interaction_info(number)
+        assert info is not None
+        withheld = set(record.withheld) if record else set()
+        assert set(info.shown) == {"P-1", "P-2", "P-3"} - withheld
+        left_out.append(len(withheld))
+    assert set(left_out) == {0, 1}
 
 
 async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:

@@ -38,9 +38,8 @@ FIGURES = (
     "build a request, 10,000 turns, measured",
     "build a request, 10,000 turns, messages only",
     "resume and build a request, 10,000 turns",
-    "choose among 1,000 strategies",
-    "choose among 1,000 strategies, first time",
-    "weigh the strategies, 10,000 turns",
+    "choose among 10,000 strategies",
+    "choose among 10,000 strategies, first time",
 )
 
 

@@ -1,300 +1,205 @@
-"""The curator: out of what reflectors propose it makes one validated, capped delta, and says what it refused."""
+"""The curator: out of what reflectors and the `remember` tool propose it makes one checked, capped delta."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.models.playbook import Bullet, Delta, Evidence, Op, SessionPlaybook
+from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Op, Trust
 from swecli.playbook.anchors import anchors_of
-from swecli.playbook.counted import safe
-from swecli.playbook.digest import TurnDigest
-from swecli.playbook.gate import DOUBT, Relation, clean, nearest, objection
-from swecli.playbook.here import Here
-from swecli.playbook.learning.proposals import AddProposal, Reflection, TagProposal
-from swecli.playbook.learning.superseding import overtaken, succeeds
-from swecli.playbook.words import content_words, jaccard, shorten
+from swecli.playbook.learning.proposals import AddProposal
+from swecli.playbook.learning.trust import trust_of
+from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
+from swecli.playbook.similarity import alike, nearest, shorten, stems
+from swecli.playbook.turn_digest import TurnDigest
+from swecli.playbook.workspace_lookup import WorkspaceLookup
 from swecli.redact import redact
 
-MAX_ADDS = 3
-MAX_CHANGES = 2
-SINCE = "newer words"  # the source of the evidence for setting aside what newer words of the user replace
-OUTSIDE = ("repository", "tool", "web")
+MAX_ADDS, MAX_UPDATES = 3, 2
+_QUOTE = 300  # characters of a quoted span
+_SAME = 0.8  # shared stems from which the user's words say what a bullet says already
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a proposal is held against.
+
+    Attributes:
+        digest: the turn.
+        bullets: those that apply, in any state but deleted.
+        removed: those the user removed or took back: only the user's own words bring them in again.
+        instructions: what the prompt says anyway.
+        lookup: the workspace; None: nothing is looked up.
+        seen_in: the sessions that a bullet's evidence is from, by id.
+    """
+
+    digest: TurnDigest
+    bullets: Sequence[Bullet]
+    removed: Sequence[Bullet] = ()
+    instructions: str = ""
+    lookup: WorkspaceLookup | None = None
+    seen_in: Callable[[str], Sequence[str]] = lambda name: ()
 
 
 @dataclass(slots=True)
-class Sifted:
-    """What passed, as the one `delta` it comes to (None: nothing passed), and a line for each thing that did not."""
+class Curated:
+    """What passed, and a line for each thing that did not."""
 
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    delta: Delta | None = None
 
-    def count(self, *names: str) -> int:
-        """How many operations of these kinds passed."""
-        return sum(op.op in names for op in self.ops)
+    def count(self, name: str) -> int:
+        """How many operations of a kind passed."""
+        return sum(op.op == name for op in self.ops)
 
 
-class Curator:
-    """Makes deltas. Never changes a playbook itself.
+def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: Ground, author: str) -> Curated:
+    """What of one turn's proposals passes.
 
     Args:
-        max_adds: new bullets a turn, at most.
-        max_changes: updates and merges a turn, at most.
-        instructions: what the prompt says anyway; a bullet that repeats one of its lines is refused.
-        here: the workspace; what a reflector proposes waits in quarantine when it names something that is not there.
-            None: nothing is looked up.
-        removed: bullets that the user removed, refused or took back: only the user's own words bring them in again.
+        adds: new bullets; `author` "user" says that they are the user's own typed words.
+        updates: other words for bullets.
+        ground: what they are held against.
+        author: who proposes.
     """
-
-    def __init__(
-        self,
-        max_adds: int = MAX_ADDS,
-        max_changes: int = MAX_CHANGES,
-        instructions: str = "",
-        here: Here | None = None,
-        removed: Sequence[Bullet] = (),
-    ) -> None:
-        self.max_adds = max_adds
-        self.max_changes = max_changes
-        self.instructions = instructions
-        self.here = here
-        self.removed = removed
-
-    def curate(
-        self,
-        reflections: Reflection | Sequence[Reflection],
-        playbook: SessionPlaybook,
-        digest: TurnDigest,
-        *,
-        author: str = "rules",
-        refused: Sequence[str] = (),
-    ) -> Sifted:
-        """What of one turn's reflections passes, the most trusted first, as one delta.
-
-        Args:
-            reflections: proposals; where two tag one bullet alike or against each other, the first one counts.
-            playbook: the bullets there are; ids that are not among them are refused.
-            digest: the turn they came from.
-            author: the model's name; the delta is by "rules" where nothing of it is the model's.
-            refused: lines of what was dropped before, kept with the delta.
-        """
-        sifted = self.sift(reflections, playbook, digest)
-        sifted.refused = list(dict.fromkeys((*refused, *sifted.refused)))
-        if sifted.ops:
-            by_model = any(evidence.source == "model" for op in sifted.ops for evidence in op.evidence)
-            sifted.delta = make_delta(digest, sifted.ops, author if by_model else "rules", sifted.refused)
-        return sifted
-
-    def sift(
-        self, reflections: Reflection | Sequence[Reflection], playbook: SessionPlaybook, digest: TurnDigest
-    ) -> Sifted:
-        """The operations that pass, and why the others do not."""
-        many, sifted = [reflections] if isinstance(reflections, Reflection) else list(reflections), Sifted()
-        self._tags([t for r in many for t in r.tags], playbook, sifted)
-        adds = [a for r in many for a in r.adds]
-        for add in sorted(adds, key=lambda a: a.trust != "user"):
-            self._add(replace(add, content=clean(add.content)), playbook, digest, sifted)
-        return sifted
-
-    def _tags(self, tags: Sequence[TagProposal], playbook: SessionPlaybook, sifted: Sifted) -> None:
-        """One tag for a bullet and a turn; a neutral one gives way to a later verdict."""
-        chosen: dict[tuple[str, str], TagProposal] = {}
-        for tag in tags:
-            if tag.bullet_id not in playbook.bullets:
-                if tag.tag != "neutral":  # that one was shown which is gone now is no news
-                    sifted.refused.append(f"{tag.bullet_id} {tag.tag}: there is no such bullet")
-                continue
-            key = (tag.bullet_id, tag.about)
-            if key not in chosen or (chosen[key].tag == "neutral" and tag.tag != "neutral"):
-                chosen[key] = tag
-        for tag in chosen.values():
-            twin = chosen.get((tag.bullet_id, "previous")) if tag.about == "turn" else None
-            if tag.source == "model" and twin is not None and twin.tag == tag.tag:
-                continue  # the model repeats the user's verdict: one failure counts once
-            op = Op("TAG", bullet_id=tag.bullet_id, tag=tag.tag, evidence=tuple(map(safe, tag.evidence)))
-            sifted.ops.append(op)
-
-    def _add(self, add: AddProposal, playbook: SessionPlaybook, digest: TurnDigest, sifted: Sifted) -> None:
-        problem = objection(add.content, add.trust, self.instructions)
-        if problem:
-            sifted.refused.append(f"not learned: {_label(add)}: {problem}")
-            return
-        if _repeats(add, sifted):
-            return
-        found = nearest(add.content, playbook.bullets.values())
-        if found is None:
-            self._new(add, sifted, self._missing(add))
-        elif add.trust == "user":
-            self._user_knows_better(add, *found, sifted)
-            self._overtaken(add, found[0], playbook, sifted)
-        else:
-            self._merge(add, *found, digest, sifted)
-
-    def _anchors(self, add: AddProposal) -> list[str]:
-        return list(anchors_of(add.content, self.here.tools if self.here else ()))
-
-    def _missing(self, add: AddProposal) -> str:
-        """What a reflector's text names that is not here, "" for nothing. Users may speak of what is still to come."""
-        if self.here is None or add.trust == "user":
-            return ""
-        return self.here.of(anchors_of(add.content, self.here.tools)).missing
-
-    def _new(self, add: AddProposal, sifted: Sifted, doubt: str = "") -> None:
-        """A new bullet; with a doubt, or out of untrusted text, it waits in quarantine for the user's yes."""
-        if gone := self._gone(add):
-            sifted.refused.append(f"not learned: {_label(add)}: you removed {gone}, which says so")
-            return
-        if sifted.count("ADD") >= self.max_adds:
-            sifted.refused.append(f"not learned: {_label(add)}: {self.max_adds} new ones a turn are the limit")
-            return
-        fields: dict[str, Any] = {
-            "content": add.content,
-            "section": add.section,
-            "kind": add.kind,
-            "scope": add.scope,
-            "state": "quarantined" if doubt or add.trust in OUTSIDE else "active",
-            "trust": add.trust,
-        }
-        if anchors := self._anchors(add):
-            fields["anchors"] = anchors
-        evidence = tuple(map(safe, add.evidence))
-        if doubt:
-            first = add.evidence[0] if add.evidence else None
-            at = (first.session_id, first.interaction) if first else ("", None)
-            evidence += (safe(Evidence(DOUBT, doubt, *at)),)
-        sifted.ops.append(Op("ADD", fields=fields, evidence=evidence))
-
-    def _gone(self, add: AddProposal) -> str:
-        """The id of a bullet that the user did not want and that says what a reflector proposes; "" where none does."""
-        found = None if add.trust == "user" else nearest(add.content, self.removed, gone=True)
-        return found[0].id if found and found[1] != "opposite" else ""
-
-    def _user_knows_better(self, add: AddProposal, old: Bullet, relation: Relation, sifted: Sifted) -> None:
-        """The user's words about something a bullet speaks of already: their newest word wins.
-
-        But what they pinned stays until they have chosen between the two.
-        """
-        if relation == "opposite" or (relation == "variant" and (add.replaces or succeeds(add, old))):
-            doubt = f"it {'contradicts' if relation == 'opposite' else 'would replace'} {old.id}, which you pinned"
-            if old.state == "active" and sifted.count("ADD") < self.max_adds:
-                sifted.ops.append(Op("QUARANTINE", bullet_id=old.id, evidence=(_newer(add, relation),)))
-            self._new(add, sifted, doubt if old.state == "pinned" else "")
-        elif relation == "variant":
-            self._new(add, sifted)
-        elif not old.live:
-            self._change(_update(old, add, state="active", trust="user"), add, sifted)
-        elif relation == "narrower":
-            anchors = self._anchors(add)
-            self._change(_update(old, add, content=add.content, trust="user", anchors=anchors), add, sifted)
-        else:
-            self._change(_update(old, add, trust="user"), add, sifted)
-
-    def _overtaken(self, add: AddProposal, old: Bullet, playbook: SessionPlaybook, sifted: Sifted) -> None:
-        """What they said in between of the same matter is set aside where an older word of theirs comes back."""
-        if old.live or not any(op.bullet_id == old.id for op in sifted.ops):
-            return
-        for other in overtaken(add, playbook.bullets.values(), but=old.id):
-            sifted.ops.append(Op("QUARANTINE", bullet_id=other.id, evidence=(_newer(add, "variant"),)))
-
-    def _merge(self, add: AddProposal, old: Bullet, relation: Relation, digest: TurnDigest, sifted: Sifted) -> None:
-        """A reflector's proposal that speaks of what a bullet says already: evidence for it, or nothing."""
-        if relation == "opposite":
-            self._contradiction(add, old, sifted)
-        elif _confirms(add, old):
-            self._change(_update(old, add, state="active", trust=add.trust), add, sifted)
-        elif not old.live:
-            sifted.refused.append(f"not learned: {_label(add)}: it says what {old.id} says, which is {old.state}")
-        elif add.trust in OUTSIDE:
-            sifted.refused.append(f"not learned: {_label(add)}: it says what {old.id} says and comes from outside")
-        elif old.id in digest.shown and not _witnessed(add, old, digest):
-            sifted.refused.append(f"not learned: {_label(add)}: it repeats {old.id}, which was in the prompt")
-        else:
-            self._change(_update(old, add, trust=old.trust), add, sifted)
-
-    def _contradiction(self, add: AddProposal, old: Bullet, sifted: Sifted) -> None:
-        """The opposite of what a bullet says: it waits, linked to that bullet, until the user has chosen."""
-        if add.trust in OUTSIDE or not old.live:
-            sifted.refused.append(f"not learned: {_label(add)}: it contradicts {old.id}")
-        else:
-            self._new(add, sifted, f"it contradicts {old.id}")
-
-    def _change(self, op: Op, add: AddProposal, sifted: Sifted) -> None:
-        if sifted.count("UPDATE", "MERGE") >= self.max_changes:
-            sifted.refused.append(f"not learned: {_label(add)}: {self.max_changes} changes a turn are the limit")
-            return
-        sifted.ops.append(op)
+    curated = Curated()
+    for add in adds:
+        _add(replace(add, content=clean(add.content), when=clean(add.when)), ground, author, curated)
+    for update in updates:
+        _update(replace(update, content=clean(update.content), when=clean(update.when)), ground, author, curated)
+    return curated
 
 
-def _update(old: Bullet, add: AddProposal, **fields: Any) -> Op:
-    """New evidence for a bullet. Its trust is always named: an update has to say something."""
-    return Op("UPDATE", bullet_id=old.id, fields=dict(fields), evidence=tuple(map(safe, add.evidence)))
+def _trusted(add: AddProposal, ground: Ground, author: str) -> Trust | None:
+    return "user" if author == "user" else trust_of(add.quote, add.call_id, ground.digest)
 
 
-def _newer(add: AddProposal, relation: Relation) -> Evidence:
-    """The evidence for setting aside what the user's newer words take the place of: those words."""
-    evidence = safe(add.evidence[0]) if add.evidence else Evidence("teaching", add.content)
-    if relation == "opposite" or add.replaces:
-        return evidence
-    return safe(replace(evidence, source=SINCE, quote=f"you said since: {add.content}"))
+def _add(add: AddProposal, ground: Ground, author: str, curated: Curated) -> None:
+    trust = _trusted(add, ground, author)
+    problem = objection(add.content, trust or "tool", ground.instructions)
+    if problem or (trust is None and author != "remember"):
+        curated.refused.append(_line(add, problem or "its quote is not in this turn"))
+        return
+    old = nearest(add.content, ground.bullets)
+    if old is not None and trust != "user":
+        _again(add, old, trust or "tool", (ground, author), curated)
+    elif old is not None and alike(stems(add.content), stems(old.content)) >= _SAME:
+        _said_again(add, old, (ground, author), curated)
+    elif trust != "user" and (gone := nearest(add.content, ground.removed)):
+        curated.refused.append(_line(add, f"you removed {gone.id}, which says so"))
+    elif trust != "user" and curated.count("ADD") >= MAX_ADDS:
+        curated.refused.append(_line(add, f"{MAX_ADDS} new ones a turn are the limit"))
+    else:
+        _new(add, trust, (ground, author), curated)
 
 
-def _repeats(add: AddProposal, sifted: Sifted) -> bool:
-    """Whether this turn's delta adds the same already; then the evidence goes there."""
-    words = content_words(add.content)
-    for at, op in enumerate(sifted.ops):
-        if op.op == "ADD" and jaccard(words, content_words(op.fields["content"])) >= (
-            1.0 if add.trust == "user" else 0.5
-        ):
-            sifted.ops[at] = replace(op, evidence=(*op.evidence, *map(safe, add.evidence)))
-            return True
-    return False
+def _new(add: AddProposal, trust: Trust | None, by: tuple[Ground, str], curated: Curated) -> None:
+    """A new bullet: active in the user's words, else waiting."""
+    ground, author = by
+    doubt = _doubt(add, trust, ground, author)
+    fields: dict[str, Any] = {
+        "content": add.content,
+        "section": add.section,
+        "kind": add.kind,
+        "scope": add.scope,
+        "state": "quarantined" if doubt else "active",
+        "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
+    }
+    if add.when:
+        fields["when"] = " ".join(add.when.split()[:MAX_WHEN])
+    if anchors := anchors_of(add.content, ground.lookup.tools if ground.lookup else ()):
+        fields["anchors"] = list(anchors)
+    evidence = [_evidence(add, str(fields["trust"]), by)]
+    if doubt:
+        evidence.append(replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"))
+    curated.ops.append(Op("ADD", fields=fields, evidence=tuple(evidence)))
 
 
-def _confirms(add: AddProposal, old: Bullet) -> bool:
-    """Whether the work itself, and not just a model, shows what had waited because it came from outside."""
-    waits = old.state == "quarantined" and old.trust in OUTSIDE
-    return waits and add.trust == "reasoning" and any(e.source != "model" for e in add.evidence)
+def _doubt(add: AddProposal, trust: Trust | None, ground: Ground, author: str) -> str:
+    """Why a new bullet waits; "" when it need not."""
+    if trust is None:
+        return "the quote is not in your message"
+    if trust != "user":
+        return PROVISIONAL
+    if author != "user" and asks_more_than(add.content, ground.digest.query):
+        return "it asks for more than you said"
+    return ""
 
 
-def _witnessed(add: AddProposal, old: Bullet, digest: TurnDigest) -> bool:
-    """Whether a proposal quotes something that happened and is about the bullet it repeats, but is not the bullet."""
-    about = content_words(old.content)
-    scenes = [(text, "") for text in (digest.query, digest.why)]
-    scenes += [(f"{call.command} {call.output}", call.command) for call in digest.calls]
-    for evidence in add.evidence:
-        quote = _told(evidence.quote)
-        if len(quote) < 4 or quote in old.content.lower():
-            continue
-        if any(quote in _told(text) and about & content_words(f"{quote} {ran}") for text, ran in scenes):
-            return True
-    return False
+def _again(add: AddProposal, old: Bullet, trust: Trust, by: tuple[Ground, str], curated: Curated) -> None:
+    """A second sight of what a bullet says: it is evidence, and makes one active that waited for it."""
+    ground, author = by
+    missing = ground.lookup.of(old.anchors).missing if ground.lookup else ""
+    if confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
+        fields = {"state": "active"}
+    elif old.state in ("quarantined", "disabled"):
+        curated.refused.append(_line(add, f"it says what {old.id} says, which is {old.state}"))
+        return
+    elif old.id in ground.digest.shown:
+        return  # the playbook's own words come back: no news, and no fault
+    else:
+        fields = {"trust": old.trust}
+    _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, trust, by),)), add, curated)
 
 
-def _told(text: str) -> str:
-    return " ".join(text.split()).lower()
+def _said_again(add: AddProposal, old: Bullet, by: tuple[Ground, str], curated: Curated) -> None:
+    """The user's words say what a bullet says: it is theirs from now on, and active."""
+    fields: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})
+    if stems(old.content) < stems(add.content):
+        fields |= {"content": add.content, "anchors": list(anchors_of(add.content))}
+    curated.ops.append(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", by),)))
 
 
-def _label(add: AddProposal) -> str:
-    return f'"{shorten(redact(add.content), 60)}"'
+def _update(add: AddProposal, ground: Ground, author: str, curated: Curated) -> None:
+    """Other words for a bullet: in the user's words any, else only for what a reflector wrote."""
+    old = next((bullet for bullet in ground.bullets if bullet.id == add.bullet_id), None)
+    trust = _trusted(add, ground, author)
+    if old is None:
+        curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
+    elif problem := objection(add.content, trust or "tool"):
+        curated.refused.append(f"not changed: {old.id}: {problem}")
+    elif trust != "user" or asks_more_than(add.content, ground.digest.query):
+        curated.refused.append(f"not changed: {old.id}: the words are not yours")
+    else:
+        fields: dict[str, Any] = {"content": add.content, "anchors": list(anchors_of(add.content)), "trust": "user"}
+        fields |= {"when": add.when} if add.when else {}
+        _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", (ground, author)),)), add, curated)
 
 
-def make_delta(digest: TurnDigest, ops: Sequence[Op], author: str, refused: Sequence[str] = ()) -> Delta:
-    """A delta whose id follows from its turn, author and content: made twice, it is applied once."""
+def _change(op: Op, add: AddProposal, curated: Curated) -> None:
+    if curated.count("UPDATE") >= MAX_UPDATES:
+        curated.refused.append(_line(add, f"{MAX_UPDATES} changes a turn are the limit"))
+    else:
+        curated.ops.append(op)
+
+
+def _evidence(add: AddProposal, trust: str, by: tuple[Ground, str]) -> Evidence:
+    ground, author = by
+    quote = shorten(redact(clean(add.quote or add.content)), _QUOTE)
+    digest = ground.digest
+    known: Any = trust
+    return Evidence(author, quote, digest.session_id, digest.interaction or None, add.call_id, known)
+
+
+def _line(add: AddProposal, why: str) -> str:
+    return f'not learned: "{shorten(redact(add.content), 60)}": {why}'
+
+
+def make_delta(digest: TurnDigest, curated: Curated, author: str, reason: str, salt: str = "") -> Delta:
+    """A delta whose id follows from its turn, author, reason and content: made twice, it is applied once."""
     rows = [
-        [op.op, op.bullet_id, op.tag, op.into, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]]
-        for op in ops
+        [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]] for op in curated.ops
     ]
-    text = json.dumps([digest.session_id, digest.interaction, author, rows], ensure_ascii=True, sort_keys=True)
+    text = json.dumps([digest.session_id, digest.interaction, author, reason, salt, rows], sort_keys=True)
     return Delta(
         id="d-" + hashlib.sha256(text.encode()).hexdigest()[:24],
-        ops=tuple(ops),
+        ops=tuple(curated.ops),
         author=author,
         session_id=digest.session_id,
         interaction=digest.interaction,
-        reason=f"mark {digest.mark}" if digest.mark else "turn",
-        refused=tuple(refused),
+        reason=reason,
+        refused=tuple(dict.fromkeys(curated.refused)),
     )

@@ -1,67 +1,37 @@
-"""Closing the loop: after a turn, reflect on it, apply what was learned, and say so, also when it failed."""
+"""The one door of learning: reflects on stored turns, applies what they teach, and reports it, also when it failed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from swecli.config.settings import Settings
-from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import RequestRecord, Usage
-from swecli.models.playbook import AppliedDelta, SessionPlaybook
+from swecli.models.message import RequestRecord
 from swecli.models.session import Session
+from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.describe import lines_of
-from swecli.playbook.digest import TurnDigest
-from swecli.playbook.learning.budget import REFLECTING, ReflectionBudget, refusal
-from swecli.playbook.learning.curator import Curator
-from swecli.playbook.learning.marks import marked as mark_of
-from swecli.playbook.learning.quarantine import set_aside
-from swecli.playbook.learning.question_cost import day_began, question_tokens, worst_cost
-from swecli.playbook.learning.reflect_turn import Learned, learn, learn_by_rules, worth_asking
-from swecli.playbook.learning.reflector_model import ModelReflection
-from swecli.playbook.learning.reflector_rules import ExecutionReflector
-from swecli.playbook.learning.reporting import LearningEvent, drafted, price, still_possible, told_of
-from swecli.playbook.learning.stored_digest import counted_anew, digest_of, note_turn
-from swecli.playbook.learning.workspace import Workspaces, look_around
-from swecli.store.playbook_limits import FREE, room
-from swecli.store.records import Draft, MarkedTurn, PendingReflection
+from swecli.playbook.learning.budget import REFLECTING, ReflectionBudget, day_began, refusal
+from swecli.playbook.learning.grounds import digest_of
+from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_rules, look_at, worth_asking
+from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
+from swecli.playbook.learning.reflector_model import Asked, ask, question_of
+from swecli.playbook.learning.set_aside import quarantine_harmful
+from swecli.playbook.workspace import Workspaces, check_anchors
+from swecli.store.records import Draft, PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
-AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
-
-
-@dataclass(frozen=True, slots=True)
-class RulesPart:
-    """A turn whose rules' part is applied. `needs_model` says that a model is to look at it too: see `reflect`."""
-
-    interaction: int
-    events: tuple[LearningEvent, ...] = ()
-    needs_model: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectorModel:
-    """Who reflects besides the rules, asked with `template`, where the rules saw friction; None leaves it at the rules.
-
-    `missing` is why there is no model now though the settings want one: turns for it stay in the queue.
-    """
-
-    template: str
-    model: ChatModel | None = None
-    missing: str = ""
+_AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 
 
 @dataclass
 class LearningService:
-    """The one door of learning: reflects on stored turns and applies what they teach.
-
-    `budget` bounds what the model may take; `day` says when the day began that its daily part counts from.
-    `workspaces` tell what strategies may name and need not say; without them nothing is looked up.
-    """
+    """Learning for one program. `workspaces` tell what strategies may name and need not say; without them nothing is
+    looked up. `day` says when the day began that the daily part of the budget counts from."""
 
     sessions: SessionManager
     reflector: ReflectorModel
@@ -69,6 +39,7 @@ class LearningService:
     enabled: bool = True
     budget: ReflectionBudget = ReflectionBudget()  # noqa: RUF009 - frozen
     day: Callable[[], datetime] = day_began
+    tokens: int = 1_200
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
@@ -77,15 +48,35 @@ class LearningService:
     ) -> LearningService:
         """The service as the settings want it."""
         budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
-        return cls(sessions, reflector, workspaces, settings.learn, budget)
+        return cls(sessions, reflector, workspaces, settings.learn, budget, tokens=settings.playbook_tokens)
 
     def use_reflector(self, reflector: ReflectorModel) -> None:
         """Let another model reflect from now on, or none."""
         self.reflector = reflector
 
+    def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
+        """Do one of the user's actions on the playbook: list, show, why, add, edit, remove, undo, review.
+
+        Args:
+            action: its name.
+            args: what follows it.
+            command: how the user writes it, for hints.
+
+        Raises:
+            SwecliError: it cannot be done; the line says why.
+        """
+        # late: most programs never perform one
+        from swecli.playbook.actions.table import perform  # noqa: PLC0415
+
+        session = self.sessions.current_session
+        if session is None:
+            raise BadInput("There is no session yet.", "Ask something first.")
+        self.sessions.playbook.renew(session)
+        return perform(ActionContext(self.sessions, session, self.workspaces, command, self.tokens), action, args)
+
     async def learn(self, interaction: int | None = None, *, asked: bool = False) -> list[LearningEvent]:
-        """Reflect on one turn of the current session (None: the newest), by the rules and by the model. Nothing when
-        there was nothing to learn. With `asked` the user wants the model's view, also where nothing went wrong."""
+        """Reflect on one turn of the current session (None: the newest), by the rules and by the model. With `asked`
+        the user wants the model's view, whatever the settings say of it."""
         part = self.after_turn(interaction, asked=asked)
         return [*part.events, *(await self.reflect(part.interaction, asked=asked) if part.needs_model else ())]
 
@@ -97,27 +88,26 @@ class LearningService:
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
             return RulesPart(0)
-        number = interaction or session.interactions
+        number, store = interaction or session.interactions, self.sessions.playbook
         try:
-            self.sessions.playbook.renew(session)
-            if self.sessions.playbook.draft(session.id, number) is not None:
+            store.renew(session)
+            if store.draft(session.id, number) is not None:
                 return RulesPart(number, needs_model=True)
-            digest = digest_of(self.sessions, session, number)
-            more = self._wanted(digest, session, asked)
-            note_turn(self.sessions, session, digest)
-            found = learn_by_rules(digest, session.playbook, curator=self._curator(digest, session), more=more)
-            if more and found == Learned():
-                return RulesPart(number, needs_model=True)
-            told = self._conclude(session, drafted(digest, found), final=not more)
-            return RulesPart(number, tuple(told), more)
+            look = look_at(self.sessions, session, digest_of(self.sessions, session, number))
+            wanted = self._wanted(session, look, asked)
+            lessons = from_rules(self.sessions, session, look, self.workspaces)
+            events = list(self._conclude(session, replace(lessons, final=not wanted)))
+            if look.corrected and not look.seen:
+                events += self._mark(session, number - 1, False, look.digest.query, (f"T{number - 1} counts as bad",))
+            return RulesPart(number, tuple(events), wanted)
         except SwecliError as error:
             return RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
 
     async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
         """Ask the model about a turn whose rules' part is applied, and apply what comes of it.
 
-        A turn for which there is no budget or no model now stays in the queue. A reflection that a program made and
-        did not live to apply is applied, and nobody is asked again. Cancellable: then the turn stays in the queue, and
+        A turn for which there is no budget or no model now stays in the queue. An answer that a program got and did
+        not live to apply is applied, and nobody is asked again. Cancellable: then the turn stays in the queue, and
         what was spent is recorded.
         """
         session = self.sessions.current_session
@@ -125,14 +115,18 @@ class LearningService:
             return []
         try:
             self.sessions.playbook.renew(session)
+            look = look_at(self.sessions, session, digest_of(self.sessions, session, interaction))
             draft = self.sessions.playbook.draft(session.id, interaction)
             if draft is None:
-                digest = digest_of(self.sessions, session, interaction)
-                wanted = self._wanted(digest, session, asked)
-                if wanted and (held := self._held(digest, session)):
+                if not self._wanted(session, look, asked):
+                    return self._conclude(session, TurnLessons(interaction, final=True))
+                question = self._question(session, look)
+                if held := self._held(look, len(question)):
                     return self._not_asked(interaction, held)
-                draft = await self._reflect(digest, session, self.reflector.model if wanted else None, asked)
-            return self._conclude(session, draft)
+                draft = await self._ask(session, look, question)
+            self.sessions.playbook.renew(session)
+            lessons, refused = from_answer(self.sessions, session, look, (draft, self.workspaces))
+            return self._conclude(session, lessons, refused)
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
 
@@ -142,7 +136,7 @@ class LearningService:
         if session is None or not self.enabled:
             return []
         own = self.sessions.playbook.pending(session.id)[::-1]
-        return [*own, *self.sessions.playbook.left_behind(session)[:AT_ONCE]]
+        return [*own, *self.sessions.playbook.left_behind(session)[:_AT_ONCE]]
 
     async def resume(self, pending: PendingReflection) -> list[LearningEvent]:
         """Reflect on a turn of the queue, unless that was done meanwhile."""
@@ -154,15 +148,34 @@ class LearningService:
         others = SessionManager(self.sessions.database)
         others.resume(pending.session_id, "")
         events = await replace(self, sessions=others, enabled=True).learn(pending.interaction)
-        session.update_playbook(self.sessions.playbook.load(session))
+        self.sessions.playbook.renew(session)
         return events
 
+    async def backfill(self, sessions: Sequence[str], epochs: int = 1) -> AsyncIterator[Backfilled]:
+        """Reflect on every turn of these sessions until each was reflected on `epochs` times, the oldest first.
+
+        Done twice it is as if done once. The service's current session changes.
+
+        Args:
+            sessions: ids, titles or prefixes of ids.
+            epochs: how often, from 1.
+
+        Raises:
+            BadInput: one of the sessions is not there; nothing was learned then.
+        """
+        ids = [self.sessions.resume(ref, "").id for ref in sessions]
+        for epoch in range(1, epochs + 1):
+            for name in ids:
+                for number in range(1, self.sessions.resume(name, "").interactions + 1):
+                    if self.sessions.playbook.times(name, number) < epoch:
+                        yield Backfilled(name, number, epoch, tuple(await self.learn(number)))
+
     async def check_anchors(self) -> list[LearningEvent]:
-        """See which strategies name something that is gone; those that did not before are said. Asks no model."""
+        """See which strategies name something that is gone; those that did not before are reported. Asks no model."""
         session = self.sessions.current_session
         if session is None or self.workspaces is None:
             return []
-        found = await look_around(self.sessions, session, self.workspaces)
+        found = await check_anchors(self.sessions, session, self.workspaces)
         return [found] if found else []
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
@@ -170,130 +183,91 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not session.interactions:
             return []
-        number = session.interactions
         self.sessions.playbook.renew(session)
-        digest = digest_of(self.sessions, session, number, mark="good" if good else "bad", why=why)
-        note_turn(self.sessions, session, digest)
-        found = learn_by_rules(digest, session.playbook, curator=self._curator(digest, session))
-        info = self.sessions.interaction_info(number)
-        assert info is not None, "its digest was made of it"
-        rows = self.sessions.playbook.made_of(session, number, number)
-        made = [row.delta for row in reversed(rows) if not row.undone]
-        draft, marked = mark_of(drafted(digest, found), digest, info, made, session.playbook)
-        return self._conclude(session, draft, final=False, marked=marked)
+        return self._mark(session, session.interactions, good, why)
 
-    # Before
+    def mark_reported(self, held: str) -> None:
+        """Do not report again why no model is asked: the user knows."""
+        self._reported.add(held)
 
-    def _wanted(self, digest: TurnDigest, session: Session, asked: bool) -> bool:
-        """Whether a model is to look at the turn, now or when there is one again."""
+    def _mark(
+        self, session: Session, number: int, good: bool, why: str, lines: tuple[str, ...] = ()
+    ) -> list[LearningEvent]:
+        digest = digest_of(self.sessions, session, number)
+        lessons = from_mark(self.sessions, session, digest, good=good, why=why)
+        return self._conclude(session, replace(lessons, lines=(*lessons.lines, *lines)))
+
+    def _wanted(self, session: Session, look: Look, asked: bool) -> bool:
+        """Whether a model is to look at the turn, now or later: as was decided when the rules looked."""
         if self.reflector.model is None and not self.reflector.missing:
             return False
-        by_rules = ExecutionReflector().reflect(digest, session.playbook)
-        return worth_asking(digest, by_rules, self.reflector.model, "asked" if asked else "friction")
+        if look.seen and not asked:
+            waiting = PendingReflection(session.id, look.digest.interaction)
+            return waiting in self.sessions.playbook.pending(session.id)
+        offline = self.reflector.model is not None and self.reflector.model.profile.offline
+        return asked or worth_asking(look, every_turn=self.reflector.every_turn, offline=offline)
 
-    def _held(self, digest: TurnDigest, session: Session) -> str:
+    def _question(self, session: Session, look: Look) -> str:
+        shown = [session.playbook.bullets[name] for name in look.digest.shown if name in session.playbook.bullets]
+        return question_of(look.digest, shown, look.evidence.observed, look.user_next)
+
+    def _held(self, look: Look, length: int) -> str:
         """Why the model cannot be asked about this turn now; "" when it can."""
         if self.reflector.model is None:
             return self.reflector.missing
-        tokens = question_tokens(digest, session.playbook, self.reflector.template)
-        store, worst = self.sessions.playbook, None
-        if self.budget.usd_per_day is not None:
-            worst = worst_cost(tokens, self.reflector.model.name)
-        return refusal(self.budget, self.sessions.totals(), store.spent(self.day()), tokens, worst)
+        question = (length + len(self.reflector.template), self.reflector.model.name)
+        today = self.sessions.playbook.spent(self.day())
+        return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
 
     def _not_asked(self, number: int, held: str) -> list[LearningEvent]:
-        """Say it, once."""
-        if held in self._reported:
+        """Report it, once."""
+        if held.partition(":")[0] in self._reported:
             return []
-        self.mark_reported(held)
+        self.mark_reported(held.partition(":")[0])
         return [ReflectionFailed(number, f"the model was not asked: {held}", kept=True)]
 
-    def mark_reported(self, held: str) -> None:
-        """Do not say again why no model is asked: the user knows."""
-        self._reported.add(held)
-
-    def _curator(self, digest: TurnDigest, session: Session) -> Curator:
-        """One that knows what the turn taught, what the user does not want, where it is, and what the prompt says."""
-        earlier = [
-            op
-            for row in self.sessions.playbook.made_of(session, digest.interaction, digest.interaction)
-            if not (row.undone or row.delta.author in FREE)
-            for op in row.delta.ops
-        ]
-        around, removed = self.workspaces, self.sessions.playbook.history.removed(session)
-        if around is None:
-            return Curator(*room(earlier), removed=removed)
-        return Curator(*room(earlier), around.instructions(), around.here(session, digest), removed)
-
-    # Reflecting
-
-    async def _reflect(self, digest: TurnDigest, session: Session, model: ChatModel | None, asked: bool) -> Draft:
-        """What the rules left to say and what the model says; where one was asked, that is kept before all else."""
-        learned = await learn(
-            digest,
-            session.playbook,
-            model=model,
-            template=self.reflector.template,
-            reflect_model_when="asked" if asked else "friction",
-            curator=self._curator(digest, session),
-            spent=lambda took: self._cancelled(session, digest.interaction, took),
-            after_rules=True,
-            now=lambda: self._now(digest, session),
-        )
-        draft = drafted(digest, learned, model)
-        if learned.requests:
-            self._bill(draft.author, draft.interaction, learned.usage, learned.cost)
-            self.sessions.playbook.keep_draft(draft)
+    async def _ask(self, session: Session, look: Look, question: str) -> Draft:
+        """The model's answer, kept before it is applied."""
+        model, number, asked = self.reflector.model, look.digest.interaction, Asked()
+        assert model is not None, "see _held"
+        try:
+            await ask(model, self.reflector.template, question, look.digest.shown, asked)
+        except asyncio.CancelledError:
+            self._bill(model.name, number, asked)
+            self.sessions.playbook.record_reflection(
+                session.id, number, status="cancelled", author=model.name, usage=asked.usage, cost=asked.cost, detail=""
+            )
+            raise
+        self._bill(model.name, number, asked)
+        draft = Draft(session.id, number, asked.answer, model.name, asked.failure, asked.usage, asked.cost)
+        self.sessions.playbook.keep_draft(draft)
         return draft
 
-    def _now(self, digest: TurnDigest, session: Session) -> tuple[TurnDigest, SessionPlaybook]:
-        """What was counted, and what there is, after a model has thought for a while."""
-        self.sessions.playbook.renew(session)
-        return counted_anew(digest, self.sessions, session), session.playbook
+    def _bill(self, name: str, number: int, asked: Asked) -> None:
+        """Record what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
+        if asked.attempts:
+            cost = cost_of_model(asked.usage, name) if asked.cost is None else asked.cost
+            self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, asked.usage, cost, 0))
 
-    def _bill(self, name: str, number: int, usage: Usage, cost: float | None) -> None:
-        """Keep what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
-        cost = cost_of_model(usage, name) if cost is None else cost
-        self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, usage, cost, 0))
-
-    def _cancelled(self, session: Session, number: int, took: ModelReflection) -> None:
-        """What was spent stays spent; the turn stays in the queue."""
-        name = self.reflector.model.name if self.reflector.model else ""
-        if took.attempts:
-            self._bill(name, number, took.usage, took.cost)
-        self.sessions.playbook.record_reflection(
-            session.id, number, status="cancelled", author=name, usage=took.usage, cost=took.cost, detail="cancelled"
-        )
-
-    # After
-
-    def _conclude(
-        self, session: Session, draft: Draft, *, final: bool = True, marked: MarkedTurn | None = None
-    ) -> list[LearningEvent]:
-        """Apply it and say what came of it. What cannot be applied is thrown away, and said."""
+    def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
+        """Keep it and report what came of it. What cannot be applied is left out, and that is reported."""
         store = self.sessions.playbook
-        store.renew(session)
-        draft = still_possible(draft, session)
         try:
-            applied = store.conclude(session, draft, final=final, marked=marked)
+            applied = store.conclude(session, lessons)
         except BadInput as error:
-            store.forget_draft(session.id, draft.interaction)
-            draft = replace(draft, delta=None, lines=(), failure=f"nothing of it was applied: {error}")
-            applied = store.conclude(session, draft, final=final)
-        told = [*told_of(draft, applied), *self._aside(session, draft, applied)]
-        if draft.cost != 0 and draft.failure and not told:
-            draft = replace(draft, failure=f"{draft.failure} ({price(draft.cost)})")
-        if draft.failure:
-            kept = not self.sessions.playbook.reflected(session.id, draft.interaction)
-            return [*told, ReflectionFailed(draft.interaction, draft.failure, kept)]
-        return told
-
-    def _aside(self, session: Session, draft: Draft, applied: AppliedDelta | None) -> list[LearningEvent]:
-        """What is set aside now that a strategy was found harmful once more."""
-        if applied is None or not any(op.tag == "harmful" for op in applied.delta.ops):
-            return []
-        aside = set_aside(self.sessions, session, draft.interaction)
-        if aside is None:
-            return []
-        lines = (*lines_of(aside.delta), "/playbook review asks what is to become of it")
-        return [PlaybookUpdated(draft.interaction, aside.delta.id, lines)]
+            failure = f"nothing of it was applied: {error}"
+            lessons = TurnLessons(
+                lessons.interaction, final=lessons.final, author=lessons.author, failure=failure,
+                usage=lessons.usage, cost=lessons.cost,
+            )  # fmt: skip
+            applied = store.conclude(session, lessons)
+        events: list[LearningEvent] = [*report(lessons, applied, refused)]
+        if any(verdict.tag == "harmful" or verdict.factors[0] > verdict.factors[2] for verdict in lessons.verdicts):
+            set_aside = quarantine_harmful(self.sessions, session, lessons)
+            if set_aside is not None:
+                lines = (*lines_of(set_aside.delta), "/playbook review asks what is to become of it")
+                events.append(PlaybookUpdated(lessons.interaction, set_aside.delta.id, lines))
+        if lessons.failure:
+            kept = not store.reflected(session.id, lessons.interaction)
+            events.append(ReflectionFailed(lessons.interaction, lessons.failure, kept))
+        return events

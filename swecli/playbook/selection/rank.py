@@ -1,94 +1,136 @@
-"""How far each bullet concerns a query, and what it is worth: the candidates that a selection takes from, in order."""
+"""The candidates for a prompt, in the order in which they are taken: all, where they fit; else what matches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
-from swecli.models.playbook import Bullet, Kind
-from swecli.playbook.relevance import matches
-from swecli.playbook.score import Standings
-from swecli.playbook.selection.ablation import AblationPlan
+from swecli.models.playbook import Bullet, render_bullets
+from swecli.playbook.scoring.score import expected, passes
+from swecli.playbook.similarity import BulletIndex, Match
 
-FLOOR = 0.06  # of the score: without a match, only what is believed to help stays above it
-# How far a bullet concerns a query that names nothing of it: what the user wants holds for all work, a fact for some.
-BASE: Mapping[Kind, float] = MappingProxyType({"preference": 0.3, "pitfall": 0.2, "strategy": 0.2, "fact": 0.1})
+BUDGET = 1_200  # tokens
+_LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
+_LEAST_SHARE = 0.3  # of the best match
+_FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer turns of use than that
 
 Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What was thought of one bullet. The parts add up to the score, and the score and the reason to the decision.
-
-    `relevance = base + (1 - base) * match`, 0 to 1, and `score = relevance * value`. `value` is half of one plus the
-    bullet's own score, at least 0; `tokens` those of its line, 0 where they did not matter. `reason` says why it is in
-    or out, as a clause: "it is pinned", "there is no room: 12 tokens are left".
-    """
+    """What was thought of one bullet: `match` is its BM25 sum for the query (0 where all fit), `value` half of one plus
+    what is expected of it; `tokens` those of its line. `reason` is a clause: "it is pinned", "it is stale: ..."."""
 
     bullet: Bullet
-    match: float
-    base: float
-    value: float
+    match: float = 0.0
+    value: float = 0.0
     tokens: int = 0
     chosen: bool = False
     reason: str = ""
 
     @property
-    def relevance(self) -> float:
-        """How far it concerns the query."""
-        return self.base + (1 - self.base) * self.match
-
-    @property
     def score(self) -> float:
-        """What it is ranked by."""
-        return self.relevance * self.value
+        """What matches are ranked by."""
+        return self.match * self.value
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionRequest:
-    """A query, and what all choices for it rest on.
+    """A query, and what a choice for it rests on.
 
-    `bullets` are all there are, none while the playbook is `off`; `count` counts the tokens of a text, and what it
-    says of the whole text is what holds; `most` bullets at most (None: as many as fit); `new_ids` those that the user
-    has just taught: they come before all but pinned ones; `floor` is the lowest score that is not left out. `ablation`
-    is what turn number `turn`, among those of all sessions, leaves out of it by chance from `seed`. With `whole_head`
-    no head leaves room for later turns.
+    `bullets` are all there are, by id in order of minting, none while the playbook is `off`; `index` knows their words
+    and is brought up to date.
+    A prompt has `most` at most; `count` counts the tokens of a text. `new_ids` are those that the user has just taught.
+    `ignorant` says that the reflectors here know nothing. `holdout` is the share of turns, in percent, that withhold
+    one bullet by chance from `seed`. With `whole_head` no head leaves room for later turns.
     """
 
-    bullets: Sequence[Bullet]
+    bullets: Mapping[str, Bullet]
     query: str
-    scores: Standings
     count: Count
-    most: int | None = None
+    index: BulletIndex
+    budget: int = BUDGET
+    most: int = 200
     new_ids: Collection[str] = ()
     off: bool = False
-    floor: float = FLOOR
-    ablation: AblationPlan = field(default_factory=AblationPlan)
-    turn: int = 1
+    ignorant: bool = False
+    holdout: int = 0
     seed: int = 0
     whole_head: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The candidates of a request, the best first: worked out once for all selections from them."""
+def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
+    """The candidates in the order in which they are taken, and whether all that may be shown fits."""
+    if request.off:
+        return [], True
+    whole = _all_if_fit(request)
+    if whole is not None:
+        return whole, True
+    first: list[Candidate] = []
+    for bullet in request.bullets.values():
+        own = bullet.state == "pinned" or bullet.id in request.new_ids
+        if (own or bullet.kind == "preference" or bullet.scope == "user") and not _unfit(bullet, request):
+            first.append(
+                Candidate(bullet, value=value_of(bullet), reason="it is pinned" if bullet.state == "pinned" else "")
+            )
+    first.sort(key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.bullet.number))
+    known = {candidate.bullet.id for candidate in first}
+    return [*first, *(c for c in matching(request, request.budget) if c.bullet.id not in known)], False
 
-    request: SelectionRequest
-    candidates: tuple[Candidate, ...]
+
+def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
+    """Every bullet, those that may be shown first, in order of minting; None where they do not fit."""
+    may: list[Candidate] = []
+    out: list[Candidate] = []
+    left = request.budget
+    for bullet in request.bullets.values():
+        reason = _unfit(bullet, request)
+        (out if reason else may).append(Candidate(bullet, value=value_of(bullet), reason=reason))
+        left -= 0 if reason else len(bullet.content.split()) + 2  # no line has fewer tokens than words
+        if left < 0:
+            return None
+    if len(may) > request.most or (may and request.count(render_bullets(c.bullet for c in may)) > request.budget):
+        return None
+    return [*may, *out]
 
 
-def rank(request: SelectionRequest) -> Ranking:
-    """The candidates: pinned ones first, then those just taught, then by score, then the older ones."""
-    bullets = [bullet for bullet in request.bullets if bullet.state != "deleted" and not request.off]
-    found = matches(request.query, [f"{b.section} {b.content}" for b in bullets])
-    candidates = [
-        Candidate(b, match, BASE[b.kind], max(0.0, (1 + request.scores.of(b.id).score) / 2))
-        for b, match in zip(bullets, found, strict=True)
-    ]
+def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
+    """What answers the query, the best first; matching ones that are hardly known come early enough for their share."""
+    request.index.update(request.bullets)
+    found = request.index.search(request.query)
+    best = max((match.score for match in found.values()), default=0.0)
+    passed = {name: m for name, m in found.items() if m.mass >= _LEAST_MASS and m.score >= _LEAST_SHARE * best}
     ranked = sorted(
-        candidates,
-        key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.score, c.bullet.number),
+        (_matched(request.bullets[name], match, request) for name, match in passed.items()),
+        key=lambda c: (-c.score, -c.bullet.number),
     )
-    return Ranking(request, tuple(ranked))
+    new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
+    words, early = 0, []
+    for candidate in new:
+        words += len(candidate.bullet.content.split()) + 5
+        if words > budget * _FOR_NEW:
+            break
+        early.append(candidate)
+    return [*early, *(candidate for candidate in ranked if candidate not in early)]
+
+
+def _matched(bullet: Bullet, match: Match, request: SelectionRequest) -> Candidate:
+    return Candidate(bullet, match.score, value_of(bullet), reason=_unfit(bullet, request))
+
+
+def value_of(bullet: Bullet) -> float:
+    return (1 + expected(bullet.odds)) / 2
+
+
+def _unfit(bullet: Bullet, request: SelectionRequest) -> str:
+    """Why a bullet is out whatever else there is; "" when it is not."""
+    if bullet.state == "pinned":
+        return ""
+    if not bullet.live:
+        return f"it is {bullet.state}"
+    if bullet.stale:
+        return f"it is stale: {bullet.stale}"
+    if not passes(bullet, ignorant=request.ignorant):
+        return f"it seems to harm rather than to help ({bullet.odds[0]:.0%} against {bullet.odds[2]:.0%})"
+    return ""

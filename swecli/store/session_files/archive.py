@@ -14,11 +14,11 @@ import sqlmodel
 from sqlmodel import col, select
 
 from swecli.models.context import UNDO
-from swecli.store.playbook_scope import load_bullets
-from swecli.store.playbook_tables import TurnRow
+from swecli.store.playbook.scope import load_bullets
 from swecli.store.sessions.mapping import session_of
 from swecli.store.sessions.queries import find_row
 from swecli.store.sqlite.database import Database
+from swecli.store.tables.playbook import TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,

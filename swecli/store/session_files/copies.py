@@ -10,21 +10,11 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.store.playbook_standing import forget
-from swecli.store.playbook_tables import ChoiceRow
 from swecli.store.session_files import archive
 from swecli.store.sessions.queries import find_row
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.sessions import (
-    BulletRow,
-    CallRow,
-    DeltaRow,
-    EvidenceRow,
-    FullResultRow,
-    ReflectionRow,
-    Row,
-    SessionRow,
-)
+from swecli.store.tables.playbook import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow
+from swecli.store.tables.sessions import CallRow, FullResultRow, Row, SessionRow
 
 
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
@@ -101,7 +91,6 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
         session = find_row(db, ref, "").id
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
-        forget(db, session, 0)
         calls = select(CallRow.id).where(col(CallRow.session_id) == session)
         own = and_(col(BulletRow.session_id) == session, col(BulletRow.scope) == "session")
         bullets = select(BulletRow.number).where(own)

@@ -15,12 +15,11 @@ from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
-from swecli.store.playbook_tables import TurnRow
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
+from swecli.store.tables.playbook import BulletRow, TurnRow
 from swecli.store.tables.sessions import (
-    BulletRow,
     CallRow,
     InteractionRow,
     MessageRow,

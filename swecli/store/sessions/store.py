@@ -18,13 +18,13 @@ from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.ids import short_id
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
-from swecli.store.playbook_tables import ChoiceRow
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
 from swecli.store.sessions.queries import find_row
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import finite
-from swecli.store.tables.sessions import BulletRow, CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
+from swecli.store.tables.playbook import BulletRow, ChoiceRow
+from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
 
 _RUNNING = "running"
 INTERRUPTED = "interrupted"
@@ -140,7 +140,7 @@ class SessionStore:
         with self._database.transaction() as db:
             row = _interaction(db, session_id, number)
             row.status, row.finished_at, row.pending, row.partial = outcome, now, True, ""
-            row.shown, row.cited = list(shown), list(cited)
+            row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
                 db.merge(ChoiceRow(session_id=session_id, interaction=number, choice=dict(choice)))
             ids = (short_id("P", name) for name in cited)
@@ -149,10 +149,11 @@ class SessionStore:
                 db.exec(used.values(last_used=now))
             return mapping.interaction_of(row)
 
-    def next_interaction(self) -> int:
-        """A number that grows by one with each turn of any session: that of the next one."""
-        with self._database.reading() as db:
-            return (db.exec(sqlmodel.select(func.max(InteractionRow.id))).one() or 0) + 1
+    def note_shown(self, session_id: str, number: int, names: Sequence[str]) -> None:
+        """Commit that a running interaction was shown these strategies too. Raises BadInput if there is none."""
+        with self._database.transaction() as db:
+            row = _interaction(db, session_id, number)
+            row.shown = list(dict.fromkeys((*(row.shown or ()), *names)))
 
     def interaction(self, session_id: str, number: int) -> InteractionInfo | None:
         """A turn's record."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Column, Connection, inspect
+from sqlalchemy import Column, Connection, inspect, text
 from sqlalchemy.schema import CreateColumn
 
 from swecli.models.errors import NewerDatabase
-from swecli.store.playbook_tables import PLAYBOOK_TABLES
+from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
 from swecli.store.sqlite import connection as sqlite
+from swecli.store.tables.playbook import PLAYBOOK_TABLES
 from swecli.store.tables.reviews import REVIEW_TABLES
 from swecli.store.tables.sessions import Row
 
@@ -68,7 +70,7 @@ def _step_5(connection: Connection) -> None:
 
 def _step_6(connection: Connection) -> None:
     """What strategies are worth is not counted from the first turn at every turn; how they were chosen is kept."""
-    _add_tables(connection, "playbook_standing", "playbook_choice")
+    _add_tables(connection, "playbook_choice")
     _add_index(connection, "delta", "ix_delta_turn")
     _add_index(connection, "delta", "ix_delta_undone")
 
@@ -113,6 +115,35 @@ def _step_12(connection: Connection) -> None:
     add_column(connection, "message", "blocks")
 
 
+def _step_13(connection: Connection) -> None:
+    """What a strategy is worth stands with it, as what its evidence left of the prior; what was counted before is one
+    such piece. How far turns were counted is not kept any more: there is nothing to count again."""
+    _add_tables(connection, "playbook_check", "playbook_learned")
+    for column in ("when", "belief", "uses"):
+        add_column(connection, "bullet", column)
+    for column in ("kind", "tag", "factors", "forget"):
+        add_column(connection, "evidence", column)
+    connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_standing")
+    _count_what_was_counted(connection)
+
+
+def _count_what_was_counted(connection: Connection) -> None:
+    """For each bullet of an older version one verdict that stands for its counts, and the belief that it leaves."""
+    question = "SELECT number, trust, helpful, harmful, neutral FROM bullet WHERE helpful + harmful + neutral > 0"
+    adding = (
+        "INSERT INTO evidence (bullet, source, quote, session_id, call_id, trust, kind, tag, factors, forget)"
+        " VALUES (:bullet, 'counts', :counts, '', '', 'reasoning', 'before', '', :factors, 0)"
+    )
+    for row in connection.execute(text(question)).all():
+        factors = factors_of_counts(row.helpful, row.harmful)
+        prior = PRIORS.get(row.trust, PRIORS["reasoning"])
+        belief, uses = list(after_verdict(prior, prior, factors, 0.0)), row.helpful + row.harmful + row.neutral
+        counts = f"{row.helpful} {row.harmful} {row.neutral}"
+        connection.execute(text(adding), {"bullet": row.number, "counts": counts, "factors": json.dumps(factors)})
+        change = "UPDATE bullet SET belief = :belief, uses = :uses WHERE number = :number"
+        connection.execute(text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number})
+
+
 # The n-th step leads from shape n-1 to shape n, by adding only. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (
     _step_1,
@@ -127,6 +158,7 @@ STEPS: tuple[Step, ...] = (
     _step_10,
     _step_11,
     _step_12,
+    _step_13,
 )
 
 

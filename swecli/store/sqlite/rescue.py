@@ -10,7 +10,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from swecli.models.errors import DamagedDatabase
-from swecli.store.playbook_tables import StandingRow
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite.errors import code_of
 from swecli.store.sqlite.files import new_file, spare_name
@@ -92,10 +91,9 @@ def _copy(old: sqlite3.Connection, fresh: Path, steps: Sequence[Step]) -> str:
 
 
 def _tables(new: sqlite3.Connection) -> list[str]:
-    """Tables that hold rows of their own: no search index, nothing of SQLite's, nothing worked out from other rows."""
+    """Tables that hold rows of their own: no search index, nothing of SQLite's."""
     names = [row[0] for row in new.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    worked_out = StandingRow.__tablename__
-    return [name for name in names if not name.startswith("sqlite_") and "_fts" not in name and name != worked_out]
+    return [name for name in names if not name.startswith("sqlite_") and "_fts" not in name]
 
 
 def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:

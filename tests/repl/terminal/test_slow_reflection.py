@@ -15,7 +15,7 @@ from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 CALL = {"text": "I build.", "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}]}
-LESSON = {"content": "Build with `sh build.sh` here", "section": "build", "evidence": "user: build it"}
+LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
 SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}  # two pieces
 LEARNED = r"Build with `?sh build.sh"
 
@@ -32,29 +32,29 @@ def start(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
 def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
     with start(CALL, "It failed.", SLOW, "At once.") as terminal:
         terminal.wait(r"window 5\+3")
-        terminal.keys("build it\r")
+        terminal.keys("build it now\r")
         terminal.wait("It failed.")
         terminal.keys("are you there?\r")
-        assert LESSON["content"] not in terminal.wait("At once."), "answered before the reflection came"
+        assert LESSON["text"] not in terminal.wait("At once."), "answered before the reflection came"
         terminal.keys("/bad it takes long\r")
         terminal.wait("T2 is marked bad")
-        terminal.keys("/playbook stats\r")
-        assert LESSON["content"] not in terminal.wait("wait to be reflected on"), "nor does a command wait for it"
+        terminal.keys("/playbook list --verbose\r")
+        assert LESSON["text"] not in terminal.wait("wait to be reflected on"), "nor does a command wait for it"
         terminal.wait(LEARNED)
 
 
 def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() -> None:
     with start(CALL, "It failed.", SLOW) as terminal:
         terminal.wait(r"window 5\+3")
-        terminal.keys("build it\r")
+        terminal.keys("build it now\r")
         terminal.wait("It failed.")
         terminal.keys("a draft")
         terminal.wait("a draft")
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.ends()
     assert swecli("playbook", "list", "--json").json == []
-    assert swecli("playbook", "stats", "--json").json["waiting"] == 1
+    assert "1 wait to be reflected on" in swecli("playbook", "list", "--verbose").out
     with start({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
         terminal.wait(LEARNED)
-    assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["content"]]
-    assert swecli("playbook", "stats", "--json").json["waiting"] == 0
+    assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["text"]]
+    assert "0 wait to be reflected on" in swecli("playbook", "list", "--verbose").out

@@ -31,9 +31,8 @@ def judged() -> SessionManager:
     for number in (1, 2):
         manager.begin_interaction(f"question {number}")
         manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
-        known: dict[str, Any] = {"ablation": "withheld", "withheld": ["P-2"], "seed": 7, "unknown": ["P-9"]}
-        manager.playbook.turns.note(session.id, number, topic="tests", contradicted=["P-3"], errors=1, **known)
-        manager.playbook.turns.judge(session.id, number, number == 1, 1.0, "tests")
+        known: dict[str, Any] = {"withheld": ["P-2", "P-9"], "seed": 7, "topic": "make check"}
+        manager.playbook.turns.note(session.id, number, good=number == 1, weight=1.0, signal="check", **known)
     return manager
 
 
@@ -45,7 +44,7 @@ def exported(manager: SessionManager) -> Any:
 def test_what_is_exported_says_how_each_turn_went() -> None:
     first, second = exported(judged())["interactions"]
     assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
-    assert (first["playbook"]["withheld"], first["playbook"]["seed"]) == (["P-2"], 7)
+    assert (first["playbook"]["withheld"], first["playbook"]["seed"]) == (["P-2", "elsewhere:P-9"], 7)
 
 
 def test_it_comes_in_again_under_the_names_that_strategies_have_there() -> None:
@@ -57,10 +56,9 @@ def test_it_comes_in_again_under_the_names_that_strategies_have_there() -> None:
     record = other.playbook.turns.of(whole["id"], 1)
     assert record is not None
     assert record.cited == ("elsewhere:P-1", "P-3"), "not this one's P-1; the session's own came along"
-    assert (record.withheld, record.unknown, record.contradicted) == (("P-2",), ("elsewhere:P-9",), ("P-3",))
-    assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "tests", "tests")
-    assert (record.ablation, record.seed, record.errors) == ("withheld", 7, 1)
-    assert len(other.playbook.turns.here(mine)) == 2
+    assert record.withheld == ("P-2", "elsewhere:P-9")
+    assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "check", "make check")
+    assert len(other.playbook.turns.in_project(mine)) == 2
     again = other.export(whole["id"])
     assert again["interactions"][0]["playbook"]["good"] is True
     other.database.close()
@@ -70,15 +68,15 @@ def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
     manager = judged()
     first = manager.current_session
     assert first is not None
-    before = manager.playbook.turns.here(first)
+    before = manager.playbook.turns.in_project(first)
     fork = manager.fork(upto=1)
     copied = manager.playbook.turns.of(fork.id, 1)
     assert copied is not None
-    assert (copied.good, copied.withheld) == (True, ("P-2",))
+    assert (copied.good, copied.withheld) == (True, ("P-2", "P-9"))
     assert manager.playbook.turns.of(fork.id, 2) is None
-    assert manager.playbook.turns.here(fork) == before, "the turn of the fork is the turn it was copied from"
+    assert manager.playbook.turns.in_project(fork) == before, "the turn of the fork is the turn it was copied from"
     manager.delete(first.id)
-    assert [record.session_id for record in manager.playbook.turns.here(fork)] == [fork.id]
+    assert [record.session_id for record in manager.playbook.turns.in_project(fork)] == [fork.id]
 
 
 def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:

@@ -13,7 +13,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.sqlite.files import locate
-from swecli.store.tables.sessions import BulletRow
+from swecli.store.tables.playbook import BulletRow
 
 
 def bullets(database: Database) -> int:

@@ -5,19 +5,10 @@ from __future__ import annotations
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from swecli.store.playbook_tables import PLAYBOOK_TABLES
 from swecli.store.sqlite.connection import SEARCHED
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.reviews import REVIEW_TABLES
-from swecli.store.tables.sessions import TABLES, BulletRow, Row
-
-
-def test_every_table_is_listed_with_parents_first() -> None:
-    names = [table.__tablename__ for table in (*TABLES, *PLAYBOOK_TABLES, *REVIEW_TABLES)]
-    assert set(names) == set(Row.metadata.tables)
-    for table in Row.metadata.tables.values():
-        for key in table.foreign_keys:
-            assert names.index(key.column.table.name) < names.index(table.name)
+from swecli.store.tables.playbook import BulletRow
+from swecli.store.tables.sessions import Row
 
 
 def test_the_tables_are_portable() -> None:

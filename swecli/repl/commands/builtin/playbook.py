@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
-from swecli.models.errors import BadInput, UsageError
-from swecli.playbook.actions import ACTIONS
-from swecli.playbook.desk import Action, PlaybookDesk, Said
-from swecli.playbook.desk_reviewing import Word, decide, waiting
+from swecli.models.errors import UsageError
+from swecli.playbook.action import ActionResult
+from swecli.playbook.actions.names import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
 
-DOINGS = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
-GAP = 3  # columns between those of a table
-READABLE = 24  # columns, at least, for what is longest in a table
-ANSWERS = [("later", "decide later"), ("stop", "stop here")]
+_CHOICES = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
+_GAP = 3  # columns between those of a table
+_READABLE = 24  # columns, at least, for what is longest in a table
+_ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
 @command(
-    aliases=("strategies",), usage="[show|add|edit|pin|undo|review|why|…]", complete=lambda runtime: DOINGS, beside="*"
+    aliases=("strategies",),
+    usage="[show|why|add|edit|remove|undo|review]",
+    complete=lambda runtime: _CHOICES,
+    beside="*",
 )
 async def playbook(ctx: CommandContext, args: str) -> None:
     """Show and change what was learned"""
     word, _, rest = args.partition(" ")
-    action = ACTIONS.get(word.lower() or "list")
-    if action is None:
-        own = (
-            f"Use /{word.lower()}" if word.lower() in ("good", "bad", "reflect") else f"It knows: {', '.join(ACTIONS)}"
-        )
-        raise UsageError(f"/playbook cannot {word!r:.40}.", own)
-    session = ctx.runtime.sessions.current_session
-    if session is None:
-        raise BadInput("There is no session yet.", "Ask something first.")
-    ctx.runtime.sessions.playbook.renew(session)
-    counter, settings = ctx.runtime.agent.counter, ctx.runtime.settings
-    desk = PlaybookDesk(ctx.runtime.sessions, session, count=counter.count)
-    desk.tokens, desk.most = settings.playbook_tokens, settings.max_strategies
-    if action.name == "review" and not rest.strip():
-        await _review(ctx, desk)
+    name = word.lower() or "list"
+    if name.startswith("-"):
+        name, rest = "list", args
+    if name in ("good", "bad", "reflect"):
+        raise UsageError(f"/playbook cannot {word!r:.40}.", f"Use /{name}")
+    result = ctx.runtime.learning.perform(name, _words(name, rest))
+    if result.questions:
+        await _review(ctx, result)
     else:
-        tell(ctx, action.perform(desk, _words(action, rest)))
+        report(ctx, result)
 
 
-def _words(action: Action, rest: str) -> list[str]:
+def _words(name: str, rest: str) -> list[str]:
     """The arguments; where a file is among them, quotes hold its name together. Raises UsageError."""
-    if "FILE" not in action.usage:
+    if not any(flag in rest for flag in ("--from", "--export")):
         return rest.split()
     try:
         return shlex.split(rest)
@@ -54,55 +48,37 @@ def _words(action: Action, rest: str) -> list[str]:
         ) from None
 
 
-def tell(ctx: CommandContext, said: Said) -> None:
+def report(ctx: CommandContext, result: ActionResult) -> None:
     """Print an answer: the first line stands out where there are more."""
-    if said.rows and _too_wide(said, ctx.screen.width):
-        for row in said.rows:
-            _record(ctx, said, row)
-    elif said.rows:
-        ctx.screen.table(said.head, said.rows)
-    elif len(said.lines) == 1:
-        ctx.screen.note(said.lines[0])
+    if result.rows and _too_wide(result, ctx.screen.width):
+        for row in result.rows:
+            ctx.screen.line(f"{row[0]}  {row[-1]}", "head")
+            ctx.screen.note(" · ".join(f"{result.head[at]} {row[at]}" for at in range(1, len(row) - 1)))
+    elif result.rows:
+        ctx.screen.table(result.head, result.rows)
+    elif len(result.lines) == 1:
+        ctx.screen.note(result.lines[0])
     else:
-        for at, line in enumerate(said.lines):
+        for at, line in enumerate(result.lines):
             ctx.screen.line(line, "" if at else "head")
-    if said.note:
-        ctx.screen.note(said.note)
+    if result.note:
+        ctx.screen.note(result.note)
 
 
-def _longest(said: Said) -> int:
-    """The column with the strategies' words, or else with the longest ones."""
-    if "strategy" in said.head:
-        return said.head.index("strategy")
-    return max(range(1, len(said.head)), key=lambda at: max(len(row[at]) for row in said.rows))
+def _too_wide(result: ActionResult, width: int) -> bool:
+    """Whether a table would leave its last column, the longest, too little to be read in."""
+    widths = [max(map(len, column)) for column in zip(result.head, *result.rows, strict=True)]
+    longest = widths.pop()
+    return width - sum(widths) - _GAP * len(widths) < min(longest, _READABLE)
 
 
-def _too_wide(said: Said, width: int) -> bool:
-    """Whether a table would leave its longest column too little to be read in."""
-    widths = [max(map(len, column)) for column in zip(said.head, *said.rows, strict=True)]
-    longest = widths.pop(_longest(said))
-    return width - sum(widths) - GAP * len(widths) < min(longest, READABLE)
-
-
-def _record(ctx: CommandContext, said: Said, row: Sequence[str]) -> None:
-    """A row as two lines: what is longest in it, and the rest by their names."""
-    at = 1 if said.paired else _longest(said)
-    ctx.screen.line(f"{row[0]}{' = ' if said.paired else '  '}{row[at]}", "head")
-    rest = (f"{said.head[place]} {row[place]}" for place in range(1, len(row)) if place != at)
-    ctx.screen.note(" · ".join(rest))
-
-
-async def _review(ctx: CommandContext, desk: PlaybookDesk) -> None:
+async def _review(ctx: CommandContext, result: ActionResult) -> None:
     """One question after the other."""
-    found = waiting(desk)
-    if not found:
-        ctx.screen.note("nothing waits for your word")
-    for item in found:
-        for proof in desk.sessions.playbook.evidence(item.bullet.id):
-            ctx.screen.note(f"evidence ({proof.source}): {proof.quote}")
-        answer = await ctx.pick(item.question, [*item.words.items(), *ANSWERS])
+    for question in result.questions:
+        for line in question.details:
+            ctx.screen.note(line)
+        answer = await ctx.pick(question.title, [*question.answers, *_ANSWERS])
         if answer in (None, "stop"):
             return
         if answer != "later":
-            word: Word = answer  # type: ignore[assignment]  # it is one of the question's words
-            tell(ctx, decide(desk, item, word))
+            report(ctx, ctx.runtime.learning.perform("review", str(answer).split()))

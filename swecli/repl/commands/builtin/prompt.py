@@ -32,7 +32,7 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     agent = ctx.runtime.agent
     query = (rest if raw else args).strip()
     turn = agent.prepare(query)
-    specs = agent.tools.specs()
+    specs = agent.specs()
     if raw:
         whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
         _print_unwrapped(ctx.screen.file, whole)

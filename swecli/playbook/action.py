@@ -1,0 +1,101 @@
+"""What every action on the playbook works with, and what it answers: both faces show the same, each in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from swecli.models.errors import UsageError
+from swecli.models.playbook import AppliedDelta, Bullet, Delta
+from swecli.models.session import Session
+
+if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.playbook.workspace import Workspaces
+    from swecli.store.session_manager import SessionManager
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people.
+
+    `exact` is a text that a pipe gets letter by letter in the place of lines; `code` the exit code of a shell's
+    command. `questions` are what there is to decide, one by one, where somebody can be asked.
+    """
+
+    value: Any
+    lines: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+    exact: str | None = None
+    code: int = 0
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that waits for the user: the arguments of `review` for each answer, with what happens then."""
+
+    title: str
+    answers: tuple[tuple[str, str], ...]
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """One session's playbook with the store behind it. `command` is how the user writes an action: `/playbook`;
+    a prompt gets at most `tokens` of strategies."""
+
+    sessions: SessionManager
+    session: Session
+    workspaces: Workspaces | None = None
+    command: str = "/playbook"
+    tokens: int = 1_200
+
+    def find(self, ref: str, *, gone_too: bool = False) -> Bullet:
+        """The strategy that is meant. Raises BadInput."""
+        return self.sessions.playbook.find(ref, self.session, gone_too=gone_too)
+
+    def bullets(self) -> list[Bullet]:
+        """All that apply and are not removed, in order of minting."""
+        return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
+
+    def apply(self, delta: Delta) -> AppliedDelta:
+        """Change the playbook. Raises SwecliError."""
+        return self.sessions.playbook.apply(delta, self.session)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something the user can do with the playbook: its arguments as they are shown, and what it does.
+
+    `leading` arguments come before free text (None: there is none). `flags` may stand among them; one that ends in `=`
+    takes a value.
+    """
+
+    name: str
+    usage: str
+    help: str
+    leading: int | None = None
+    flags: tuple[str, ...] = ()
+
+
+def wrong(ctx: ActionContext, problem: str, usage: str) -> UsageError:
+    """The error for arguments that are missing or cannot be meant."""
+    return UsageError(problem, f"Use {ctx.command} {usage}")
+
+
+def flags_of(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
+    """The flags among arguments, and the other words."""
+    return {word for word in args if word in known}, [word for word in args if word not in known]
+
+
+def value_after(args: list[str], flag: str) -> str:
+    """Take a flag with its value out of arguments; "" where it is not there."""
+    if flag not in args:
+        return ""
+    at = args.index(flag)
+    value = " ".join(args[at + 1 : at + 2])
+    del args[at : at + 2]
+    return value

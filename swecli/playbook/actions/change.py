@@ -1,0 +1,252 @@
+"""Changing the playbook by hand: each change is a delta with the user as its evidence, and can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
+from swecli.playbook.action import (
+    ActionContext,
+    ActionResult,
+    Question,
+    flags_of,
+    value_after,
+    wrong,
+)
+from swecli.playbook.actions.show import count_of
+from swecli.playbook.anchors import anchors_of
+from swecli.playbook.describe import summary_of
+from swecli.playbook.quarantine import DOUBT
+from swecli.playbook.scoring.score import probably_harms
+from swecli.playbook.similarity import nearest
+from swecli.playbook.transfer.files import import_file
+from swecli.redact import has_secret, redact
+
+FROM, TRUST, REDO = "--from", "--trust", "--redo"
+PIN, ON, OFF, SCOPE, WHEN = "--pin", "--on", "--off", "--scope", "--when"
+ALL = "all"
+_SCOPES = ("session", "project", "user")
+
+
+def _content(text: str) -> str:
+    """A strategy's words, on one line and without secrets. Raises BadInput when there are none, or too many."""
+    content = redact(" ".join(text.split()))
+    count = len(content.split())
+    if count > MAX_WORDS:
+        raise BadInput(f"A strategy has at most {MAX_WORDS} words, this has {count}.", "Say it shorter.")
+    if len(content) > MAX_LETTERS:
+        raise BadInput(
+            f"A strategy has at most {MAX_LETTERS} characters, this has {len(content):,}.", "Say it shorter."
+        )
+    return content
+
+
+def _said(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
+    return (Evidence("user", words, ctx.session.id, ctx.session.interactions or None, trust="user"),)
+
+
+def _delta(ctx: ActionContext, reason: str, *ops: Op) -> Delta:
+    return Delta(uuid7(), ops, "user", ctx.session.id, ctx.session.interactions or None, reason)
+
+
+def _secret_note(text: str) -> str:
+    return "A secret in it was not kept; `show` has what was." if has_secret(text) else ""
+
+
+def add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """Teach a strategy for this project, or take in an exported playbook."""
+    words = list(args)
+    if FROM in words:
+        flags, words = flags_of(words, TRUST)
+        file = value_after(words, FROM) + " ".join(["", *words])
+        return import_file(ctx, file.strip(), trusted=TRUST in flags)
+    text = " ".join(words)
+    content = _content(text)
+    if not content:
+        raise wrong(ctx, "The strategy has no words.", "add TEXT")
+    known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
+    if known:
+        more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
+        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_said(ctx, content))))
+        return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} says so already; it is active.",))
+    near = nearest(content, (bullet for bullet in ctx.bullets() if bullet.live))
+    scope = "project" if ctx.session.project else "session"
+    fields = {
+        "content": content,
+        "kind": "preference",
+        "scope": scope,
+        "trust": "user",
+        "anchors": list(anchors_of(content)),
+    }
+    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_said(ctx, content))))
+    name = applied.added[0]
+    lines = [f"Added as {name}.", *_missing(ctx, name)]
+    if near:
+        lines.append(f"{near.id} speaks of the same: `{ctx.command} remove {near.id}` if it holds no more.")
+    return ActionResult({"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text))
+
+
+def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
+    """Mark one as stale that names what is not there, and report it: the user may speak of what is still to come."""
+    bullet = ctx.session.playbook.bullets.get(name)
+    lookup = ctx.workspaces.lookup(ctx.session) if ctx.workspaces else None
+    if bullet is not None and lookup is not None and (missing := lookup.freshness(bullet).missing):
+        stale = {b.id: b.stale for b in ctx.bullets() if b.stale} | {name: missing}
+        ctx.sessions.playbook.verify(ctx.session, stale, ())
+        yield f"It is stale for now and stays out of prompts: {missing}."
+
+
+def edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """Put a strategy differently, or change what it is: pinned, off, on, for whom, when it matters."""
+    words = list(args)
+    scope, when = value_after(words, SCOPE), _free_value(words, WHEN)
+    flags, words = flags_of(words, PIN, ON, OFF)
+    if words == [ALL] and flags in ({ON}, {OFF}):
+        return _switch(ctx, off=OFF in flags)
+    bullet = ctx.find(words[0] if words else "", gone_too=ON in flags)
+    text = " ".join(words[1:])
+    if not (text or flags or scope or when):
+        raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
+    if SCOPE in args and scope not in _SCOPES:
+        raise wrong(ctx, f"{scope!r:.40} is no scope; there are project and user.", f"edit {bullet.id} --scope user")
+    ops = list(_edits(ctx, bullet, (text, when, scope), flags))
+    ctx.apply(_delta(ctx, "edited", *ops))
+    done = ", ".join(word for word, there in _words(text, when, scope, flags) if there)
+    more = _missing(ctx, bullet.id) if text else ()
+    return ActionResult({"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(text))
+
+
+def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
+    """Keep the playbook out of this project's prompts, or let it in again."""
+    ctx.sessions.playbook.turns.switch(ctx.session, off=off)
+    line = f"The playbook is off in this project; `{ctx.command} edit {ALL} {ON}` lets it in again."
+    return ActionResult({"off": off}, (line if off else "The playbook is on.",))
+
+
+def _free_value(words: list[str], flag: str) -> str:
+    """The words after a flag, to the next one."""
+    if flag not in words:
+        return ""
+    at = words.index(flag)
+    end = next((n for n in range(at + 1, len(words)) if words[n].startswith("--")), len(words))
+    value = " ".join(words[at + 1 : end])
+    del words[at:end]
+    return value
+
+
+def _words(text: str, when: str, scope: str, flags: set[str]) -> list[tuple[str, bool]]:
+    return [
+        ("is changed", bool(text)),
+        ("is found by other words too", bool(when)),
+        (f"is for {'all your projects' if scope == 'user' else f'this {scope}'}", bool(scope)),
+        ("is pinned: it stands in every prompt", PIN in flags),
+        ("is off: kept, and out of prompts", OFF in flags),
+        ("is active", ON in flags),
+    ]
+
+
+def _edits(ctx: ActionContext, bullet: Bullet, new: tuple[str, str, str], flags: set[str]) -> Iterator[Op]:
+    text, when, scope = new
+    fields: dict[str, Any] = {"when": when} if when else {}
+    if text:
+        content = _content(text)
+        fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))}
+    fields |= {"scope": scope} if scope else {}
+    fields |= {"state": "disabled"} if OFF in flags else {}
+    evidence = _said(ctx, text or " ".join([*flags, scope, when]).strip() or "edited")
+    if ON in flags:
+        if bullet.state == "active" and not probably_harms(bullet):
+            raise BadInput(f"{bullet.id} is active already.")
+        yield Op("RESTORE", bullet.id, evidence=evidence)
+    if fields:
+        yield Op("UPDATE", bullet.id, fields=fields, evidence=evidence)
+    if PIN in flags:
+        yield Op("PIN", bullet.id, evidence=evidence)
+
+
+def remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """Forget a strategy."""
+    bullet = ctx.find(" ".join(args))
+    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_said(ctx, f"remove {bullet.id}"))))
+    return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` brings it back.",))
+
+
+def undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """Take the last change back, or the last N; with --redo bring back what an undo took."""
+    flags, words = flags_of(args, REDO)
+    n = count_of(words, 1, "changes")
+    store = ctx.sessions.playbook
+    changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
+    how = "brought back" if flags else "taken back"
+    lines = [f"{how}: {_named(ctx, change)}" for change in changes]
+    lines += [f"only {len(changes)} of {n}: there was no other"] if len(changes) < n else []
+    many = f" {len(changes)}" if len(changes) > 1 else ""
+    hint = "" if flags else f"`{ctx.command} undo{many} {REDO}` brings it back."
+    value = [{"id": c.delta.id, "what": summary_of(c)} for c in changes]
+    return ActionResult(value, tuple(lines), note=hint)
+
+
+def _named(ctx: ActionContext, change: Any) -> str:
+    """What a change did, with the words of a strategy that it does not name itself."""
+    text = summary_of(change)
+    for name, op in change.named():
+        bullet = change.before.get(name) or ctx.sessions.playbook.get(name)
+        if bullet is not None and op.op != "ADD" and "content" not in op.fields:
+            text += f' "{bullet.content}"'
+            break
+    return text
+
+
+def review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """What waits for your decision; with `P-7 use` or `P-7 remove` that decision."""
+    found = {bullet.id: _why(ctx, bullet) for bullet in ctx.bullets() if _waits(bullet)}
+    if not args:
+        return _questions(ctx, found)
+    if len(args) != 2 or args[1] not in ("use", "remove"):
+        raise wrong(ctx, "It takes a strategy and your decision.", "review P-7 use|remove")
+    bullet = ctx.find(args[0])
+    if bullet.id not in found:
+        raise BadInput(f"{bullet.id} does not wait for a decision: it is {bullet.state}.")
+    use = args[1] == "use"
+    evidence = _said(ctx, f"{'use' if use else 'remove'} {bullet.id}")
+    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=evidence)))
+    done = "is active" if use else f"is removed; `{ctx.command} undo` brings it back"
+    return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
+
+
+def _waits(bullet: Bullet) -> bool:
+    """Whether there is something to decide: in quarantine, held to harm, or naming what is gone."""
+    if bullet.state in ("disabled", "deleted"):
+        return False
+    return bullet.state == "quarantined" or bool(bullet.stale) or probably_harms(bullet)
+
+
+def _why(ctx: ActionContext, bullet: Bullet) -> str:
+    if bullet.stale:
+        return f"stale: {bullet.stale}"
+    if probably_harms(bullet):
+        return f"it seems to harm ({bullet.odds[0]:.0%})"
+    doubts = [item.quote for item in ctx.sessions.playbook.evidence(bullet.id) if item.source in (DOUBT, "score")]
+    return doubts[-1] if doubts else f"it comes from {bullet.trust}"
+
+
+def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
+    bullets = ctx.session.playbook.bullets
+    value = [
+        {"id": name, "what": bullets[name].state, "why": reason, "content": bullets[name].content}
+        for name, reason in found.items()
+    ]
+    lines = tuple(f"{name} {bullets[name].content} ({reason})" for name, reason in found.items())
+    questions = tuple(
+        Question(
+            f"{name} {bullets[name].content}\n{reason}",
+            ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (undo brings it back)")),
+            tuple(f"because ({item.source}): {item.quote}" for item in ctx.sessions.playbook.evidence(name)),
+        )
+        for name, reason in found.items()
+    )
+    hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
+    return ActionResult(value, lines or ("Nothing waits for a decision.",), note=hint, questions=questions)

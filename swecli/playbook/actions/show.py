@@ -1,0 +1,246 @@
+"""Looking at the playbook: what is in it, where it comes from, what it did, and why it stands in a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from swecli.models.errors import BadInput, UsageError
+from swecli.models.ids import short_id
+from swecli.models.message import Role
+from swecli.models.playbook import AppliedDelta, Bullet
+from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
+from swecli.playbook.describe import summary_of
+from swecli.playbook.scoring.effect import effect_of
+from swecli.playbook.scoring.score import Reflector, expected, passes
+from swecli.playbook.selection.rank import SelectionRequest
+from swecli.playbook.selection.select import select
+from swecli.playbook.similarity import BulletIndex, shorten
+from swecli.playbook.transfer.files import write_file
+from swecli.playbook.transfer.markdown import to_markdown
+
+_LOGGED = 20
+_PROMPTS = 10  # that are named of a strategy
+_SESSION = 13  # characters of a session's id that tell it from others
+VERBOSE, LOG, EXPORT, FORCE = "--verbose", "--log", "--export", "--force"
+_LETTERS = 4  # characters a token, roughly: what `why` says of a question is an estimate
+
+
+def _when(moment: datetime | None) -> str:
+    """A moment as the user's clock has it."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+
+
+def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """What is in the playbook; its changes, all that is known of it, or the whole as a file."""
+    words = list(args)
+    file = value_after(words, EXPORT) if EXPORT in words else None
+    flags, rest = flags_of(words, VERBOSE, LOG, FORCE)
+    if file is not None:
+        return _export(ctx, file, force=FORCE in flags)
+    if LOG in flags:
+        return _log(ctx, rest)
+    if rest:
+        raise BadInput(f"{rest[0]!r:.40} is nothing to list.", f"Use {ctx.command} show {rest[0]} for a strategy.")
+    bullets = ctx.bullets()
+    off = "The playbook is off: none of it goes into prompts." if ctx.session.playbook.off else ""
+    if not bullets:
+        hint = f"Nothing learned yet. Teach it: {ctx.command} add run the tests with pytest -q"
+        return ActionResult([], (hint,), note=off)
+    return _table(ctx, bullets, off, verbose=VERBOSE in flags)
+
+
+def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: bool) -> ActionResult:
+    """One line a strategy; with `verbose` also its measured effect and what is known of who judges."""
+    records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
+    value, rows = [], []
+    for bullet in bullets:
+        row = _json(bullet) | {"off": ctx.session.playbook.off}
+        cells: tuple[str, ...] = (bullet.id, state_of(bullet), worth_of(bullet))
+        if verbose:
+            effect = effect_of(bullet.id, records)
+            row["effect"] = asdict(effect) | {"difference": effect.difference, "in_words": effect.in_words()}
+            cells += (str(bullet.uses), bullet.scope, effect.in_words())
+        value.append(row)
+        rows.append((*cells, bullet.content))
+    more = ("used", "scope", "shown against withheld") if verbose else ()
+    waiting = sum(bullet.state == "quarantined" for bullet in bullets)
+    notes = [off] if off else []
+    notes += [f"{waiting} proposals wait: {ctx.command} review"] if waiting else []
+    notes += _figures(ctx, len(records)) if verbose else []
+    return ActionResult(
+        value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)
+    )
+
+
+def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
+    store = ctx.sessions.playbook
+    spent = store.spent()
+    cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
+    yield f"{turns} turns looked at, {store.waiting_in_project(ctx.session)} wait to be reflected on"
+    yield f"reflecting took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
+    for name, known in store.turns.reflectors().items():
+        reflector = Reflector.from_json(known)
+        yield f"insight of {name}: {reflector.insight:.2f} by {reflector.tags} tags"
+
+
+def state_of(bullet: Bullet) -> str:
+    """Its state in a word or two: what keeps it out of prompts, where something does."""
+    if bullet.stale:
+        return f"{bullet.state}, stale"
+    hidden = bullet.state == "active" and not passes(bullet)
+    return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
+
+
+def worth_of(bullet: Bullet) -> str:
+    """What it is worth, with the counts it rests on; "new" where nothing is known."""
+    if not bullet.helpful + bullet.harmful + bullet.neutral:
+        return "new"
+    return f"{expected(bullet.odds):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
+
+
+def _json(bullet: Bullet) -> dict[str, Any]:
+    harmful, inert, helpful = bullet.odds
+    belief = {"harmful": round(harmful, 4), "inert": round(inert, 4), "helpful": round(helpful, 4)}
+    return bullet.to_json() | {"belief": belief, "worth": round(helpful - harmful, 4), "hidden": not passes(bullet)}
+
+
+def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
+    bullets = ctx.bullets()
+    text = to_markdown(bullets, {b.id: ctx.sessions.playbook.evidence(b.id) for b in bullets})
+    if file in ("", "-"):
+        return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
+    path = Path(file).expanduser()
+    write_file(path, text, force=force, hint=f"To write over it: {ctx.command} list {EXPORT} {file} {FORCE}")
+    return ActionResult({"file": str(path)}, (f"Written to {path}.",))
+
+
+def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
+    """The changes, newest first."""
+    count = count_of(rest, _LOGGED, "changes")
+    changes = ctx.sessions.playbook.log(ctx.session, count)
+    if not changes:
+        return ActionResult([], ("Nothing was changed yet.",))
+    rows = [
+        (_when(c.delta.created_at), f"T{c.delta.interaction}" if c.delta.interaction else "", c.delta.author, _row(c))
+        for c in changes
+    ]
+    return ActionResult([_delta_json(c) for c in changes], head=("when", "turn", "by", "change"), rows=tuple(rows))
+
+
+def _row(applied: AppliedDelta) -> str:
+    return summary_of(applied) + (" (taken back)" if applied.undone else "")
+
+
+def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
+    delta = applied.delta
+    return {
+        "id": delta.id,
+        "author": delta.author,
+        "when": delta.created_at.isoformat(),
+        "session": delta.session_id,
+        "turn": delta.interaction,
+        "undone": applied.undone,
+        "what": summary_of(applied),
+        "evidence": [{"id": name, "tag": tag} for name, tag in applied.verdicts],
+        "refused": list(delta.refused),
+    }
+
+
+def count_of(args: Sequence[str], default: int, what: str) -> int:
+    """A number of things from an argument. Raises UsageError."""
+    text = " ".join(args)
+    if text and not (text.isdecimal() and len(text) < 6 and int(text)):
+        raise UsageError(f"{text!r:.40} is no number of {what}.", "Give a number from 1.")
+    return int(text or default)
+
+
+def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """One strategy with its evidence, its changes and the prompts it stood in."""
+    bullet, store = ctx.find(" ".join(args), gone_too=True), ctx.sessions.playbook
+    evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
+    changes, turns = store.history.of(bullet.id), store.history.prompts(bullet.id, _PROMPTS)
+    harmful, inert, helpful = bullet.odds
+    facts = (
+        bullet.kind,
+        f"for this {bullet.scope}",
+        state_of(bullet),
+        f"from {bullet.trust}",
+        f"used {bullet.uses} times",
+    )
+    lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
+    lines += [f"when: {bullet.when}"] if bullet.when else []
+    counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
+    lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
+    lines += [f"stale: {bullet.stale}"] if bullet.stale else []
+    lines += [f"because ({item.source}{_place(item)}): {item.quote}" for item in evidence]
+    lines += [f"evidence ({item.source}{_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
+    lines += [f"{_when(c.applied.delta.created_at)}  {c.applied.delta.author}: {_row(c.applied)}" for c in changes]
+    stood = ", ".join(f"T{info.number} of {info.session_id[:_SESSION]}" for info in turns)
+    lines.append(f"in the prompt of {stood}" if turns else "in no prompt yet")
+    value = _json(bullet) | {
+        "evidence": [_evidence(item) for item in evidence],
+        "verdicts": [_evidence(item) for item in verdicts],
+        "history": [_delta_json(c.applied) for c in changes],
+        "prompts": [{"session": info.session_id, "turn": info.number} for info in turns],
+    }
+    return ActionResult(value, tuple(lines))
+
+
+def _place(item: Any) -> str:
+    return f" T{item.interaction} of {item.session_id[:_SESSION]}" if item.interaction else ""
+
+
+def _evidence(item: Any) -> dict[str, Any]:
+    return asdict(item) | {"created_at": item.created_at.isoformat() if item.created_at else None}
+
+
+def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+    """What was thought of the strategies for the last turn, or turn T7; or what a question would get now."""
+    text = " ".join(args)
+    named = short_id("T", f"T{text}" if text.isdecimal() else text)
+    turn = int(named.removeprefix("T-")) if named else 0 if text else ctx.session.interactions
+    if named and not 1 <= turn <= ctx.session.interactions:
+        raise BadInput(f"There is no turn T{turn} in this session.", f"Use {ctx.command} why WORDS for a question.")
+    choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn) if turn else None
+    kept = choice is not None and "chosen" in choice
+    choice = choice if choice is not None and kept else _now(ctx, text or _query(ctx, turn))
+    rows, value = [], []
+    for name, chosen, match, worth, tokens, reason in choice["chosen"]:
+        withheld = name in choice["withheld"]
+        stands = "out" if withheld or not chosen else "in"
+        reason = "withheld, to measure it" if withheld else reason
+        bullet = ctx.session.playbook.bullets.get(name) or ctx.sessions.playbook.get(name) or Bullet(name, "(gone)")
+        rows.append((name, stands, reason, shorten(bullet.content, 60)))
+        value.append({"id": name, "chosen": stands == "in", "match": match, "value": worth, "tokens": tokens,
+                      "reason": reason, "content": bullet.content})  # fmt: skip
+    notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
+    notes += ["there are more, which match less"] if choice["more"] else []
+    notes += (
+        [f"what was decided in T{turn} was not kept: this is what a question like it would get now"]
+        if turn and not kept
+        else []
+    )
+    notes += ["the playbook is off"] if choice["off"] else []
+    whole = {"turn": turn or None, "recorded": kept, "candidates": value}
+    whole |= {name: choice[name] for name in ("tokens", "budget", "off", "more")}
+    if not rows:
+        return ActionResult(whole, ("The playbook is off." if choice["off"] else "There was nothing to choose from.",))
+    return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))
+
+
+def _query(ctx: ActionContext, turn: int) -> str:
+    ctx.sessions.load_back_to(turn or 1)
+    return "\n".join(m.content for m in ctx.session.messages if m.interaction == turn and m.role is Role.USER)
+
+
+def _now(ctx: ActionContext, query: str) -> dict[str, Any]:
+    """What a conversation that begins with a query would get, by what is believed now."""
+    playbook = ctx.session.playbook
+    request = SelectionRequest(
+        playbook.bullets, query, lambda text: len(text) // _LETTERS, BulletIndex(), ctx.tokens, off=playbook.off
+    )
+    return select(request).to_json()

@@ -1,0 +1,146 @@
+"""How a turn went, by what its checks and its user show: good, bad, or unknown, which is the usual case."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from swecli.models.playbook import Bullet
+from swecli.playbook.commands import check_of, failing_lines, passed
+from swecli.playbook.learning.links import role_of
+from swecli.playbook.scoring.score import Shown
+from swecli.playbook.similarity import shorten
+from swecli.playbook.turn_digest import CallDigest, TurnDigest
+from swecli.store.records import Check
+
+EDITS = frozenset({"edit_file", "write_file"})
+COMMON = "turn"  # the kind of a turn that no check judged
+_STILL_GREEN, _STILL_RED = 0.5, 0.3
+_NO = re.compile(r"\s*no\s*,", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What showed how a turn went: `source` in a word ("check", "mark", "refusal"), `why` in a line, `call` the one
+    that decided. `kind` is the kind of turn whose odds it moves."""
+
+    good: bool
+    weight: float
+    source: str
+    why: str
+    kind: str = COMMON
+    call: CallDigest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvidence:
+    """What a turn shows. `observed` is None where nobody can tell how it went; `checks` is how its checks ended,
+    `friction` whether something went wrong on the way, `first_success` whether a check passed for the first time."""
+
+    observed: Observation | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    friction: bool = False
+    first_success: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    call: CallDigest
+    passed: bool
+    edited: bool  # whether the turn had edited something before it
+
+
+def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
+    """What a turn shows by itself.
+
+    Args:
+        digest: the turn.
+        last: how its checks ended when they were last run in this workspace, in whatever session.
+    """
+    runs = _runs(digest.calls)
+    found = [one for name, own in runs.items() if (one := _changed(name, own, last.get(name))) is not None]
+    found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
+    checks = {name: Check(own[-1].passed, _failing(own[-1])) for name, own in runs.items()}
+    observed = _strongest(found)
+    return TurnEvidence(
+        observed,
+        checks,
+        friction=_friction(digest) or (observed is not None and not observed.good),
+        first_success=any(check.passed and name not in last for name, check in checks.items()),
+    )
+
+
+def checks_of(digest: TurnDigest) -> list[str]:
+    """The checks that a turn ran."""
+    return [*_runs(digest.calls)]
+
+
+def corrects(query: str) -> bool:
+    """Whether a message says of the turn before it that it went wrong: it begins with "no,"."""
+    return _NO.match(query) is not None
+
+
+def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
+    runs: dict[str, list[_Run]] = {}
+    edited = False
+    for call in calls:
+        edited = edited or (call.name in EDITS and call.ok)
+        result, name = passed(call), check_of(call)
+        if name and result is not None:
+            runs.setdefault(name, []).append(_Run(call, result, edited))
+    return runs
+
+
+def _failing(run: _Run) -> tuple[str, ...]:
+    return () if run.passed else failing_lines(run.call.output)
+
+
+def _changed(name: str, runs: Sequence[_Run], last: Check | None) -> Observation | None:
+    """What the last run of a check says against the state before the turn's edits."""
+    end, start = runs[-1], runs[0]
+    before = last if start.edited or len(runs) == 1 else Check(start.passed, _failing(start))
+    if before is None:
+        return None
+    label = shorten(end.call.command, 60)
+    if before.passed != end.passed:
+        how = "failing to passing" if end.passed else "passing to failing"
+        return Observation(end.passed, 1.0, "check", f"{label} went from {how}", name, end.call)
+    if end.passed:
+        return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, end.call) if end.edited else None
+    if not end.edited or _failing(end) == before.failing:
+        return None  # it was red in the same way before: that is nobody's fault
+    return Observation(False, _STILL_RED, "check", f"{label} still fails, in another way", name, end.call)
+
+
+def _refused(call: CallDigest) -> Observation:
+    label = shorten(call.command or str(call.parameters.get("path", call.name)), 60)
+    why = f"you refused {label}" + (f": {shorten(call.reason, 60)}" if call.reason else "")
+    return Observation(False, 1.0, "refusal", why, call=call)
+
+
+def _strongest(found: Sequence[Observation]) -> Observation | None:
+    """The surest observation; None when there is none, or when two as sure as each other disagree."""
+    best = max(found, key=lambda one: one.weight, default=None)
+    if best is None or any(one.weight == best.weight and one.good != best.good for one in found):
+        return None
+    return best
+
+
+def _friction(digest: TurnDigest) -> bool:
+    """Whether the turn went wrong on the way: a refusal, a loop, the same call again, a command that failed."""
+    asked: set[str] = set()
+    for call in digest.calls:
+        same = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
+        if call.denied or (same in asked and not call.ok) or passed(call) is False:
+            return True
+        if not call.ok:
+            asked.add(same)
+    return digest.outcome == "loop"
+
+
+def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[Shown]:
+    """The bullets that stood in a turn's prompt, each with how far an observation touches it."""
+    shown = (bullets[name] for name in digest.shown if name in bullets)
+    return [Shown(bullet, *role_of(bullet, observed.good, observed.call, digest, observed.source)) for bullet in shown]

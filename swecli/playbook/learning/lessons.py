@@ -1,0 +1,199 @@
+"""What one look at a turn comes to: by its checks and the user's typed words, by a mark, by a model's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from swecli.models.ids import uuid7
+from swecli.models.message import Role
+from swecli.models.playbook import MARKS, Delta, Verdict
+from swecli.models.session import Session
+from swecli.playbook.commands import passed, program
+from swecli.playbook.learning.answers import read_answer
+from swecli.playbook.learning.curator import Curated, curate, make_delta
+from swecli.playbook.learning.evidence import (
+    EDITS,
+    Observation,
+    TurnEvidence,
+    checks_of,
+    corrects,
+    observe,
+    roles,
+)
+from swecli.playbook.learning.grounds import ground_of
+from swecli.playbook.learning.proposals import AddProposal, TagProposal
+from swecli.playbook.learning.remember import REMEMBERED, typed
+from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
+from swecli.playbook.similarity import shorten
+from swecli.playbook.turn_digest import CallDigest, TurnDigest
+from swecli.playbook.workspace import Workspaces
+from swecli.redact import redact
+from swecli.store.playbook.scope import project_of
+from swecli.store.records import Draft, MarkedTurn, TurnLessons
+from swecli.store.session_manager import SessionManager
+
+_TURN = "turn"  # the reason of what a turn teaches
+_LONGEST = 100  # characters of a command worth remembering
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A turn with what it shows. `seen` says that its rules' part is applied, `corrected` that the user begins it with
+    a "no," to the turn before, `user_next` is what the user wrote after it."""
+
+    digest: TurnDigest
+    evidence: TurnEvidence
+    seen: bool = False
+    corrected: bool = False
+    user_next: str = ""
+    taught: bool = False
+
+
+def look_at(sessions: SessionManager, session: Session, digest: TurnDigest) -> Look:
+    """Look at a turn; one whose rules' part is applied is as it was judged then."""
+    store, number = sessions.playbook.turns, digest.interaction
+    record = store.of(session.id, number)
+    evidence = observe(digest, store.checks(session, checks_of(digest)))
+    seen = record is not None and bool(record.topic)
+    if record is not None and seen:
+        observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
+        evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
+    later = [m.content for m in session.messages if m.interaction == number + 1 and m.role is Role.USER]
+    rows = [] if seen else sessions.playbook.made_of(session, number, number)
+    taught = any(row.delta.reason == REMEMBERED and not row.undone for row in rows)
+    return Look(digest, evidence, seen, corrects(digest.query) and number > 1, "\n".join(later)[:2_000], taught)
+
+
+def worth_asking(look: Look, *, every_turn: bool, offline: bool) -> bool:
+    """Whether a model is asked about a turn: each where that is cheap, else those with friction or a first success."""
+    if every_turn or look.evidence.friction or look.corrected:
+        return True
+    return look.evidence.first_success and not offline
+
+
+def from_rules(sessions: SessionManager, session: Session, look: Look, workspaces: Workspaces | None) -> TurnLessons:
+    """What the rules see in a turn; nothing for one that they have seen."""
+    digest = look.digest
+    if look.seen:
+        return TurnLessons(digest.interaction)
+    verdicts, figures = _judged(sessions, session, digest, look.evidence.observed)
+    curated = Curated()
+    adds = [] if look.taught else typed(digest.query)
+    found = list(_better_commands(digest))
+    if adds or found:
+        ground = ground_of(sessions, session, digest, workspaces)
+        own, seen = curate(adds, [], ground, "user"), curate(found, [], ground, "rules")
+        curated = Curated([*own.ops, *seen.ops], [*own.refused, *seen.refused])
+    observed = look.evidence.observed
+    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
+    if observed is not None:
+        known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
+    delta = make_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
+    return TurnLessons(
+        digest.interaction, delta, verdicts, (), figures, known, look.evidence.checks, shown=digest.shown
+    )
+
+
+def _judged(
+    sessions: SessionManager, session: Session, digest: TurnDigest, observed: Observation | None
+) -> tuple[tuple[Verdict, ...], Mapping[str, Any]]:
+    """The verdicts of an observation on what was shown, and the odds of that kind of turn afterwards."""
+    if observed is None:
+        return (), {}
+    name = f"kind:{project_of(session)}:{observed.kind}"
+    base = sessions.playbook.turns.learned([name]).get(name, 0.0)
+    shown = roles(digest, observed, session.playbook.bullets)
+    verdicts, moved = by_outcome(shown, observed.good, observed.weight, float(base), (observed.source, observed.why))
+    return verdicts, {name: moved}
+
+
+def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *, good: bool, why: str) -> TurnLessons:
+    """The user's word on a turn; an earlier one of theirs gives way to it."""
+    info, store = sessions.interaction_info(digest.interaction), sessions.playbook
+    assert info is not None, "its digest was made of it"
+    mark, words = "good" if good else "bad", redact(why)
+    if (info.mark, info.why) == (mark, words):
+        return TurnLessons(digest.interaction, lines=(f"T{info.number} was marked {mark} before",))
+    said = f": {shorten(words, 80)}" if words else ""
+    observed = Observation(good, 1.0, "mark", f"you marked it {mark}{said}")
+    verdicts, figures = _judged(sessions, session, digest, observed)
+    earlier = [
+        row.delta.id
+        for row in store.made_of(session, digest.interaction, digest.interaction)
+        if row.delta.reason in MARKS and not row.undone
+    ]
+    delta = Delta(uuid7(), (), "user", digest.session_id, digest.interaction, f"mark {mark}")  # a new word each time
+    return TurnLessons(
+        digest.interaction, delta, verdicts, (), figures, marked=MarkedTurn(mark, words), replaces=tuple(earlier)
+    )
+
+
+def from_answer(
+    sessions: SessionManager, session: Session, look: Look, given: tuple[Draft, Workspaces | None]
+) -> tuple[TurnLessons, tuple[str, ...]]:
+    """What a model's answer comes to, and what of it was not taken."""
+    draft, workspaces = given
+    digest = look.digest
+    read = read_answer(draft.answer, digest.shown) if draft.answer else None
+    curated = Curated()
+    verdicts: tuple[Verdict, ...] = ()
+    figures: dict[str, Any] = {}
+    if read is not None:
+        reflection = read.reflection
+        verdicts, figures = _tagged(sessions, session, look, (draft.author, reflection.tags))
+        if reflection.adds or reflection.updates:
+            ground = ground_of(sessions, session, digest, workspaces)
+            curated = curate(reflection.adds, reflection.updates, ground, draft.author)
+        curated.refused[:0] = read.losses
+    delta = make_delta(digest, curated, draft.author, _TURN, draft.answer) if curated.ops or verdicts else None
+    lessons = TurnLessons(
+        digest.interaction,
+        delta,
+        verdicts,
+        (),
+        figures,
+        final=True,
+        author=draft.author,
+        failure=draft.failure,
+        usage=draft.usage,
+        cost=draft.cost,
+    )
+    return lessons, tuple(curated.refused)
+
+
+def _tagged(
+    sessions: SessionManager, session: Session, look: Look, given: tuple[str, Sequence[TagProposal]]
+) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
+    """The verdicts of a model's tags on what was shown, one a bullet and turn; and what is known of the model."""
+    author, tags = given
+    store, digest = sessions.playbook.turns, look.digest
+    judged = store.judged(session.id, digest.interaction)
+    name = f"reflector:{author}"
+    reflector = Reflector.from_json(store.learned([name]).get(name))
+    fresh = [
+        (session.playbook.bullets[tag.bullet_id], tag.tag, redact(shorten(tag.why, 200)))
+        for tag in tags
+        if tag.bullet_id in session.playbook.bullets and (tag.bullet_id, "tag") not in judged
+    ]
+    first = {bullet.id: (bullet.id, "outcome") not in judged for bullet, _, _ in fresh}
+    observed = look.evidence.observed
+    verdicts, learned = by_tags(fresh, observed.good if observed else None, (author, reflector), first)
+    return verdicts, {name: learned.to_json()} if verdicts else {}
+
+
+def _better_commands(digest: TurnDigest) -> Iterator[AddProposal]:
+    """A command that failed, and another of the same program that then worked with nothing changed in between: what
+    differs is the command."""
+    failed: dict[str, CallDigest] = {}
+    for call in digest.calls:
+        result, name = passed(call), program(call.command)
+        if call.name in EDITS and call.ok:
+            failed.clear()
+        elif result is False and call.exit_code not in (None, 1):  # 1 says of many programs that they found something
+            failed[name] = call
+        elif result is True and name in failed:
+            good, bad = " ".join(call.command.split()), " ".join(failed.pop(name).command.split())
+            if good != bad and max(len(good), len(bad)) <= _LONGEST and "`" not in good + bad:
+                yield AddProposal(f"Run `{good}` here: `{bad}` fails", quote=good, call_id=call.id)

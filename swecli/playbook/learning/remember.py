@@ -1,0 +1,108 @@
+"""The model's own way to the playbook: `remember` what the user states, `recall` what the prompt has no room for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from swecli.models.errors import BadInput
+from swecli.models.message import Role
+from swecli.models.playbook import Evidence, Op, Scope, render_bullets
+from swecli.models.session import Session
+from swecli.playbook.learning.curator import Curated, curate, make_delta
+from swecli.playbook.learning.grounds import ground_of
+from swecli.playbook.learning.proposals import AddProposal
+from swecli.playbook.learning.trust import quotes
+from swecli.playbook.selection.rank import Count, SelectionRequest
+from swecli.playbook.selection.select import RECALLED, recall
+from swecli.playbook.similarity import BulletIndex, shorten
+from swecli.playbook.turn_digest import TurnDigest, digest_turn
+from swecli.playbook.workspace import Workspaces
+from swecli.redact import redact
+from swecli.store.session_manager import SessionManager
+
+REMEMBERED = "remember"  # the reason of such a change
+_TYPED = re.compile(r"^\s*(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def typed(query: str) -> list[AddProposal]:
+    """What the user's own message asks to be remembered, in so many words: `remember that ...`, `remember: ...`."""
+    sentences = (_SENTENCE.split(text)[0].strip() for text in _TYPED.findall(query))
+    whole = (sentence[0].upper() + sentence[1:].rstrip(".") for sentence in sentences if sentence)
+    return [AddProposal(sentence, kind="preference", quote=sentence) for sentence in whole]
+
+
+@dataclass(slots=True)
+class PlaybookMemory:
+    """What the tools `remember` and `recall` work with, for one program."""
+
+    sessions: SessionManager
+    workspaces: Workspaces
+    count: Count = field(default=lambda text: len(text) // 4)
+    index: BulletIndex = field(default_factory=BulletIndex)
+
+    def remember(self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = "") -> str:
+        """Keep what the user states, in the place of another bullet or of none; without a text only take that one out.
+
+        Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done.
+        """
+        session = self._session()
+        self.sessions.playbook.renew(session)
+        digest = _digest(session)
+        curated = Curated()
+        if text.strip():
+            add = AddProposal(text, when, "preference", quote=quote, scope=scope)
+            curated = curate([add], [], ground_of(self.sessions, session, digest, self.workspaces), REMEMBERED)
+        if replaces:
+            self._replace(replaces, quote, digest, curated)
+        if not curated.ops:
+            raise BadInput("; ".join(curated.refused) or "There is nothing to remember.")
+        applied = self.sessions.playbook.apply(make_delta(digest, curated, REMEMBERED, REMEMBERED), session)
+        lines = [*(self._line(op, name, session) for name, op in applied.named()), *curated.refused]
+        return "; ".join(lines)
+
+    def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
+        """Take a bullet out in the user's words; where they are not the user's, it stays and that is reported."""
+        bullet = self.sessions.playbook.find(replaces, self._session())
+        if not quotes(quote, digest.query):
+            curated.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
+            return
+        if any(op.bullet_id == bullet.id for op in curated.ops):
+            return  # the new words were put into it
+        said = Evidence(REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
+        curated.ops.append(Op("REMOVE", bullet.id, evidence=(said,)))
+
+    def _line(self, op: Op, name: str, session: Session) -> str:
+        if op.op == "REMOVE":
+            return f"{name} is taken out"
+        bullet = session.playbook.bullets.get(name)
+        if bullet is None or bullet.live:
+            missing = bullet.stale if bullet else ""
+            return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
+        return f"kept as {name}, and waits for the user's yes: /playbook review"
+
+    def recall(self, query: str) -> str:
+        """The bullets that match a query, as prompt text, "" for none; they are recorded as shown in the running
+        turn."""
+        session = self._session()
+        self.sessions.playbook.renew(session)
+        playbook = session.get_playbook()
+        request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED, off=playbook.off)
+        found = recall(request).bullets if not playbook.off else ()
+        if found:
+            self.sessions.note_shown([bullet.id for bullet in found])
+        return render_bullets(found).strip()
+
+    def _session(self) -> Session:
+        session = self.sessions.current_session
+        if session is None:
+            raise BadInput("No session is open.")
+        return session
+
+
+def _digest(session: Session) -> TurnDigest:
+    """The running turn, as far as it has come."""
+    number = session.interactions
+    messages = [m for m in session.messages if m.interaction == number and m.role in (Role.USER, Role.ASSISTANT)]
+    return digest_turn(messages, session_id=session.id)

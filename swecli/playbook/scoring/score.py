@@ -1,0 +1,172 @@
+"""What a bullet is worth: one belief (harmful, inert, helpful) for each, moved by outcomes and by tags. Pure.
+
+An outcome is a Rasch model with a known step: P(good | c) = sigmoid(b + sum of STEP·E over the other shown + STEP·c).
+A tag is a mixture: with the reflector's insight s it tells the class, else it is the reflector's habit after such an
+outcome, so that a tag counts only as far as it departs from habit. The insight is learned from how far tags agree
+with what is believed already (one step of expectation maximisation for each batch of tags).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from swecli.models.playbook import OUTSIDE, Belief, Bullet, Tag, Verdict
+
+STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
+BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes
+FURTHEST = 6.0  # logits: no kind of turn is believed to be surer than 99.75 %
+FORGET = 0.01  # share of the prior that comes back with each turn: what was true may have changed
+BENEFIT = 0.4  # standard deviations granted before a bullet is hidden: an unlucky one must be able to come back
+NO_BENEFIT = -0.1  # the same where the reflector was found to know nothing
+IGNORANT, ENOUGH_TAGS = 0.05, 200  # insight below that, after so many tags, is none
+FIRST_INSIGHT, FIRST_WEIGHT, MOST_WEIGHT = 0.25, 40, 400
+QUARANTINE, LEAST_VERDICTS, LEAST_TURNS = 0.6, 3, 2
+CLASSES = (-1, 0, 1)
+TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of CLASSES
+
+
+def expected(odds: Belief) -> float:
+    """What it is worth, -1 (surely harmful) to 1 (surely helpful)."""
+    return odds[2] - odds[0]
+
+
+def deviation(odds: Belief) -> float:
+    """Standard deviation of the worth, 0 to 1."""
+    return math.sqrt(max(0.0, odds[2] + odds[0] - expected(odds) ** 2))
+
+
+def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
+    """Whether its score lets it into prompts. What the user wrote or pinned is never hidden by score.
+
+    Args:
+        ignorant: no reflector that judges this playbook knows anything (see `Reflector.ignorant`).
+    """
+    if bullet.state == "pinned" or bullet.trust == "user":
+        return True
+    odds = bullet.odds
+    benefit = NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else BENEFIT
+    return expected(odds) + benefit * deviation(odds) >= 0
+
+
+def probably_harms(bullet: Bullet) -> bool:
+    """Whether it is believed to harm, however few verdicts that rests on."""
+    return bullet.odds[0] > QUARANTINE
+
+
+@dataclass(frozen=True, slots=True)
+class Reflector:
+    """What is known of who tags: its `insight` (0 to 1, learned), the weight `n` of that, how many `tags` it gave, and
+    its habit: counts of each tag (in the order of TAGS) after a good, a bad and an unknown outcome."""
+
+    insight: float = FIRST_INSIGHT
+    n: float = FIRST_WEIGHT
+    tags: int = 0
+    good: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    bad: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    unknown: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    @property
+    def ignorant(self) -> bool:
+        """Whether enough was seen of it to say that it knows nothing."""
+        return self.tags >= ENOUGH_TAGS and self.insight < IGNORANT
+
+    def habit(self, tag: Tag, good: bool | None) -> float:
+        """Its share of this tag after such an outcome, above 0 and below 1."""
+        counts = self._after(good)
+        return counts[TAGS.index(tag)] / sum(counts)
+
+    def _after(self, good: bool | None) -> tuple[float, float, float]:
+        return self.unknown if good is None else self.good if good else self.bad
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Reflector:
+        """What `to_json` gave; a new one for None."""
+        if not isinstance(value, dict):
+            return cls()
+        counts: dict[str, Any] = {name: tuple(value[name]) for name in ("good", "bad", "unknown")}
+        return cls(float(value["insight"]), float(value["n"]), int(value["tags"]), **counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A bullet that was shown in a turn, and by how much of an outcome's weight it is touched: its role, 0 to 1."""
+
+    bullet: Bullet
+    role: float
+    call_id: str = ""
+
+
+def by_outcome(
+    shown: Sequence[Shown], good: bool, weight: float, base: float, why: tuple[str, str]
+) -> tuple[tuple[Verdict, ...], float]:
+    """The verdicts that an outcome gives the bullets shown, and the odds of that kind of turn afterwards.
+
+    Args:
+        shown: all that stood in the prompt; a role of 0 gets no verdict.
+        good: how the turn went.
+        weight: of the observation, 0 to 1.
+        base: the odds of success for this kind of turn, as a logit.
+        why: what showed it, as a name and in words.
+    """
+    worth = {item.bullet.id: STEP * expected(item.bullet.odds) for item in shown}
+    logit = base + sum(worth.values())
+    verdicts = []
+    for item in shown:
+        if not item.role:
+            continue
+        others = logit - worth[item.bullet.id]
+        chances = [sigmoid(others + STEP * effect) for effect in CLASSES]
+        first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * item.role) for chance in chances)
+        tag: Tag = "helpful" if good else "harmful"
+        factors = (first, second, third)
+        verdicts.append(Verdict(item.bullet.id, "outcome", _read(tag, item.role), *why, factors, FORGET, item.call_id))
+    moved = base + BASE_STEP * weight * (good - sigmoid(logit))
+    return tuple(verdicts), max(-FURTHEST, min(FURTHEST, moved))
+
+
+def _read(tag: Tag, role: float) -> Tag:
+    """What an outcome counts as: only what was linked to it is called helpful or harmful."""
+    return tag if role == 1 else "neutral"
+
+
+def by_tags(
+    tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, who: tuple[str, Reflector], first: Mapping[str, bool]
+) -> tuple[tuple[Verdict, ...], Reflector]:
+    """The verdicts that a reflector's tags give, and what is known of the reflector afterwards.
+
+    Args:
+        tags: each bullet with its tag and the reason given.
+        good: how the turn went, None where that is unknown.
+        who: the reflector's name, and what is known of it.
+        first: for each bullet whether this is its first verdict of the turn: then it forgets a little.
+    """
+    name, reflector = who
+    s, verdicts, insights = reflector.insight, [], 0.0
+    for bullet, tag, why in tags:
+        habit, odds, place = reflector.habit(tag, good), bullet.odds, TAGS.index(tag)
+        one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
+        insights += s * odds[place] / (s * odds[place] + (1 - s) * habit)
+        forget = FORGET if first.get(bullet.id, True) else 0.0
+        verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
+    if not verdicts:
+        return (), reflector
+    learned = (s * reflector.n + insights) / (reflector.n + len(verdicts))
+    n = min(MOST_WEIGHT, reflector.n + len(verdicts))
+    counts = list(reflector._after(good))
+    for verdict in verdicts:
+        counts[TAGS.index(verdict.tag)] += 1
+    which = "unknown" if good is None else "good" if good else "bad"
+    changed: dict[str, Any] = {which: tuple(counts)}
+    return tuple(verdicts), replace(reflector, insight=learned, n=n, tags=reflector.tags + len(verdicts), **changed)
+
+
+def sigmoid(logit: float) -> float:
+    """The probability of a logit, without overflow."""
+    return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))

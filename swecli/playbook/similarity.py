@@ -1,0 +1,130 @@
+"""How alike texts are: content words by their stems, and an index that finds bullets for a query with BM25."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+from swecli.models.playbook import Bullet
+
+SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
+_SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_STOP_WORDS = """
+    a an and are as at be by can do does for from has have here how i if in is it its me my not of on or our so that
+    the then there this to use was we what when where which who why will with you your
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+
+
+@cache
+def _stemmer() -> object:
+    # late: only what looks for alike texts needs it
+    import snowballstemmer  # noqa: PLC0415
+
+    return snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=32_768)
+def _stem(word: str) -> str:
+    """A word without its endings by the Snowball rules for English; those of other languages mostly stay."""
+    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined]
+
+
+def stems(text: str) -> frozenset[str]:
+    """What a text is found by: its words in lower case without stop words and endings; paths and names in parts."""
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> float:
+    """Shared stems over all, 0 to 1; 0 when both are empty."""
+    union = one | other
+    return len(one & other) / len(union) if union else 0.0
+
+
+def nearest(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
+    """The bullet that speaks of the same as a text; None when none is at least half alike."""
+    words = stems(text)
+    scored = ((alike(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
+    score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
+    return bullet if score >= SIMILAR else None
+
+
+def shorten(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, an ellipsis where something was left out."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How well a bullet answers a query: its BM25 sum, and the share of the query's idf mass that its words carry."""
+
+    score: float
+    mass: float
+
+
+@dataclass(slots=True)
+class BulletIndex:
+    """The words of bullets, content and `when`, kept between queries: what has not changed is not read again."""
+
+    _known: dict[str, Bullet] = field(default_factory=dict)
+    _terms: dict[str, frozenset[str]] = field(default_factory=dict)
+    _postings: dict[str, set[str]] = field(default_factory=dict)
+    _length: int = 0
+
+    def update(self, bullets: Mapping[str, Bullet]) -> None:
+        """Bring it up to date with these bullets, and no others."""
+        if len(self._known) > len(bullets) or self._known.keys() - bullets.keys():
+            for name in self._known.keys() - bullets.keys():
+                self._drop(name)
+        for name, bullet in bullets.items():
+            known = self._known.get(name)
+            if known is bullet:
+                continue
+            if known is None or (known.content, known.when) != (bullet.content, bullet.when):
+                self._drop(name)
+                self._take(name, bullet)
+            self._known[name] = bullet
+
+    def _take(self, name: str, bullet: Bullet) -> None:
+        terms = stems(f"{bullet.content} {bullet.when}")
+        self._terms[name], self._length = terms, self._length + len(terms)
+        for term in terms:
+            self._postings.setdefault(term, set()).add(name)
+
+    def _drop(self, name: str) -> None:
+        self._known.pop(name, None)
+        terms = self._terms.pop(name, frozenset())
+        self._length -= len(terms)
+        for term in terms:
+            self._postings[term].discard(name)
+
+    def search(self, query: str) -> dict[str, Match]:
+        """What shares a word with a query, by id.
+
+        BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with the never negative idf of
+        Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
+        bullet has carries the mass of the rarest.
+        """
+        wanted, total = stems(query), len(self._terms)
+        if not (wanted and total):
+            return {}
+        idf = {term: self._idf(len(self._postings.get(term, ())), total) for term in sorted(wanted)}
+        mass, mean = sum(idf.values()), self._length / total
+        sums: Counter[str] = Counter()
+        for term, weight in idf.items():
+            for name in self._postings.get(term, ()):
+                sums[name] += weight  # type: ignore[assignment]  # a counter of floats
+        return {name: Match(value * self._norm(name, mean), value / mass) for name, value in sums.items()}
+
+    def _idf(self, count: int, total: int) -> float:
+        return math.log(1 + (total - count + 0.5) / (count + 0.5))
+
+    def _norm(self, name: str, mean: float) -> float:
+        size = len(self._terms[name])
+        return (_SATURATION + 1) / (1 + _SATURATION * (1 - _LENGTH + _LENGTH * size / mean))

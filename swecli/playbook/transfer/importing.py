@@ -1,0 +1,157 @@
+"""Bringing an exported playbook in: what is known is updated, what is new keeps its id where that is free. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from swecli.models.playbook import OUTSIDE, Bullet, Evidence, Op
+from swecli.playbook.anchors import anchors_of
+from swecli.playbook.quarantine import DOUBT, clean
+from swecli.playbook.transfer.reading import Carried
+from swecli.redact import has_secret
+
+_EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
+_FAR = 100_000  # above the last number an id is nobody's: kept, it would push all later ones up there
+_ELSEWHERE = "it comes from another playbook"
+
+
+@dataclass(slots=True)
+class ImportPlan:
+    """What an import would do.
+
+    `kept` are the new ones that keep their id; `renamed` are the ids that are given new ones, with the reason, in the
+    order of the ADDs without an id; `changed` and `same` are known. `waiting` are the ids in the file of those that
+    wait until the user has looked at them. `left_out` says what stays out and why; of these `lost` are not there in
+    other words either.
+    """
+
+    ops: list[Op] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an import goes: every strategy `present`, removed ones that the file names too; the ids of the file that
+    are `taken`; the highest number that was ever given; whether the user vouches for the file, and has a session."""
+
+    present: Mapping[str, Bullet]
+    taken: Collection[str] = ()
+    last_number: int = 0
+    trusted: bool = False
+    in_session: bool = True
+
+
+def plan_import(carried: Sequence[Carried], target: Target) -> ImportPlan:
+    """Compare a file with what is there.
+
+    A strategy is known when one of its id, or of its words, was made at the same moment. Any other is from elsewhere:
+    it keeps its id where that is free, and stays out when its words are there already. Counts of known ones stay.
+    """
+    plan, repeated = ImportPlan(), 0
+    words = {_words(bullet): name for name, bullet in target.present.items() if bullet.state != "deleted"}
+    twins = {(bullet.created_at, _words(bullet)): bullet for bullet in target.present.values()}
+    for item in sorted(carried, key=lambda item: item.bullet.number):  # ids that are kept are given in their order
+        bullet = item.bullet if "scope" in item.named else replace(item.bullet, scope="project")
+        known = _known(item, target, twins)
+        if why := _unfit(item, bullet, target):
+            plan.left_out.append(f"{bullet.id} {why}")
+        elif known is not None:
+            _update(plan, known, item, trusted=target.trusted)
+        elif bullet.state == "deleted":
+            plan.left_out.append(f"{bullet.id} is marked as removed")
+        elif words.get(_words(bullet)) == bullet.id:
+            plan.same.append(bullet.id)
+        elif _words(bullet) in words:
+            repeated += 1
+            plan.left_out.append(f"{bullet.id} says what {words[_words(bullet)]} says")
+        else:
+            _take_in(plan, replace(item, bullet=bullet), target)
+    plan.lost = len(plan.left_out) - repeated
+    return plan
+
+
+def _words(bullet: Bullet) -> str:
+    return " ".join(bullet.content.lower().split())
+
+
+def _known(item: Carried, target: Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
+    """The strategy that this one is; one without a date by its id, where the user vouches for the file."""
+    known = target.present.get(item.bullet.id)
+    if known is not None and (known.created_at == item.bullet.created_at if item.dated else target.trusted):
+        return known
+    return twins.get((item.bullet.created_at, _words(item.bullet))) if item.dated else None
+
+
+def _unfit(item: Carried, bullet: Bullet, target: Target) -> str:
+    if has_secret(bullet.content):
+        return f"(line {item.line}) holds a secret"
+    if bullet.scope == "session" and not target.in_session:
+        return "belongs to a session, and there is none; write `scope: project` to have it for all"
+    return ""
+
+
+def _update(plan: ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -> None:
+    named = [name for name in (*_EDITABLE, *(["trust"] if trusted else ())) if name in item.named]
+    fields = {name: getattr(item.bullet, name) for name in named}
+    asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
+    if not trusted and asleep and item.bullet.live:
+        fields["state"] = "quarantined"  # a file lets nothing into prompts that nobody here has said yes to
+        plan.waiting.append(known.id)
+    changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
+    if "content" in changed and "anchors" not in changed:
+        changed["anchors"] = list(anchors_of(item.bullet.content))  # only the words were edited in the file
+    if not changed:
+        plan.same.append(known.id)
+        return
+    evidence = (Evidence("import", f"edited in line {item.line} of the imported file", trust="user"),)
+    if known.state == "deleted" and fields.get("state") != "deleted":
+        plan.ops.append(Op("RESTORE", known.id, evidence=evidence))
+    plan.ops.append(Op("UPDATE", known.id, fields=changed, evidence=evidence))
+    plan.changed.append(known.id)
+
+
+def _take_in(plan: ImportPlan, item: Carried, target: Target) -> None:
+    name, number = item.bullet.id, item.bullet.number
+    if target.last_number < number <= target.last_number + _FAR:
+        plan.kept.append(name)
+    elif name in target.taken:
+        plan.renamed[name] = "that id belongs to another one"
+    else:
+        far = number > target.last_number
+        plan.renamed[name] = "its number is far above all that were given" if far else "that id was given before"
+    if not target.trusted:
+        item = _waiting(item)
+        plan.waiting += [name] if item.bullet.state == "quarantined" else []
+    plan.ops.append(_adding(item, "" if name in plan.renamed else name, trusted=target.trusted))
+
+
+def _waiting(item: Carried) -> Carried:
+    """As one that nobody vouches for: no more trusted than a file, and out of prompts until it is looked at."""
+    bullet = replace(item.bullet, content=clean(item.bullet.content) or item.bullet.content)
+    trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
+    state = "quarantined" if bullet.live else bullet.state
+    evidence = [replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in item.evidence]
+    evidence.append(Evidence(DOUBT, _ELSEWHERE, trust="repository"))
+    return replace(item, bullet=replace(bullet, trust=trust, state=state), evidence=tuple(evidence))
+
+
+def _adding(item: Carried, bullet_id: str, *, trusted: bool) -> Op:
+    bullet = item.bullet
+    fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*_EDITABLE, "trust")}
+    if not (bullet.anchors or item.dated):  # written by hand: an export says what it names
+        fields["anchors"] = list(anchors_of(bullet.content))
+    fields |= {name: getattr(bullet, name) for name in ("helpful", "harmful", "neutral")}
+    times = {name: getattr(bullet, name) for name in ("updated_at", "last_used")}
+    if item.dated:
+        times["created_at"] = bullet.created_at
+    fields |= {name: when.isoformat() for name, when in times.items() if when}
+    written = Evidence("import", f"line {item.line} of the imported file", trust="user" if trusted else "repository")
+    return Op("ADD", bullet_id, fields=fields, evidence=item.evidence or (written,))

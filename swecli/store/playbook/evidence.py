@@ -1,0 +1,169 @@
+"""Verdicts on bullets as rows: each keeps the factors it multiplied, so that a bullet is worked out from its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlmodel
+from sqlmodel import col, select
+
+from swecli.models.playbook import (
+    PRIORS,
+    AppliedDelta,
+    Belief,
+    Evidence,
+    Tag,
+    Verdict,
+    after_verdict,
+    factors_of_counts,
+)
+from swecli.store.playbook import mapping
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
+
+_COUNTED = ("helpful", "harmful", "neutral")
+
+
+def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Iterable[Verdict]) -> None:
+    """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
+    found = list(verdicts)
+    numbers = [mapping.number_of(verdict.bullet_id) for verdict in found]
+    which = select(BulletRow).where(col(BulletRow.number).in_(numbers))
+    rows = {f"P-{row.number}": row for row in db.exec(which).all()}
+    now = datetime.now(UTC)
+    for verdict in found:
+        row = rows.get(verdict.bullet_id)
+        if row is None:
+            continue
+        db.add(_row_of(verdict, delta, row.number or 0, now))
+        prior = prior_of(row)
+        row.belief = after_verdict(row.belief or prior, prior, verdict.factors, verdict.forget)
+        setattr(row, verdict.tag, getattr(row, verdict.tag) + 1)
+    db.flush()
+
+
+def _row_of(verdict: Verdict, delta: DeltaRow, bullet: int, now: datetime) -> EvidenceRow:
+    return EvidenceRow(
+        bullet=bullet,
+        delta=delta.number,
+        source=verdict.source,
+        quote=verdict.quote,
+        session_id=delta.session_id,
+        interaction=delta.interaction,
+        call_id=verdict.call_id,
+        created_at=now,
+        kind=verdict.kind,
+        tag=verdict.tag,
+        factors=list(verdict.factors),
+        forget=verdict.forget,
+    )
+
+
+def prior_of(row: BulletRow) -> Belief:
+    """The prior of a bullet's source."""
+    return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
+
+
+def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
+    """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read."""
+    which = (
+        select(EvidenceRow)
+        .join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
+        .where(col(EvidenceRow.bullet) == row.number, col(EvidenceRow.kind) != "")
+        .where(col(DeltaRow.undone).is_not(True), _after(row))
+        .order_by(col(EvidenceRow.id))
+    )
+    prior = belief = prior_of(row)
+    counts = dict.fromkeys(_COUNTED, 0)
+    for item in db.exec(which).all():
+        factors = item.factors
+        if item.kind == "before":
+            counts |= {name: int(item.quote.split()[place]) for place, name in enumerate(_COUNTED)}
+            if row.vouched_at is not None:
+                counts["harmful"], factors = 0, factors_of_counts(counts["helpful"], 0)
+        else:
+            counts[item.tag] += 1
+        belief = after_verdict(belief, prior, factors, item.forget)
+    row.belief = belief if belief != prior else None
+    for name, count in counts.items():
+        setattr(row, name, count)
+
+
+def _after(row: BulletRow) -> Any:
+    """What was held against a strategy before the user took it in again counts no more."""
+    if row.vouched_at is None:
+        return sqlmodel.true()
+    return (col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful")
+
+
+def judged(db: sqlmodel.Session, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The verdicts that stand of one turn: by (bullet, kind) their (tag, source), in the order they came."""
+    of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
+    which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
+    which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta))
+    made = (col(DeltaRow.session_id) == session_id, col(DeltaRow.interaction) == interaction)
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    standing = which.where(*of, *made, col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
+    for bullet, kind, tag, source in db.exec(standing.order_by(col(EvidenceRow.id))):
+        found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
+    return found
+
+
+def sources_against(db: sqlmodel.Session, number: int) -> tuple[int, int]:
+    """How many verdicts a bullet has, and of how many turns."""
+    which = sqlmodel.select(EvidenceRow.session_id, EvidenceRow.interaction)
+    rows = db.exec(which.where(col(EvidenceRow.bullet) == number, col(EvidenceRow.kind) != "")).all()
+    return len(rows), len(set(rows))
+
+
+def evidence_of(db: sqlmodel.Session, number: int, *, verdicts: bool) -> list[Evidence]:
+    """What speaks for and against a bullet and stands, in the order it came: quotes, or what turns said."""
+    which = select(EvidenceRow).join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
+    kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
+    which = which.where(col(EvidenceRow.bullet) == number, kinds, col(DeltaRow.undone).is_not(True))
+    return [mapping.evidence_of(row) for row in db.exec(which.order_by(col(EvidenceRow.id))).all()]
+
+
+def learned(db: sqlmodel.Session, names: Sequence[str]) -> dict[str, Any]:
+    """The figures kept under these names."""
+    rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).in_(names))).all()
+    return {row.name: row.value for row in rows}
+
+
+def learned_of(db: sqlmodel.Session, begins: str) -> dict[str, Any]:
+    """All figures whose names begin so, by the rest of the name."""
+    rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).startswith(begins, autoescape=True))).all()
+    return {row.name.removeprefix(begins): row.value for row in rows}
+
+
+def with_verdicts(
+    db: sqlmodel.Session, rows: Sequence[DeltaRow], changes: Sequence[AppliedDelta]
+) -> list[AppliedDelta]:
+    """The changes, each with the bullets it brought verdicts on."""
+    keys = {row.id: row.number for row in rows}
+    which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
+    which = which.where(col(EvidenceRow.delta).in_(list(keys.values())), col(EvidenceRow.kind) != "")
+    found: dict[int | None, list[tuple[str, Tag]]] = {}
+    for delta, bullet, tag in db.exec(which.order_by(col(EvidenceRow.id))):
+        found.setdefault(delta, []).append((f"P-{bullet}", tag))  # type: ignore[arg-type]
+    return [replace(change, verdicts=tuple(found.get(keys.get(change.delta.id), ()))) for change in changes]
+
+
+def learn(db: sqlmodel.Session, values: Mapping[str, Any]) -> None:
+    """Keep figures under their names."""
+    for name, value in values.items():
+        db.merge(LearnedRow(name=name, value=value))
+
+
+def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:
+    """Let a bullet that comes with counts and nothing else have one verdict that stands for them."""
+    if not row.helpful + row.harmful + row.neutral:
+        return
+    factors = factors_of_counts(row.helpful, row.harmful)
+    past = EvidenceRow(bullet=row.number or 0, source="counts", quote=f"{row.helpful} {row.harmful} {row.neutral}")
+    past.kind, past.factors = "before", list(factors)
+    db.add(past)
+    row.belief = list(after_verdict(prior_of(row), prior_of(row), factors, 0.0))
+    db.flush()

@@ -1,0 +1,262 @@
+"""The playbook in the database: bullets change by deltas only, each applied whole, once, and reversibly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlmodel
+from sqlmodel import col, select
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import short_id
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
+from swecli.models.session import Session
+from swecli.store.playbook import evidence, mapping
+from swecli.store.playbook.deltas import last_number, write
+from swecli.store.playbook.history import PlaybookHistory
+from swecli.store.playbook.marks import put_mark
+from swecli.store.playbook.queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
+from swecli.store.playbook.scope import applies, concerns, is_current, load_bullets, made_by, refresh, seen_of
+from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn
+from swecli.store.playbook.undo import bring_back, newest, take_back, taken_back_last, touched
+from swecli.store.records import TurnLessons
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import clean_text
+from swecli.store.tables.playbook import BulletRow, DeltaRow, ReflectionRow
+
+
+class PlaybookStore(ReflectionQueue):
+    """Strategies, their evidence, the changes made to them, and what has been reflected upon."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.history = PlaybookHistory(database)
+        self.turns = TurnRecords(database)
+
+    def load(self, session: Session) -> SessionPlaybook:
+        """The bullets that apply to the session: its own, its project's and the user's; all but deleted ones."""
+        with self._database.reading() as db:
+            return load_bullets(db, session)
+
+    def renew(self, session: Session) -> None:
+        """Load the session's playbook again where another process has changed it; else it costs next to nothing."""
+        with self._database.reading() as db:
+            playbook = None if is_current(db, session) else load_bullets(db, session)
+        if playbook is not None:
+            session.update_playbook(playbook)
+
+    def apply(self, delta: Delta, session: Session) -> AppliedDelta:
+        """Apply a delta, all of it or nothing; one whose id was applied before changes nothing and is given back.
+
+        New bullets get numbers that were never used. The session's playbook is brought up to date.
+
+        Raises:
+            BadInput: an operation names no bullet that applies to the session, or cannot be carried out; or the delta
+                is more than a turn may change.
+        """
+        with self._database.transaction() as db:
+            current = is_current(db, session)
+            row = _made(db, delta.id) or write(db, delta, session)
+            playbook = _after(db, session, row.before, current=current)
+            applied = mapping.applied_of(row)
+        session.update_playbook(playbook)
+        return applied
+
+    def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
+        """Take back the newest `n` deltas of the session's project that concern it (fewer if there are fewer), the
+        newest first. What another project changed of the user's strategies is that project's to take back.
+
+        What only brought the evidence of a turn is passed over. Every bullet has its words and state again, and what
+        it is worth by the evidence that stands. The session's playbook is brought up to date.
+
+        Raises:
+            BadInput: there is nothing to take back, or another session has changed the same bullet since.
+        """
+        _check_count(n, "undone")
+        with self._database.transaction() as db:
+            current = is_current(db, session)
+            rows = newest(db, session, n)
+            if not rows:
+                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
+                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
+                raise BadInput("There is no change of the playbook to undo.", hint)
+            for row in rows:
+                take_back(db, row)
+            playbook = _after(db, session, {name for row in rows for name in touched(db, row)}, current=current)
+            undone = [mapping.applied_of(row) for row in rows]
+        session.update_playbook(playbook)
+        return undone
+
+    def redo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
+        """Bring back what the last `n` undos in the session's project took back (fewer if there are fewer), the last
+        one first: with the same ids, counts and evidence.
+
+        Raises:
+            BadInput: nothing was taken back, or a strategy has been changed since; then nothing is brought back.
+        """
+        _check_count(n, "brought back")
+        with self._database.transaction() as db:
+            current = is_current(db, session)
+            rows = taken_back_last(db, session, n)
+            if not rows:
+                raise BadInput("There is no undo of the playbook to take back.")
+            for row in rows:
+                bring_back(db, row)
+            playbook = _after(db, session, {name for row in rows for name in touched(db, row)}, current=current)
+            redone = [mapping.applied_of(row) for row in rows]
+        session.update_playbook(playbook)
+        return redone
+
+    def conclude(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
+        """Keep all that a look at a turn came to, in one: after a crash all of it is there or nothing.
+
+        A delta that the user took back before stays taken back. The session's playbook is brought up to date.
+        Gives back the delta if it stands.
+
+        Raises:
+            BadInput: as `apply`; nothing is kept then.
+        """
+        with self._database.transaction() as db:
+            current = is_current(db, session)
+            row = _made(db, lessons.delta.id) if lessons.delta else None
+            fresh = lessons.delta is not None and row is None
+            for earlier in lessons.replaces if fresh else ():
+                if (old := _made(db, earlier)) is not None and not old.undone:
+                    take_back(db, old)
+                    old.turned = 0  # no undo of the user's: nothing that brings back would bring it
+            if lessons.delta is not None and row is None:
+                row = write(db, lessons.delta, session, lessons.verdicts)
+                if lessons.marked:
+                    put_mark(db, row, lessons.marked)
+            if fresh or lessons.delta is None:
+                evidence.learn(db, lessons.figures)
+                note_checks(db, session, lessons.checks)
+                if lessons.known:
+                    note_turn(db, session.id, lessons.interaction, **lessons.known)
+                _count_uses(db, lessons.shown)
+            if lessons.final:
+                status = "failed" if lessons.failure else "done"
+                tried = ReflectionRow(session_id=session.id, interaction=lessons.interaction, status=status)
+                tried.author, tried.detail = lessons.author, lessons.failure or "; ".join(lessons.lines)
+                fill_usage(tried, lessons.usage, lessons.cost)
+                note_reflection(db, tried)
+            drop_draft(db, session.id, lessons.interaction)
+            names = {*(row.before if row else ()), *(v.bullet_id for v in lessons.verdicts), *lessons.shown}
+            playbook = _after(db, session, names, current=current)
+            applied = mapping.applied_of(row) if row else None
+        session.update_playbook(playbook)
+        return applied if applied and not applied.undone else None
+
+    def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
+        """The deltas that concern the session, newest first, those taken back too, each with its verdicts."""
+        newest_first = select(DeltaRow).where(concerns(session)).order_by(col(DeltaRow.number).desc())
+        with self._database.reading() as db:
+            rows = db.exec(newest_first.limit(max(0, limit))).all()
+            return evidence.with_verdicts(db, rows, seen_of(db, rows, session))
+
+    def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
+        """The deltas made of those turns of a session, newest first, those taken back too."""
+        theirs = (made_by(session), col(DeltaRow.interaction).between(first, last))
+        with self._database.reading() as db:
+            found = db.exec(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc())).all()
+            return [mapping.applied_of(row) for row in found]
+
+    def made(self, delta_id: str) -> bool:
+        """Whether a delta was ever applied, also if it was taken back since."""
+        with self._database.reading() as db:
+            return _made(db, delta_id) is not None
+
+    def get(self, bullet_id: str) -> Bullet | None:
+        """A bullet in any state, a deleted one too."""
+        with self._database.reading() as db:
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            return None if row is None else mapping.bullet_of(row)
+
+    def home(self, bullet_id: str) -> str:
+        """The project in which a bullet was made, or last moved into; "" for an unknown one."""
+        with self._database.reading() as db:
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            return row.project if row else ""
+
+    def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
+        """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`.
+
+        Raises:
+            BadInput: it is no id, or there is none of that id here; one that was removed only with `gone_too`.
+        """
+        name = short_id("P", ref) or short_id("P", f"P{ref}")
+        if name is None:
+            raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
+        bullet = self.seen(name, session)
+        if bullet is not None and (gone_too or bullet.state != "deleted"):
+            return bullet
+        if bullet is not None:
+            raise BadInput(f"{name} was removed.", f"`edit {name} --on` makes it an active one again.")
+        raise BadInput(f"There is no strategy {name} here.", "The list shows those there are.")
+
+    def seen(self, bullet_id: str, session: Session) -> Bullet | None:
+        """A bullet in any state, a deleted one too, if it may be seen from the session."""
+        which = select(BulletRow).where(col(BulletRow.number) == mapping.number_of(bullet_id), applies(session))
+        with self._database.reading() as db:
+            row = db.exec(which).first()
+            return None if row is None else mapping.bullet_of(row)
+
+    def verify(self, session: Session, stale: Mapping[str, str], fresh: Collection[str]) -> None:
+        """Keep what a look for anchors came to; only rows that change are written.
+
+        Args:
+            session: whose strategies were looked at; those for all projects stay as they are.
+            stale: by id what is gone of what it names; those that are not named are not stale any more.
+            fresh: ids of those that name something, all of which was found: only these are verified.
+        """
+        now, bullets = datetime.now(UTC), session.playbook.bullets
+        wanted = {n for n, b in bullets.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
+        with self._database.transaction() as db:
+            current = is_current(db, session)
+            for name in wanted:
+                row = db.get(BulletRow, mapping.number_of(name))
+                if row is not None:
+                    row.stale = stale.get(name, "")
+                    row.verified_at = now if name in fresh else row.verified_at
+            db.flush()
+            playbook = _after(db, session, wanted, current=current)
+        session.update_playbook(playbook)
+
+    def last_number(self) -> int:
+        """The highest number that was ever given to a strategy, 0 before the first."""
+        with self._database.reading() as db:
+            return last_number(db)
+
+    def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
+        """Why a bullet is believed, in the order it came; with `verdicts` what its turns said of it instead."""
+        with self._database.reading() as db:
+            return evidence.evidence_of(db, mapping.number_of(bullet_id), verdicts=verdicts)
+
+    def judged_by(self, bullet_id: str) -> tuple[int, int]:
+        """How many verdicts there are on a bullet, and of how many turns."""
+        with self._database.reading() as db:
+            return evidence.sources_against(db, mapping.number_of(bullet_id))
+
+
+def _check_count(n: int, what: str) -> None:
+    if n < 1:
+        raise BadInput(f"{n} changes cannot be {what}.", "Give a number from 1.")
+
+
+def _made(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:
+    return db.exec(select(DeltaRow).where(col(DeltaRow.id) == clean_text(delta_id))).first()
+
+
+def _after(db: sqlmodel.Session, session: Session, names: Iterable[str], *, current: bool) -> SessionPlaybook:
+    """The playbook after a change of these bullets: all of it is read only where it was not current before."""
+    return refresh(db, session, names) if current else load_bullets(db, session)
+
+
+def _count_uses(db: sqlmodel.Session, shown: Sequence[str]) -> None:
+    numbers = [mapping.number_of(name) for name in shown]
+    values: dict[str, Any] = {"uses": col(BulletRow.uses) + 1}
+    change = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(**values)
+    db.exec(change.execution_options(synchronize_session=False))
+    db.expire_all()

@@ -1,0 +1,137 @@
+"""What each turn says of the strategies in it: how it went, what was withheld; and how checks last ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlmodel
+from sqlalchemy import and_
+from sqlmodel import col, select
+
+from swecli.models.session import Session
+from swecli.store.playbook import evidence
+from swecli.store.playbook.scope import project_of
+from swecli.store.records import Check, TurnRecord
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.playbook import CheckRow, ChoiceRow, SwitchRow, TurnRow
+from swecli.store.tables.sessions import InteractionRow, SessionRow
+
+_KEPT = ("good", "weight", "signal", "topic", "withheld", "seed", "ablation")
+
+
+class TurnRecords:
+    """One record a turn, filled as more becomes known of it; and the switch that keeps the playbook out of prompts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def note(self, session_id: str, interaction: int, **known: Any) -> None:
+        """Keep what is known of a turn now; what is not named stays as it was.
+
+        Args:
+            known: any of good, weight, signal, topic, withheld, seed, ablation.
+        """
+        with self._database.transaction() as db:
+            note_turn(db, session_id, interaction, **known)
+
+    def of(self, session_id: str, interaction: int) -> TurnRecord | None:
+        """The record of one turn; None while nothing is known of it."""
+        found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
+        return found[0] if found else None
+
+    def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
+        """How a turn's strategies were chosen, as it was kept; None for a turn that did not finish, or an older one."""
+        with self._database.reading() as db:
+            row = db.get(ChoiceRow, (session_id, interaction))
+            return None if row is None else dict(row.choice)
+
+    def in_project(self, session: Session) -> list[TurnRecord]:
+        """The records of all turns of a session's project, the oldest first; a turn and its copies in forks are one."""
+        records = self._records(col(SessionRow.project) == project_of(session))
+        once: dict[tuple[int, datetime | None], TurnRecord] = {}
+        for record in records:
+            once.setdefault((record.interaction, record.started_at), record)
+        return list(once.values())
+
+    def _records(self, *where: Any) -> list[TurnRecord]:
+        same_turn = and_(
+            col(InteractionRow.session_id) == col(TurnRow.session_id),
+            col(InteractionRow.number) == col(TurnRow.interaction),
+        )
+        which = sqlmodel.select(TurnRow, InteractionRow).join(InteractionRow, same_turn)
+        which = which.join(SessionRow, col(SessionRow.id) == col(TurnRow.session_id)).where(*where)
+        with self._database.reading() as db:
+            found = db.exec(which.order_by(col(InteractionRow.id))).all()
+            return [_record(row, turn) for row, turn in found]
+
+    def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        """The verdicts that stand of one turn: by (bullet, "outcome" or "tag") their (tag, source)."""
+        with self._database.reading() as db:
+            return evidence.judged(db, session_id, interaction)
+
+    def checks(self, session: Session, commands: Iterable[str]) -> dict[str, Check]:
+        """How these commands last ended in the session's project, those that ever ran."""
+        project = project_of(session)
+        which = select(CheckRow).where(col(CheckRow.project) == project, col(CheckRow.command).in_(list(commands)))
+        with self._database.reading() as db:
+            rows = db.exec(which).all()
+            return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
+
+    def learned(self, names: Sequence[str]) -> dict[str, Any]:
+        """The figures that scoring keeps under these names."""
+        with self._database.reading() as db:
+            return evidence.learned(db, names)
+
+    def reflectors(self) -> dict[str, Any]:
+        """What is known of every reflector, by its name."""
+        with self._database.reading() as db:
+            return evidence.learned_of(db, "reflector:")
+
+    def switch(self, session: Session, *, off: bool) -> None:
+        """Keep the playbook out of the prompts of a session's project, or let it in again."""
+        with self._database.transaction() as db:
+            row = db.get(SwitchRow, project_of(session))
+            if row is None and off:
+                db.add(SwitchRow(project=project_of(session)))
+            elif row is not None and not off:
+                db.delete(row)
+        session.playbook.off = off
+
+
+def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
+    """See `TurnRecords.note`; within a transaction."""
+    row = turn_row(db, session_id, interaction)
+    for name, value in known.items():
+        assert name in _KEPT, name
+        setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
+    db.add(row)
+
+
+def note_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Check]) -> None:
+    """Keep how check commands ended; within a transaction."""
+    for command, check in checks.items():
+        row = CheckRow(project=project_of(session), command=command, passed=check.passed, failing=list(check.failing))
+        db.merge(row)
+
+
+def turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+    """A turn's row, a new one while nothing is known of it."""
+    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
+    return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
+
+
+def _record(row: TurnRow, turn: InteractionRow) -> TurnRecord:
+    return TurnRecord(
+        session_id=row.session_id,
+        interaction=row.interaction,
+        shown=tuple(turn.shown or ()),
+        cited=tuple(turn.cited or ()),
+        good=row.good,
+        weight=row.weight,
+        signal=row.signal,
+        topic=row.topic,
+        withheld=tuple(row.withheld or ()),
+        started_at=turn.started_at,
+    )

@@ -1,0 +1,29 @@
+"""Strategies that the prompt has no room for."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.kinds import READ
+from swecli.tools.limits import one_line
+
+
+class RecallParams(Params):
+    """Parameters of recall."""
+
+    query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
+
+
+def _plan(params: RecallParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Look up strategies: {one_line(params.query, 80)}")
+
+
+@tool(READ, RecallParams, _plan)
+async def recall(params: RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    """Look up strategies."""
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    text = ctx.memory.recall(params.query) or "No strategy matches."
+    return ToolResult(True, text, Display(title="Playbook", body=text))

@@ -1,0 +1,48 @@
+"""What the user states once and wants to hold from then on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from swecli.models.errors import SwecliError
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.kinds import READ
+from swecli.tools.limits import one_line
+
+
+class RememberParams(Params):
+    """Parameters of remember."""
+
+    text: str = Field(
+        "", max_length=2_000, description="What to keep: one or two sentences, at most 60 words. Empty: only forget."
+    )
+    quote: str = Field(min_length=1, max_length=2_000, description="The user's own words, copied from their message.")
+    when: str = Field(
+        "",
+        max_length=1_000,
+        description="When it matters, in other words, also in the user's language: at most 40 words.",
+    )
+    scope: Literal["project", "user"] = Field("project", description="project; user for all they do everywhere.")
+    replaces: str = Field("", max_length=20, description="The id of a strategy that holds no more, for example P-7.")
+
+
+def _plan(params: RememberParams, ctx: ToolContext) -> ToolPlan:
+    if not params.text.strip() and not params.replaces.strip():
+        raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
+    what = one_line(params.text, 80) if params.text.strip() else f"forget {one_line(params.replaces, 20)}"
+    return ToolPlan(f"Remember: {what}" if params.text.strip() else what.capitalize())
+
+
+@tool(READ, RememberParams, _plan)
+async def remember(params: RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    """Keep what the user states."""
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    try:
+        line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
+    except SwecliError as error:
+        raise ToolError(str(error)) from error
+    return ToolResult(True, line, Display(title="Playbook", body=line))

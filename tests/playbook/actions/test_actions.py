@@ -1,0 +1,131 @@
+"""The eight actions of the playbook, as both faces perform them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.playbook.action import ActionResult
+from swecli.playbook.actions.names import ACTIONS, FORMER
+from tests.support.runtime import make_runtime, run_turn
+
+
+def do(runtime: Runtime, line: str) -> ActionResult:
+    name, *args = line.split()
+    return runtime.learning.perform(name, args)
+
+
+def text(result: ActionResult) -> str:
+    return "\n".join([*result.lines, *(" | ".join(row) for row in result.rows), result.note])
+
+
+@pytest.fixture
+def runtime() -> Runtime:
+    made = make_runtime(lambda request: "Done, see [P-1].", reflect_with_model=False)
+    for line in ("add run the tests with pytest", "add answers are short"):
+        do(made, line)
+    return made
+
+
+def test_there_are_eight_and_each_old_name_answers_with_the_new_one(runtime: Runtime) -> None:
+    assert len(ACTIONS) == 8
+    for name, new in FORMER.items():
+        with pytest.raises(UsageError) as caught:
+            do(runtime, name)
+        assert new in f"{caught.value} {caught.value.hint}"
+    with pytest.raises(UsageError, match="cannot 'dance'"):
+        do(runtime, "dance")
+
+
+def test_the_list_is_one_short_line_a_strategy(runtime: Runtime) -> None:
+    result = do(runtime, "list")
+    assert result.head == ("id", "state", "worth", "strategy")
+    assert result.rows == (
+        ("P-1", "active", "new", "run the tests with pytest"),
+        ("P-2", "active", "new", "answers are short"),
+    )
+    assert "not enough data" in text(do(runtime, "list --verbose"))
+    assert [row[3] for row in do(runtime, "list --log").rows] == [
+        "+ answers are short (P-2)",
+        "+ run the tests with pytest (P-1)",
+    ]
+
+
+async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtime) -> None:
+    await run_turn(runtime, "hello")
+    await runtime.learning.mark(True, "well done")
+    shown = text(do(runtime, "show 1"))
+    assert "1 helpful · 0 harmful" in shown
+    assert "you marked it good: well done" in shown
+    assert "in the prompt of T1" in shown
+    why = do(runtime, "why")
+    assert why.value["recorded"]
+    assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [("P-1", True), ("P-2", True)]
+    assert not do(runtime, "why how do the tests run").value["recorded"]
+
+
+def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
+    session = runtime.sessions.current_session
+    assert session is not None
+    do(runtime, "edit P-1 run tox --when before a commit, checking --pin --scope user")
+    bullet = session.playbook.bullets["P-1"]
+    assert (bullet.content, bullet.when, bullet.state, bullet.scope) == (
+        "run tox",
+        "before a commit, checking",
+        "pinned",
+        "user",
+    )
+    do(runtime, "edit P-1 --off")
+    assert session.playbook.bullets["P-1"].state == "disabled"
+    do(runtime, "edit P-1 --on")
+    assert session.playbook.bullets["P-1"].state == "active"
+    do(runtime, "edit all --off")
+    assert session.playbook.off
+    do(runtime, "edit all --on")
+    assert not session.playbook.off
+    for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on"):
+        with pytest.raises(SwecliError):
+            do(runtime, line)
+
+
+def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
+    do(runtime, "remove P-1")
+    assert [row[0] for row in do(runtime, "list").rows] == ["P-2"]
+    assert 'P-1 removed "run the tests with pytest"' in text(do(runtime, "undo"))
+    assert [row[0] for row in do(runtime, "list").rows] == ["P-1", "P-2"]
+    do(runtime, "undo --redo")
+    assert [row[0] for row in do(runtime, "list").rows] == ["P-2"]
+    assert "only 3 of 9" in text(do(runtime, "undo 9"))
+    with pytest.raises(UsageError):
+        do(runtime, "undo x")
+
+
+def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtime) -> None:
+    assert "stale for now and stays out of prompts" in text(do(runtime, "add read `docs/gone.md` first"))
+    near = text(do(runtime, "add run all the tests with pytest -x"))
+    assert "P-1 speaks of the same" in near
+    assert do(runtime, "add answers are short").value["known"] == "P-2"
+    assert "A secret in it was not kept" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
+
+
+def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "playbook.md"
+    do(runtime, f"list --export {file}")
+    with pytest.raises(BadInput, match="there already"):
+        do(runtime, f"list --export {file}")
+    do(runtime, f"list --export {file} --force")
+    assert do(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]
+    text_of = file.read_text().replace("P-1]", "P-8]").replace("run the tests with pytest", "use the mirror")
+    file.write_text("\n".join(line for line in text_of.splitlines() if "created:" not in line))
+    result = do(runtime, f"add --from {file}")
+    assert result.value["waiting"] == ["P-8"]
+    [question] = do(runtime, "review").questions
+    assert question.answers[0][0] == "P-8 use"
+    do(runtime, "review P-8 use")
+    assert do(runtime, "review").questions == ()
+    for line in ("review P-8 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
+        with pytest.raises(SwecliError):
+            do(runtime, line)

@@ -1,0 +1,84 @@
+"""One belief a bullet: moved by outcomes and tags, as far as these say something."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.playbook import PRIORS, Bullet, Tag, after_verdict
+from swecli.playbook.scoring.effect import Effect
+from swecli.playbook.scoring.score import TAGS, Reflector, Shown, by_outcome, by_tags, deviation, expected, passes
+
+ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
+
+
+def moved(bullet: Bullet, *verdicts: object) -> tuple[float, ...]:
+    odds = bullet.odds
+    for verdict in verdicts:
+        odds = after_verdict(odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)  # type: ignore[attr-defined]
+    return odds
+
+
+@given(ODDS, st.booleans(), st.floats(0, 1), st.floats(-6, 6))
+def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
+    odds: tuple[float, ...], good: bool, weight: float, base: float
+) -> None:
+    bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
+    [verdict], odds_after = by_outcome([Shown(bullet, 1.0)], good, weight, base, ("check", "why"))
+    after = after_verdict(bullet.odds, bullet.odds, verdict.factors, 0.0)
+    assert sum(after) == pytest.approx(1)
+    change = expected(after) - expected(bullet.odds)
+    assert change >= -1e-9 if good else change <= 1e-9
+    assert -6 <= odds_after <= 6
+
+
+def test_a_role_of_nothing_gets_no_verdict_and_only_what_is_linked_is_called_helpful() -> None:
+    shown = [Shown(Bullet(f"P-{n}", "x"), role) for n, role in enumerate((1.0, 0.3, 0.0), 1)]
+    verdicts, _ = by_outcome(shown, True, 1.0, 0.0, ("check", "why"))
+    assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
+
+
+def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60) -> Reflector:
+    bullets = {name: Bullet(name, "x") for name in truth}
+    for turn in range(turns):
+        good = turn % 2 == 0
+        tags = [(bullets[name], tag_of(name, good), "") for name in truth]  # type: ignore[operator]
+        verdicts, reflector = by_tags(tags, good, ("m", reflector), {})
+        for verdict in verdicts:
+            bullet = bullets[verdict.bullet_id]
+            odds = after_verdict(bullet.odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)
+            bullets[bullet.id] = Bullet(bullet.id, "x", belief=odds)
+    tagged.bullets = bullets  # type: ignore[attr-defined]
+    return reflector
+
+
+def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() -> None:
+    truth: dict[str, Tag] = {f"P-{n}": TAGS[n % 3] for n in range(1, 13)}
+    honest = tagged(Reflector(), truth, lambda name, good: truth[name])
+    known = tagged.bullets  # type: ignore[attr-defined]
+    echo = tagged(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
+    assert echo.insight < 0.1 < honest.insight
+    assert all((expected(known[n].odds) > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral")
+    assert Reflector.from_json(honest.to_json()) == honest
+
+
+def test_a_turn_without_a_known_outcome_has_a_habit_of_its_own() -> None:
+    verdicts, after = by_tags([(Bullet("P-1", "x"), "helpful", "")], None, ("m", Reflector()), {})
+    assert (after.unknown, after.good) == ((1.0, 1.0, 2.0), (1.0, 1.0, 1.0))
+    assert verdicts[0].factors[2] > verdicts[0].factors[0]
+
+
+def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_benefit_of_the_doubt() -> None:
+    bad, unlucky = (0.9, 0.05, 0.05), (0.35, 0.35, 0.3)
+    assert passes(Bullet("P-1", "x", trust="user", belief=bad))
+    assert passes(Bullet("P-1", "x", state="pinned", belief=bad))
+    assert not passes(Bullet("P-1", "x", belief=bad))
+    assert passes(Bullet("P-1", "x", belief=unlucky))
+    assert not passes(Bullet("P-1", "x", belief=unlucky), ignorant=True)
+    assert deviation((0.0, 1.0, 0.0)) == 0
+
+
+def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
+    assert Effect(90, 80, 90, 45).in_words().startswith("+0.27 ± ")
+    assert Effect(90, 80, 10, 5).in_words() == "not enough data (90 shown, 10 withheld)"

@@ -1,0 +1,102 @@
+"""Out as Markdown and in again: nothing is lost, and what is broken changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Bullet, Evidence
+from swecli.playbook.transfer.markdown import to_markdown
+from swecli.playbook.transfer.reading import read_markdown
+
+MOMENT = st.datetimes(timezones=st.just(UTC))
+LINE = st.text(min_size=1, max_size=30).filter(str.strip)
+BULLETS = st.lists(
+    st.builds(
+        Bullet,
+        st.integers(1, 10**9 - 1).map(lambda n: f"P-{n}"),
+        LINE,
+        section=LINE,
+        kind=st.sampled_from(["strategy", "pitfall", "fact", "preference"]),
+        scope=st.sampled_from(["session", "project", "user"]),
+        state=st.sampled_from(["active", "pinned", "quarantined", "disabled"]),
+        trust=st.sampled_from(["user", "web"]),
+        helpful=st.integers(0, 2**63 - 1),
+        harmful=st.integers(0, 9),
+        anchors=st.lists(st.text(max_size=5), max_size=2).map(tuple),
+        created_at=MOMENT,
+        updated_at=st.none() | MOMENT,
+        last_used=st.none() | MOMENT,
+        when=st.just("") | LINE,
+    ),
+    unique_by=lambda b: b.id,
+    max_size=4,
+)
+EVIDENCE = st.lists(
+    st.builds(
+        Evidence, st.text(max_size=5), st.text(max_size=9), interaction=st.none() | st.integers(1, 9),
+        created_at=st.none() | MOMENT,
+    ),
+    max_size=2,
+)  # fmt: skip
+
+
+@given(BULLETS, EVIDENCE)
+def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evidence]) -> None:
+    rows = {bullet.id: evidence for bullet in bullets}
+    back = read_markdown(to_markdown(bullets, rows))
+    assert {c.bullet.id: c.bullet for c in back} == {b.id: b for b in bullets}
+    assert all(list(carried.evidence) == evidence and carried.dated for carried in back)
+
+
+HEAD = "# Playbook\n\n<!-- swecli playbook 1 -->\n\n"
+
+
+def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
+    text = to_markdown([Bullet("P-7", "run `pytest -q`", "tests", helpful=3)], {})
+    assert "## tests\n\n- [P-7] run `pytest -q`\n  - kind: strategy\n" in text
+    assert "  - counts: 3 helpful, 0 harmful, 0 neutral\n" in text
+    [carried] = read_markdown(HEAD + "some words\r\n\r\n## tests\r\n* [p7] run nox\r\n")
+    assert (carried.bullet.id, carried.bullet.content, carried.bullet.section) == ("P-7", "run nox", "tests")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no exported playbook"),
+        ("- [P-1] x", "no exported playbook"),
+        ("<!-- swecli playbook 2 -->\n- [P-1] x", "newer swecli (format 2, this one knows 1)"),
+        (HEAD + "- P-1 x", "Line 5 cannot be read"),
+        (HEAD + "- [walrus] x", "'walrus' is no id"),
+        (HEAD + "- [P-0] x", "'P-0' is no id"),
+        (HEAD + "- [P-1] x\n- [P-1] y", "Line 6 cannot be read: P-1 is there twice"),
+        (HEAD + "  - kind: fact", "before the first strategy"),
+        (HEAD + "- [P-1] x\n  - kind: gossip", "'gossip' is no kind"),
+        (HEAD + "- [P-1] x\n  - colour: red", "no 'colour'"),
+        (HEAD + "- [P-1] x\n  - counts: many", "counts are written"),
+        (HEAD + "- [P-1] x\n  - created: yesterday", "Line 6"),
+        (HEAD + "- [P-1] x\n  - created: 2026-01-01T00:00:00", "no zone"),
+        (HEAD + "- [P-1] x\n  - created: 0001-01-01T00:00:00+14:00", "out of all calendars"),
+        (HEAD + f"- [P-1] x\n  - counts: {2**63} helpful, 0 harmful, 0 neutral", f"at most {2**63 - 1}"),
+        (HEAD + "## a\n- [P-1] x\n\nand a word", "Line 8 cannot be read"),
+        (HEAD + "- [P-1] x\nand a word", "Line 6 cannot be read"),
+        (HEAD + "## \n- [P-1] x", "the section has no name"),
+        (HEAD + "1. P-1 x", "Line 5 cannot be read"),
+        (HEAD + "- [P-1] x\n  - [P-2] y", "Line 6 cannot be read"),
+        (HEAD + '- [P-1] x\n  - anchors: ["a"', "Line 6"),
+        (HEAD + '- [P-1] x\n  - evidence: {"quote": 1}', "evidence is an object"),
+        (HEAD + '- [P-1] x\n  - evidence: {"quote": "q", "source": "s", "colour": 1}', "evidence has no 'colour'"),
+        (HEAD + '- [P-1] "x', "Line 5"),
+        (HEAD + "- [P-1] " + "word " * 10_000, "at most 60 words, this has 10000"),
+        (HEAD + "- [P-1] x\n  - anchors: " + "[" * 100_000, "Line 6"),
+    ],
+)
+def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_markdown(text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)

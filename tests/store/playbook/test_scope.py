@@ -1,0 +1,82 @@
+"""What one project sees and takes back of the playbook is its own, also before there is a session."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.session import Session
+from swecli.store.session_manager import SessionManager
+
+SAID = (Evidence("user", "so", trust="user"),)
+
+
+def adding(*scopes: str) -> tuple[Op, ...]:
+    return tuple(Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=SAID) for scope in scopes)
+
+
+@pytest.fixture(params=["before a session", "in a session"])
+def places(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Session, Session]:
+    """Two projects."""
+    if request.param == "in a session":
+        return manager.start("/a", "m"), manager.start("/b", "m")
+    return Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
+
+
+def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
+    manager: SessionManager, places: tuple[Session, Session]
+) -> None:
+    a, b = places
+    manager.playbook.apply(Delta("d1", adding("project"), "user"), a)
+    assert manager.playbook.log(b) == []
+    with pytest.raises(BadInput, match="no change"):
+        manager.playbook.undo(b)
+    assert "P-1" in manager.playbook.load(a).bullets
+    assert [row.summary() for row in manager.playbook.undo(a)] == ["add P-1"]
+    assert manager.playbook.history.taken_back(b, "") == set()
+
+
+def test_of_a_change_in_another_project_only_what_is_for_all_projects_is_seen(
+    manager: SessionManager, places: tuple[Session, Session]
+) -> None:
+    a, b = places
+    manager.playbook.apply(Delta("d1", adding("project", "user"), "user", refused=("a secret",)), a)
+    manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"), Op("QUARANTINE", "P-2")), "user"), a)
+    assert [(row.summary(), row.delta.refused) for row in manager.playbook.log(b)] == [
+        ("quarantine P-2", ()),
+        ("add P-2", ()),
+    ]
+    with pytest.raises(BadInput, match="no change"):
+        manager.playbook.undo(b)
+    assert set(manager.playbook.load(a).bullets) == {"P-1", "P-2"}
+
+
+def test_what_came_from_another_project_keeps_its_past_and_leaves_no_empty_lines(
+    manager: SessionManager, places: tuple[Session, Session]
+) -> None:
+    a, b = places
+    manager.playbook.apply(Delta("d1", adding("user", "user"), "user"), a)
+    manager.playbook.apply(Delta("d2", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), b)
+    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-1", "add P-1, add P-2"]
+    manager.playbook.apply(Delta("d3", (Op("UPDATE", "P-2", fields={"scope": "project"}),), "user"), a)
+    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-2", "update P-1", "add P-1"]
+    manager.playbook.undo(b)
+    manager.playbook.apply(Delta("d4", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), a)
+    assert [row.delta.id for row in manager.playbook.log(b)] == ["d4", "d3", "d2"]
+
+
+def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
+    nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
+    delta = Delta("d1", adding("project", "project", "project"), "rules", interaction=1)
+    manager.playbook.apply(delta, nowhere)
+    assert manager.playbook.made_of(nowhere, 0, 9) == manager.playbook.made_of(other, 0, 9) == []
+    manager.playbook.apply(Delta("d2", adding("project"), "rules", interaction=1), other)
+
+
+def test_a_change_outside_of_a_session_that_stands_in_the_way_is_named_by_its_place(manager: SessionManager) -> None:
+    a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
+    manager.playbook.apply(Delta("d1", adding("user"), "user"), a)
+    manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)
+    with pytest.raises(BadInput, match="P-1 has been changed since, outside of a session, in /b"):
+        manager.playbook.undo(a)

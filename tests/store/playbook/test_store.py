@@ -1,0 +1,333 @@
+"""The playbook in the database: atomic, once, reversible."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swecli.models.errors import BadInput
+from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.session import Session
+from swecli.store.playbook.store import PlaybookStore
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+
+
+def add(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:
+    evidence = (Evidence("user", quote),) if quote else ()
+    return Op("ADD", fields={"content": content} | fields, evidence=evidence)
+
+
+def apply(manager: SessionManager, name: str, *ops: Op, session: Session | None = None) -> Any:
+    session = session or manager.current_session
+    assert session
+    return manager.playbook.apply(Delta(name, ops, "user"), session)
+
+
+@pytest.fixture
+def session(manager: SessionManager) -> Session:
+    return manager.start("/p", "scripted/test")
+
+
+def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
+    applied = apply(manager, "d1", add("run tox", kind="fact", quote="tox passed"), add("no"))
+    assert applied.added == ("P-1", "P-2")
+    assert applied.before == {"P-1": None, "P-2": None}
+    assert [bullet.content for bullet in session.playbook.live()] == ["run tox", "no"]
+    assert session.playbook == manager.playbook.load(session)
+    assert "run tox" in session.playbook.as_context()
+    assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
+    [by_hand] = manager.playbook.evidence("P-2")
+    assert (by_hand.source, by_hand.quote, by_hand.trust) == ("user", "no", "user")
+
+
+def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
+    delta = Delta("d1", (add(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
+    first = manager.playbook.apply(delta, session)
+    assert manager.playbook.apply(delta, session) == first
+    assert len(session.playbook.bullets) == 1
+    manager.playbook.undo(session)
+    assert manager.playbook.apply(delta, session).undone
+    assert session.playbook.bullets == {}
+
+
+def test_a_delta_is_applied_whole_or_not_at_all(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(quote="a"))
+    before = snapshot(manager.playbook, session)
+    with pytest.raises(BadInput, match="no P-99"):
+        apply(manager, "d2", add("x"), Op("PIN", "P-1", evidence=(Evidence("u", "b"),)), Op("PIN", "P-99"))
+    assert snapshot(manager.playbook, session) == before
+    assert apply(manager, "d2", add("y")).added == ("P-2",)
+
+
+def test_numbers_are_never_given_again(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(), add())
+    manager.playbook.undo(session)
+    assert "P-2" not in session.playbook.bullets
+    assert apply(manager, "d2", add()).added == ("P-3",)
+    apply(manager, "d3", Op("REMOVE", "P-3"))
+    assert apply(manager, "d4", add()).added == ("P-4",)
+
+
+def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    apply(manager, "d2", Op("REMOVE", "P-1"))
+    assert session.playbook.bullets == {}
+    bullet = manager.playbook.get("P-1")
+    assert bullet
+    assert bullet.state == "deleted"
+    apply(manager, "d3", Op("RESTORE", "P-1"))
+    assert "P-1" in session.playbook.bullets
+
+
+def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Session) -> None:
+    for number in (1, 2, 3):
+        apply(manager, f"d{number}", add(f"{number}"))
+    assert [undone.delta.id for undone in manager.playbook.undo(session, 2)] == ["d3", "d2"]
+    assert [(entry.delta.id, entry.undone) for entry in manager.playbook.log(session)] == [
+        ("d3", True),
+        ("d2", True),
+        ("d1", False),
+    ]
+    assert [undone.delta.id for undone in manager.playbook.undo(session, 99)] == ["d1"]
+    with pytest.raises(BadInput, match="no change"):
+        manager.playbook.undo(session)
+    with pytest.raises(BadInput, match="0 changes"):
+        manager.playbook.undo(session, 0)
+    assert len(manager.playbook.log(session, limit=2)) == 2
+
+
+def test_the_version_never_comes_twice(manager: SessionManager, session: Session) -> None:
+    versions = [session.playbook.version]
+    for number in range(3):
+        apply(manager, f"d{number}", add())
+        versions.append(session.playbook.version)
+        manager.playbook.undo(session)
+        versions.append(session.playbook.version)
+    assert versions == sorted(set(versions))
+
+
+def test_bullets_apply_where_their_scope_says(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
+    same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
+    assert [b.content for b in same.playbook.live()] == ["project", "user"]
+    assert [b.content for b in other.playbook.live()] == ["user"]
+    with pytest.raises(BadInput, match="no P-1"):
+        apply(manager, "d2", Op("PIN", "P-1"), session=same)
+    with pytest.raises(BadInput, match="no P-2"):
+        apply(manager, "d3", Op("PIN", "P-2"), session=other)
+
+
+def test_a_bullet_of_session_scope_needs_a_session(manager: SessionManager) -> None:
+    nowhere = Session(id="", working_directory="/p")
+    with pytest.raises(BadInput, match="no session"):
+        apply(manager, "d1", add(), session=nowhere)
+    assert apply(manager, "d1", add(scope="project"), session=nowhere).added == ("P-1",)
+
+
+def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="user"))
+    other = manager.start("/q", "scripted/test")
+    apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
+    assert "P-1" in other.playbook.bullets
+    assert manager.playbook.load(session).bullets == {}
+    manager.playbook.undo(other)
+    assert "P-1" in manager.playbook.load(session).bullets
+
+
+def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="project"))
+    other = manager.start("/p", "scripted/test")
+    apply(manager, "d2", Op("PIN", "P-1"), session=other)
+    apply(manager, "d3", add("own"), session=other)
+    assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d2"]
+    assert [entry.delta.id for entry in manager.playbook.log(session)] == ["d2", "d1"]
+
+
+def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add(scope="user"))
+    other = manager.start("/q", "scripted/test")
+    apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
+    apply(manager, "d3", Op("PIN", "P-1"), session=other)
+    before = snapshot(manager.playbook, other)
+    with pytest.raises(BadInput, match="P-1 has been changed since"):
+        manager.playbook.undo(session)
+    assert snapshot(manager.playbook, other) == before
+
+
+def test_use_is_remembered_across_undo(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    apply(manager, "d2", Op("PIN", "P-1"))
+    manager.begin_interaction("q")
+    manager.finish_interaction("done", cited=["P-1", "P-77", "nonsense"])
+    used = session.playbook.bullets["P-1"].last_used
+    assert used
+    manager.playbook.undo(session)
+    assert session.playbook.bullets["P-1"].last_used == used
+    assert session.playbook.bullets["P-1"].state == "active"
+
+
+def test_odd_text_is_cleaned(manager: SessionManager, session: Session) -> None:
+    applied = apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+    assert session.playbook.bullets["P-1"].content == "a\ufffd\ufffdb"
+    assert applied == apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+
+
+def test_a_session_without_messages_can_learn(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add())
+    manager.begin_interaction("q")
+    assert len(manager.resume(None, "/p").playbook.bullets) == 1
+
+
+def snapshot(store: PlaybookStore, session: Session) -> Any:
+    """What the session sees: bullets, and why each is believed."""
+    seen = store.load(session).bullets
+    return seen, {name: store.evidence(name) for name in seen}
+
+
+KNOWN = st.integers(1, 9).map(lambda number: f"P-{number}")
+EVIDENCE = st.lists(st.builds(Evidence, st.just("rules"), st.text(max_size=4)), max_size=2).map(tuple)
+FIELDS = st.fixed_dictionaries(
+    {"content": st.text(min_size=1, max_size=5).filter(str.strip)},
+    optional={
+        "scope": st.sampled_from(["session", "project", "user"]),
+        "state": st.sampled_from(["active", "disabled", "pinned"]),
+        "anchors": st.lists(st.text(max_size=3), max_size=2),
+    },
+)
+OPS = st.one_of(
+    st.builds(Op, st.just("ADD"), fields=FIELDS, evidence=EVIDENCE),
+    st.builds(Op, st.just("UPDATE"), KNOWN, fields=FIELDS, evidence=EVIDENCE),
+    st.builds(Op, st.sampled_from(["REMOVE", "PIN", "QUARANTINE", "RESTORE"]), KNOWN, evidence=EVIDENCE),
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(OPS, min_size=1, max_size=5), min_size=1, max_size=6))
+@pytest.mark.slow
+def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
+    manager = SessionManager(open_database(":memory:"))
+    session = manager.start("/p", "scripted/test")
+    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    states, minted = [snapshot(manager.playbook, session)], {f"P-{number}" for number in range(1, 7)}
+    for number, ops in enumerate(deltas):
+        try:
+            applied = apply(manager, f"d{number}", *ops)
+        except BadInput:
+            assert snapshot(manager.playbook, session) == states[-1]
+            continue
+        assert not minted & set(applied.added)
+        minted |= set(applied.added)
+        assert session.playbook == manager.playbook.load(session)
+        states.append(snapshot(manager.playbook, session))
+    while len(states) > 1:
+        assert snapshot(manager.playbook, session) == states.pop()
+        manager.playbook.undo(session)
+    assert snapshot(manager.playbook, session) == states.pop()
+    manager.database.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
+    manager: SessionManager, session: Session, seed: int
+) -> None:
+    dice = Random(seed)
+    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    states = [snapshot(manager.playbook, session)]
+    for number in range(1000):
+        name, other = (f"P-{dice.randint(1, 20)}" for _ in range(2))
+        op = dice.choice(
+            [
+                add(f"also {number}", quote="seen"),
+                Op("UPDATE", name, fields={"content": f"now {number}"}),
+                Op(dice.choice(("REMOVE", "PIN", "QUARANTINE", "RESTORE")), name),
+            ]
+        )
+        try:
+            apply(manager, f"d{number}", op, Op("UPDATE", other, fields={"section": f"s{number}"}))
+        except BadInput:
+            continue
+        states.append(snapshot(manager.playbook, session))
+        if len(states) == 51:
+            break
+    assert len(states) == 51
+    while len(states) > 1:
+        assert snapshot(manager.playbook, session) == states.pop()
+        manager.playbook.undo(session)
+    assert snapshot(manager.playbook, session) == states.pop()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
+    manager: SessionManager, session: Session, seed: int
+) -> None:
+    dice = Random(seed)
+    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(4)))
+    for number in range(20):
+        name = f"P-{dice.randint(1, 4)}"
+        op = dice.choice(
+            [add(f"more {number}"), Op("UPDATE", name, fields={"content": f"now {number}"}), Op("PIN", name)]
+        )
+        try:
+            apply(manager, f"d{number}", op)
+        except BadInput:
+            continue
+        states = [snapshot(manager.playbook, session)]
+        for _ in range(dice.randint(0, 3)):
+            manager.playbook.undo(session)
+            states.append(snapshot(manager.playbook, session))
+        while len(states) > 1:
+            assert snapshot(manager.playbook, session) == states.pop()
+            manager.playbook.redo(session)
+            assert session.playbook == manager.playbook.load(session)
+        assert snapshot(manager.playbook, session) == states.pop()
+
+
+def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", add("one", scope="project"), add("two", scope="project"))
+    apply(manager, "d2", Op("UPDATE", "P-1", fields={"content": "one and a half"}))
+    manager.playbook.undo(session)
+    other = manager.start("/p", "scripted/test")
+    apply(manager, "d3", Op("PIN", "P-1"), session=other)
+    before = snapshot(manager.playbook, session)
+    with pytest.raises(BadInput, match=f"P-1 has been changed since, in session {other.id}"):
+        manager.playbook.redo(session)
+    assert snapshot(manager.playbook, session) == before
+
+
+def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
+    manager: SessionManager, session: Session
+) -> None:
+    seen, said = (Evidence("m", "seen"),), (Evidence("m", "said", trust="user"),)
+    three = tuple(Op("ADD", fields={"content": f"n{n}"}, evidence=seen) for n in range(3))
+    manager.playbook.apply(Delta("d1", three, "m", session.id, 1), session)
+    for op in (Op("ADD", fields={"content": "four"}, evidence=seen), Op("REMOVE", "P-1", evidence=seen)):
+        with pytest.raises(BadInput, match="in one turn, at most"):
+            manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)
+    four = Op("ADD", fields={"content": "four"}, evidence=said)
+    assert manager.playbook.apply(Delta("d3", (four,), "m", session.id, 1), session).added == ("P-4",)
+
+
+@pytest.mark.parametrize(
+    ("op", "why"),
+    [
+        (
+            Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(Evidence("m", "q"),)),
+            "claims the user's trust",
+        ),
+        (Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(Evidence("m", "q"),)), "wait for the user's yes"),
+        (Op("ADD", fields={"content": "x"}), "no evidence"),
+        (Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)), "61 words"),
+        (Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)), "601 characters"),
+        (Op("UPDATE", "P-1", fields={"content": "other"}), "only the user"),
+        (Op("TAG", "P-1", "helpful"), "no operation"),
+    ],
+)
+def test_what_a_reflector_may_not_do(manager: SessionManager, session: Session, op: Op, why: str) -> None:
+    apply(manager, "d1", add(trust="user"))
+    with pytest.raises(BadInput, match=why):
+        manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)

@@ -1,0 +1,174 @@
+"""Evidence on bullets: each verdict keeps its factors, and undo works one bullet out from its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from swecli.models.playbook import PRIORS, Delta, Op, Verdict, after_verdict
+from swecli.models.session import Session
+from swecli.store.records import Check, Draft, MarkedTurn, TurnLessons
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.connection import APPLICATION_ID
+from swecli.store.sqlite.database import open_database
+
+GOOD, BAD = (0.3, 0.5, 0.7), (0.7, 0.5, 0.3)
+
+
+@pytest.fixture
+def session(manager: SessionManager) -> Session:
+    session = manager.start("/p", "scripted/test")
+    ops = tuple(Op("ADD", fields={"content": text, "scope": "project"}) for text in ("one", "two"))
+    manager.playbook.apply(Delta("start", ops, "user"), session)
+    for query in "ab":
+        manager.begin_interaction(query)
+        manager.finish_interaction("done", shown=["P-1", "P-2"])
+    return session
+
+
+def verdict(name: str, good: bool, kind: str = "outcome", forget: float = 0.0) -> Verdict:
+    tag = "helpful" if good else "harmful"
+    return Verdict(name, kind, tag, "check", "pytest passed", GOOD if good else BAD, forget)  # type: ignore[arg-type]
+
+
+def look(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "", marked: str = "") -> None:
+    session = manager.current_session
+    assert session is not None
+    reason = f"mark {marked}" if marked else "turn"
+    delta = Delta(name or f"look-{turn}", (), "rules", session.id, turn, reason)
+    words = MarkedTurn(marked, "so") if marked else None
+    manager.playbook.conclude(session, TurnLessons(turn, delta, verdicts, shown=("P-1", "P-2"), marked=words))
+
+
+def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
+    manager: SessionManager, session: Session, path: Path
+) -> None:
+    look(manager, 1, verdict("P-1", True, forget=0.01), verdict("P-2", False))
+    first, second = session.playbook.bullets["P-1"], session.playbook.bullets["P-2"]
+    prior = PRIORS["reasoning"]
+    assert first.odds == pytest.approx(after_verdict(prior, prior, GOOD, 0.01))
+    assert (first.helpful, first.harmful, first.uses) == (1, 0, 1)
+    assert (second.helpful, second.harmful) == (0, 1)
+    assert sum(first.odds) == pytest.approx(1)
+    manager.database.close()
+    again = SessionManager(open_database(path))
+    assert again.resume(session.id, "").playbook == session.playbook
+    again.database.close()
+
+
+def test_the_same_look_counts_once(manager: SessionManager, session: Session) -> None:
+    for _ in range(2):
+        look(manager, 1, verdict("P-1", True))
+    assert session.playbook.bullets["P-1"].helpful == 1
+    assert session.playbook.bullets["P-1"].uses == 1
+
+
+def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, session: Session) -> None:
+    look(manager, 1, verdict("P-1", True))
+    before = session.playbook.bullets["P-1"]
+    look(manager, 2, verdict("P-1", False), name="marked", marked="bad")
+    look(manager, 2, verdict("P-1", True, "tag"), name="tagged")
+    alone = after_verdict(before.odds, PRIORS["reasoning"], GOOD, 0.0)
+    assert [row.delta.id for row in manager.playbook.undo(session)] == ["marked"]
+    bullet = session.playbook.bullets["P-1"]
+    assert bullet.odds == pytest.approx(alone)
+    assert (bullet.helpful, bullet.harmful) == (2, 0)
+    info = manager.interaction_info(2)
+    assert info is not None
+    assert info.mark == ""
+    manager.playbook.redo(session)
+    assert session.playbook.bullets["P-1"].harmful == 1
+    assert session.playbook == manager.playbook.load(session)
+
+
+def test_evidence_alone_is_no_change_that_undo_takes_back(manager: SessionManager, session: Session) -> None:
+    manager.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), session)
+    look(manager, 1, verdict("P-1", False))
+    assert [row.delta.id for row in manager.playbook.undo(session)] == ["pin"]
+    assert session.playbook.bullets["P-1"].harmful == 1
+
+
+def test_what_was_held_against_a_bullet_that_the_user_takes_in_again_counts_no_more(
+    manager: SessionManager, session: Session
+) -> None:
+    for turn in (1, 2):
+        look(manager, turn, verdict("P-1", False))
+    manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
+    manager.playbook.apply(Delta("on", (Op("RESTORE", "P-1"),), "user"), session)
+    assert session.playbook.bullets["P-1"].odds == PRIORS["reasoning"]
+    assert session.playbook.bullets["P-1"].harmful == 0
+
+
+def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: SessionManager, session: Session) -> None:
+    lessons = TurnLessons(
+        1,
+        figures={"kind:/p:turn": 0.5},
+        known={"topic": "make test", "good": False},
+        checks={"make test": Check(False, ("x",))},
+    )
+    manager.playbook.conclude(session, lessons)
+    turns = manager.playbook.turns
+    assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": Check(False, ("x",))}
+    assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
+    assert turns.learned(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
+    record = turns.of(session.id, 1)
+    assert record is not None
+    assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))
+
+
+def test_an_answer_is_there_again_after_a_restart_until_it_is_applied(
+    manager: SessionManager, session: Session, path: Path
+) -> None:
+    draft = Draft(session.id, 1, '{"tags": []}', "some/model", None, cost=0.1)
+    manager.playbook.keep_draft(Draft(session.id, 1))
+    manager.playbook.keep_draft(draft)
+    manager.database.close()
+    again = SessionManager(open_database(path))
+    assert again.playbook.draft(session.id, 1) == draft
+    again.resume(session.id, "")
+    assert again.current_session is not None
+    again.playbook.conclude(again.current_session, TurnLessons(1, final=True))
+    assert again.playbook.draft(session.id, 1) is None
+    assert [pending.interaction for pending in again.playbook.pending()] == [2]
+    again.database.close()
+
+
+def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as old:
+        shape = (Path(__file__).parents[1] / "sqlite" / "shape_8.sql").read_text(encoding="utf-8")
+        ready = [line for line in shape.splitlines() if "sqlite_sequence" not in line]
+        for line in sorted(ready, key=lambda line: line.startswith("CREATE INDEX")):
+            old.execute(line)
+        old.execute("PRAGMA user_version = 8")
+        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        bullet = {"number": 7, "session_id": "", "project": "/p", "content": "run tox", "section": "general"}
+        bullet |= {
+            "kind": "strategy",
+            "scope": "project",
+            "state": "active",
+            "trust": "user",
+            "anchors": "[]",
+            "stale": "",
+        }
+        bullet |= {"helpful": 4, "harmful": 1, "neutral": 2, "created_at": "2026-01-01 00:00:00"}
+        ops = '[{"op": "TAG", "bullet_id": "P-7", "tag": "helpful"}]'
+        delta = {"number": 1, "id": "d1", "session_id": "", "project": "/p", "reach": "project", "author": "rules"}
+        delta |= {"reason": "turn", "ops": ops, "refused": "[]", "before": "{}", "added": "[]", "moved": "[]"}
+        delta |= {"undone": 0, "created_at": "2026-01-01 00:00:00", "turned": 0}
+        for table, row in (("bullet", bullet), ("delta", delta)):
+            marks = ", ".join("?" * len(row))
+            old.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values()))
+        old.commit()
+    manager = SessionManager(open_database(path))
+    session = manager.start("/p", "m")
+    bullet = session.playbook.bullets["P-7"]
+    assert (bullet.helpful, bullet.harmful, bullet.neutral, bullet.uses) == (4, 1, 2, 7)
+    assert bullet.odds[2] > PRIORS["user"][2]
+    assert [change.delta.id for change in manager.playbook.log(session)] == ["d1"]
+    manager.playbook.apply(Delta("d2", (Op("RESTORE", "P-7"),), "user"), session)
+    assert session.playbook.bullets["P-7"].helpful == 4, "what was counted stays when it is worked out again"
+    manager.database.close()
