@@ -8,12 +8,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from swecli.llm import errors
 from swecli.llm.downgrade import lesson_of
 from swecli.llm.endpoints import Endpoint
+from swecli.llm.gathered import SHOWN, Gathered, Reader
 from swecli.llm.http import posting, refusal_of
 from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import cost_of
@@ -21,82 +21,11 @@ from swecli.llm.profile import Profile
 from swecli.llm.retry import watched
 from swecli.llm.sse import EventReader, TooLong
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
-from swecli.models.message import ApiMessage, Blocks, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
+from swecli.models.message import ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason, Usage
 
-LONGEST_ANSWER = 16 << 20
 _JOIN_SECONDS = 0.03
-_SHOWN = 80
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-
-
-@dataclass(slots=True)
-class Gathered:
-    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words."""
-
-    text: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    calls: list[tuple[int, str, str, list[str]]] = field(default_factory=list)
-    usage: Usage | None = None
-    ending: str | None = None
-    began: bool = False
-    answered: bool = False
-    thoughts: str = ""
-    size: int = 0
-    came: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
-        """Pieces of the answer. Raises TooLong for more than any answer has."""
-        for piece, where in ((text, self.text), (reasoning, self.reasoning), (refusal, self.refusal)):
-            if piece:
-                where.append(piece)
-                self._grow(len(piece))
-        self.answered = self.answered or bool(refusal or text and not text.isspace())
-        if reasoning and len(self.thoughts) < _SHOWN:
-            self.thoughts += reasoning[:_SHOWN]
-
-    def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
-        """A piece of a call; those without id and name are joined with the one before."""
-        self.answered = True
-        self._grow(len(arguments) + len(name))
-        if self.calls and not call_id and not name and self.calls[-1][0] == index:
-            self.calls[-1][3].append(arguments)
-        else:
-            self.calls.append((index, call_id, name, [arguments]))
-
-    def take(self) -> list[ModelChunk]:
-        """The pieces so far as few chunks; they are handed on now."""
-        text, reasoning, refusal = ("".join(parts) for parts in (self.text, self.reasoning, self.refusal))
-        found = [ModelChunk(text=text, reasoning=reasoning, refusal=refusal)] if text or reasoning or refusal else []
-        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self.calls]
-        for parts in (self.text, self.reasoning, self.refusal, self.calls):
-            parts.clear()
-        return found or [ModelChunk(alive=True)]
-
-    def _grow(self, size: int) -> None:
-        self.size += size
-        if self.size > LONGEST_ANSWER:
-            raise TooLong(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
-
-
-class Reader(ABC):
-    """Reads the events of one answer into `out`."""
-
-    def __init__(self, out: Gathered) -> None:
-        self.out = out
-
-    @abstractmethod
-    def take(self, event: dict[str, Any]) -> None:
-        """One event. Raises ProviderError for one that says that the service failed."""
-
-    @abstractmethod
-    def whole(self, body: dict[str, Any]) -> None:
-        """An answer that came in one piece although a stream was asked for."""
-
-    def blocks(self) -> list[Any]:
-        """What must come back to the service as it is; nothing when nothing of it is opaque."""
-        return []
 
 
 class Native(ABC):
@@ -227,7 +156,7 @@ class Native(ABC):
             self._nothing(stop, out.thoughts)
         self._proved()
         known = out.ending in self.stops or out.ending in _PLAIN_ENDINGS
-        note = "" if known else f"{at} ended the answer with {errors.one_line(out.ending, _SHOWN)!r}"
+        note = "" if known else f"{at} ended the answer with {errors.one_line(out.ending, SHOWN)!r}"
         kept = self._kept(body, reading)
         return ModelChunk(usage=out.usage, cost=self._cost(out.usage), stop=stop, blocks=kept, note=note)
 
@@ -239,7 +168,7 @@ class Native(ABC):
         if stop == "length":
             raise AnswerUsedUp(f"{at} used up the answer's length before it began to answer.", "Raise max_tokens.")
         if stop in ("stop", "tool_calls"):
-            came = f" with thoughts only: {errors.one_line(thoughts, _SHOWN)}" if thoughts.strip() else "."
+            came = f" with thoughts only: {errors.one_line(thoughts, SHOWN)}" if thoughts.strip() else "."
             raise Unavailable(f"{at} sent an empty answer{came}", "Try again.", tries=errors.EMPTY_TRIES)
 
     def _kept(self, body: Mapping[str, Any], reading: Reader) -> Blocks | None:
@@ -289,7 +218,7 @@ class Native(ABC):
         return None if usage is None else cost_of(usage, self.profile.price)
 
     def _excerpt(self, data: bytes) -> str:
-        return errors.one_line(data[:1000].decode("utf-8", "replace"), _SHOWN)
+        return errors.one_line(data[:1000].decode("utf-8", "replace"), SHOWN)
 
 
 def to_bytes(body: Mapping[str, Any]) -> bytes:

@@ -30,10 +30,10 @@ def test_the_system_prompt_names_every_tool_and_no_place_or_date() -> None:
 def test_the_reflectors_example_is_what_it_asks_for() -> None:
     text = load_prompt("reflect")
     example = json.loads(text[text.rindex('\n{"tags"') :])
-    assert set(example) == {"tags", "add"}
-    assert set(example["tags"][0]) == {"id", "tag", "why"}
-    assert set(example["add"][0]) == {"section", "content", "kind", "evidence"}
-    assert all(f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_said"))
+    assert set(example) == {"tags", "add", "update"}
+    assert set(example["tags"][0]) == {"id", "tag"}
+    assert set(example["add"][0]) == {"text", "when", "kind", "quote", "call_id"}
+    assert all(f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_next"))
 
 
 def test_the_condenser_is_asked_for_fixed_headings() -> None:

@@ -78,7 +78,7 @@ def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
 def test_a_server_that_answers_is_asked_for_its_first_chat_model(provider: str) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
         assert find_local([(provider, server.port)]) == Found(provider, server.port, "qwen3:8b")
-    assert [request.method for request in server.requests] == ["GET"]
+    assert [look.method for look in server.looks] == ["GET"]
 
 
 def test_the_first_place_that_answers_wins() -> None:

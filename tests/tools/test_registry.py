@@ -32,6 +32,8 @@ def test_the_tools_are_there_sorted() -> None:
         "list_files",
         "read_file",
         "read_result",
+        "recall",
+        "remember",
         "run_command",
         "search_files",
         "todo",

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from swecli.playbook.answers import read_answer
 
 from swecli.app import Runtime
 from swecli.config.settings import Settings
@@ -19,6 +18,7 @@ from swecli.llm.registry import make_model
 from swecli.models.errors import ModelNotFound
 from swecli.models.events import Notice, ReviewFinished
 from swecli.models.message import Decision, ModelRequest, ToolSpec
+from swecli.playbook.learning.answers import read_answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask
 from tests.support.reviews import begin, collect

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from swecli.llm.errors import by_event
-from swecli.llm.native import Native, Reader, plain_id
+from swecli.llm.gathered import Reader
+from swecli.llm.native import Native, plain_id
 from swecli.llm.providers.openai_chat import effort
 from swecli.llm.usage import anthropic_usage
 from swecli.models.message import ApiMessage, ModelRequest, StopReason

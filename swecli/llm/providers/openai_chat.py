@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.native import Native, Reader, plain_id
+from swecli.llm.gathered import Reader
+from swecli.llm.native import Native, plain_id
 from swecli.llm.usage import openai_usage
 from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
