@@ -32,8 +32,11 @@ def test_the_tools_are_there_sorted() -> None:
         "list_files",
         "read_file",
         "read_result",
+        "recall",
+        "remember",
         "run_command",
         "search_files",
+        "search_session",
         "todo",
         "write_file",
     ]
