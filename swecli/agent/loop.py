@@ -70,6 +70,8 @@ class Loop:
         yield TurnStarted(opened.session_id, opened.interaction, turn.query)
         for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
             yield notice
+        if turn.found:
+            yield Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
         outcome = "cancelled"
         try:
             for event in opened.events:

@@ -10,12 +10,13 @@ from pathlib import Path
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
+from swecli.context.earlier import Excerpts, excerpts
 from swecli.context.mentions import expand_mentions
 from swecli.context.notes import environment_notes, new_line, strategy_notes
 from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
 from swecli.context.system_message import HeadParts, open_findings
 from swecli.context.tokens import TokenCounter
-from swecli.context.window import Moment, opening
+from swecli.context.window import Moment, Opening, opening
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
@@ -27,6 +28,8 @@ from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+
+_FOUND = 3  # earlier interactions that are quoted, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,11 @@ class RequestBuilder:
         if begins is not None and not reopen and past:  # it was selected for what was to go on
             selection = self._select(session, query.text, counter)
         head = self._head(session, selection, begins=begins is not None)
-        notes = tuple(environment_notes(self.root, date.today()))
+        earlier = self._earlier(session, query.text, begins, model, counter)
+        notes = (*environment_notes(self.root, date.today()), *earlier.lines)
         request = build_request(RequestInput(session, query.text, sent, head, notes, window, begins), counter)
         notices = (*mentioned.notes, *self.stale.notices(session))
-        return Turn(query.text, request, selection, notices, tuple(mentioned.files))
+        return Turn(query.text, request, selection, notices, tuple(mentioned.files), earlier.interactions)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """What an epoch that begins in the middle of a turn for a query says: what was told in notes goes with the
@@ -132,6 +136,21 @@ class RequestBuilder:
         return open_findings(
             ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths), paths
         )
+
+    def _earlier(
+        self, session: Session, query: str, begins: Opening | None, model: ChatModel, counter: TokenCounter
+    ) -> Excerpts:
+        """What the query refers to in interactions that its request does not hold, in a tenth of the model's window."""
+        state = session.context
+        first = begins.first if begins is not None else state.epoch.first if state.epoch is not None else 1
+        pins = state.pins if begins is not None or state.epoch is None else state.epoch.pins
+        pinned = {pin for pin in pins if pin < first}
+        if not self.settings.search_earlier or first - 1 <= len(pinned):
+            return Excerpts()
+        found = self.sessions.search_session(query, before=first, limit=_FOUND + len(pinned))
+        unsent = [one for one in found if one.interaction not in pinned][:_FOUND]
+        window = model.profile.window
+        return excerpts(unsent, window // 10 if window else None, counter)
 
     def _moment(self, session: Session, model: ChatModel, reopen: str) -> Moment:
         asked_at, state, settings = session.context.asked_at, session.context, self.settings

@@ -16,7 +16,8 @@ from swecli.playbook.selection.select import Selection
 class Turn:
     """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
 
-    `files` were read into it: the model has seen them; `notices` are lines for the user.
+    `files` were read into it: the model has seen them; `notices` are lines for the user; `found` are the earlier
+    interactions that it quotes.
     """
 
     query: str
@@ -24,6 +25,7 @@ class Turn:
     selection: Selection
     notices: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
+    found: tuple[int, ...] = ()
 
     @property
     def messages(self) -> list[ApiMessage]:

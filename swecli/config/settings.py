@@ -136,6 +136,7 @@ class Settings:
         "", _text, "prompt for summarising; empty: the built-in one", env=False, tightens=True
     )
     condense_model: str = _setting("", _text, "model for summarising; empty: the session's", tightens=True)
+    search_earlier: bool = _setting(True, _flag, "quote earlier turns that a query refers to")
     cache_minutes: int = _setting(5, _whole(0, 10_000), "minutes a provider keeps its cache of the prompt")
     mode: Mode = _setting("ask", _mode, "ask, edits, plan or auto", tightens=True)
     max_turns: int = _setting(50, _whole(1, 10_000), "requests to the model in one turn, at most", tightens=True)

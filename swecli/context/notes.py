@@ -22,7 +22,7 @@ def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> l
 
 def with_notes(query: str, notes: Sequence[str]) -> str:
     """The query followed by its notes as a marked block; without notes, the query as it is."""
-    lines = [" ".join(note.split()).replace(_CLOSE, "") for note in notes]
+    lines = [" ".join(note.split()).replace(_CLOSE, "").replace(_OPEN, "") for note in notes]
     listed = "\n".join(f"- {line}" for line in lines if line)
     return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
 

@@ -31,6 +31,11 @@ class Place:
     where: str
     excerpt: str
 
+    @property
+    def quotation(self) -> str:
+        """The excerpt in quotes, with its turn."""
+        return f'T{self.interaction}, {self.where}: "{self.excerpt}"'
+
 
 @dataclass(frozen=True, slots=True)
 class FoundInteraction:

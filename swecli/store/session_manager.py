@@ -249,15 +249,15 @@ class SessionManager:
         """The interactions of this session that a query refers to, best first, each with excerpts; often none.
 
         Args:
-            query: what the user typed, or any words.
-            before: the first interaction that is sent anyway: only earlier ones are found, and only by words that no
-                later one has. None for the whole session.
-            limit: the most interactions.
-            floor: the least score, from 0 to 1. Above 0, more than one word has to match, in one passage; 0 gives all
-                that have any of the words and lets the caller choose.
+            before: the first interaction that is sent anyway: only earlier ones are found. None for the whole session.
+            floor: the least score, from 0 to 1. Above 0, more than one word has to match, in one passage, and words
+                that a later interaction has do not count; 0 gives all that have any of the words.
         """
-        session = self._session().id
-        return search_session(self.database, session, clean_text(query), before=before, limit=limit, floor=floor)
+        return search_session(self.database, self._session().id, clean_text(query), before, limit, floor)
+
+    def search_earlier(self, query: str) -> list[FoundInteraction]:
+        """The five best interactions before the newest that have any of the words."""
+        return self.search_session(query, before=self._session().interactions, limit=5, floor=0)
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result in this session; None for an unknown id, or without a result."""

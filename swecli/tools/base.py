@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec
+from swecli.store.records import FoundInteraction
 from swecli.tools.limits import HeadTail
 
 
@@ -51,11 +52,15 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class _ResultReader(Protocol):
-    """Where full results of earlier calls are kept."""
+class _SessionReader(Protocol):
+    """What is stored of this session."""
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result, None for an unknown id."""
+        ...
+
+    def search_earlier(self, query: str) -> Sequence[FoundInteraction]:
+        """The turns before this one that have words of a query, best first."""
         ...
 
 
@@ -87,7 +92,7 @@ class ToolContext:
     """
 
     root: Path
-    results: _ResultReader | None = None
+    results: _SessionReader | None = None
     report: Callable[[str], None] = lambda text: None
     seen: dict[Path, str] = field(default_factory=dict)
     todos: list[dict[str, str]] = field(default_factory=list)

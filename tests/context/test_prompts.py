@@ -10,7 +10,17 @@ import pytest
 
 from swecli.context.prompts import PromptName, load_prompt
 
-TOOLS = ("list_files", "read_file", "write_file", "edit_file", "search_files", "run_command", "todo", "read_result")
+TOOLS = (
+    "list_files",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "search_files",
+    "run_command",
+    "todo",
+    "read_result",
+    "search_session",
+)
 
 
 @pytest.mark.parametrize("name", get_args(PromptName))

@@ -36,6 +36,7 @@ def test_the_tools_are_there_sorted() -> None:
         "remember",
         "run_command",
         "search_files",
+        "search_session",
         "todo",
         "write_file",
     ]

@@ -35,7 +35,7 @@ _ITEM: dict[str, Any] = {
     },
     "required": ["path", "line", "code_smell_type", "message"],
 }
-LEFT_OUT = frozenset({"todo"})
+LEFT_OUT = frozenset({"todo", "search_session"})  # a review is of the code, not of what was said
 
 
 class ReportParams(Params):

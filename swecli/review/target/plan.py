@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -183,12 +183,6 @@ def _pack(hunks: Iterable[Hunk], most: int) -> Iterator[Part]:
         size += hunk.tokens
     if taken:
         yield Part(number, tuple(taken))
-
-
-def without(plan: Plan, read: Mapping[str, str] | set[str]) -> Plan:
-    """The same plan without parts whose hunks were all read; part numbers stay."""
-    kept = tuple(part for part in plan.parts if any(hunk.digest not in read for hunk in part.hunks))
-    return replace(plan, parts=kept)
 
 
 def part_text(part: Part, of: int, label: str) -> str:

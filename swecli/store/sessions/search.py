@@ -18,6 +18,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
 
 FLOOR = 0.5
+_EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
 _WORDS = re.compile(r"[^\W_]+")
 _MOST_TERMS = 32  # of a query; a longer one is a text that was pasted
 _COMMON = 200  # texts; a word that stands in more of them points at none
@@ -53,7 +54,7 @@ class _Passage:
 
 
 def search_session(
-    database: Database, session_id: str, query: str, *, before: int | None, limit: int, floor: float
+    database: Database, session_id: str, query: str, before: int | None, limit: int, floor: float
 ) -> list[FoundInteraction]:
     """The interactions of a session that a query refers to, best first; see `SessionManager.search_session`.
 
@@ -67,19 +68,22 @@ def search_session(
         last = total if before is None else min(total, before - 1)
         where = _interactions_of(db, session_id, words)
         weights = {
-            word: math.log((total + 1) / (len(found) + 0.5)) for word, found in where.items() if 4 * len(found) <= total
+            word: math.log((total + 1) / (len(found) + 0.5))
+            for word, found in where.items()
+            if floor <= 0 or 4 * len(found) <= total
         }
         # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
-        often = max(2, total // 50) if floor > 0 else total
-        rare = {word for word in weights if max(where[word]) <= last and _episodes(where[word]) <= often}
+        often = max(2, total // 50)
+        rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _episodes(where[w]) <= often)}
         by_interaction = {
             number: sum(weights[word] for word in weights if number in where[word])
-            for number in {number for word in rare for number in where[word]}
+            for number in {number for word in rare for number in where[word] if number <= last}
         }
         best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
         passages = _passages(db, session_id, best, weights, rare)
     whole = sum(weights.values())
-    enough = math.log(total + 1) * 1.2 if floor > 0 else 0.0  # more than one word weighs, however rare it is
+    # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
+    enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     found = [
         FoundInteraction(number, ranked[0].weight / whole, tuple(passage.place for passage in ranked[:_EXCERPTS]))
         for number, ranked in passages.items()

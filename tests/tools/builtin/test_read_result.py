@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from swecli.models.message import ToolResult
+from swecli.store.records import FoundInteraction
 from swecli.tools.base import ToolContext
 from swecli.tools.limits import RESULT_LIMIT
 
@@ -21,6 +22,9 @@ class Results:
 
     def read_result(self, call_id: str) -> str | None:
         return self.texts.get(call_id)
+
+    def search_earlier(self, query: str) -> list[FoundInteraction]:
+        return []
 
 
 @pytest.mark.parametrize("text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"])

@@ -1,0 +1,30 @@
+"""What was said and found in earlier turns of the session."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.kinds import READ
+from swecli.tools.limits import one_line
+
+
+class _SearchSessionParams(Params):
+    """Parameters of search_session."""
+
+    query: str = Field(min_length=1, max_length=500, description="Words that stood there; rare ones find best.")
+
+
+def _plan(params: _SearchSessionParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Search earlier turns: {one_line(params.query, 80)}")
+
+
+@tool(READ, _SearchSessionParams, _plan)
+async def search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    """Search earlier turns."""
+    if ctx.results is None:
+        raise ToolError("There is no session in this run.")
+    lines = [place.quotation for one in ctx.results.search_earlier(params.query) for place in one.excerpts]
+    text = "\n".join(lines) or "No earlier turn has any of these words."
+    return ToolResult(True, text, Display(title="Earlier turns", body=text))

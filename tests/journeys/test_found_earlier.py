@@ -1,0 +1,147 @@
+"""A query that refers to a turn that is no longer sent gets it quoted, and says so; any other query stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.events import Event, Notice
+from swecli.models.message import ChatMessage, ModelRequest, Role
+from swecli.models.window import WindowSpec
+from tests.support.runtime import calls, make_runtime, run_turn
+
+PORT = "what did I say about the zebra port?"
+FACTS = {20: ("remember for later: the zebra port is 7411", "The zebra port is 7411."), 31: ("which parser?", "LL(1).")}
+WORK = ("run the tests again", "fix the failing test", "show me the diff", "add a docstring", "update the readme")
+OTHER = (
+    *WORK, "thanks", "yes, go on", "write a function that sorts users", "use tabs instead of spaces", "why?",
+    "delete the old migration", "what is left to do?", "open a pull request", "is it faster now?", "zebra", "the port",
+    "format the code", "explain the module", "commit this", "check the types as well",
+)  # fmt: skip
+
+
+class Sent:
+    """The model: keeps what it was sent, answers from `replies`."""
+
+    def __init__(self, replies: Iterable[Any]) -> None:
+        self.replies, self.requests = iter(replies), list[ModelRequest]()
+
+    def __call__(self, request: ModelRequest) -> Any:
+        self.requests.append(request)
+        return next(self.replies)
+
+    @property
+    def asked(self) -> str:
+        """The newest query as it was sent."""
+        return str([m["content"] for m in self.requests[-1].messages if m["role"] == "user"][-1])
+
+
+def after(turns: int, facts: dict[int, tuple[str, str]] | None = None, **given: Any) -> tuple[Runtime, Sent]:
+    """A session of that many finished turns, and the model of those that follow."""
+    sent = Sent(given.pop("replies", ["So it is."] * 30))
+    model = ScriptedModel(sent, context_window=given.pop("context_window", 128_000))
+    runtime = make_runtime(model, **({"learn": False, "window": WindowSpec(5, 3)} | given))
+    for number in range(1, turns + 1):
+        query, answer = (FACTS if facts is None else facts).get(number, (WORK[number % 5], "Done: they pass."))
+        runtime.sessions.begin_interaction(query)
+        runtime.sessions.append(ChatMessage(Role.ASSISTANT, answer))
+        runtime.sessions.finish_interaction("complete")
+    return runtime, sent
+
+
+def notices(events: Iterable[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+async def test_turn_60_finds_turn_20_and_says_so() -> None:
+    runtime, sent = after(59)
+    events = await run_turn(runtime, PORT, learn=False)
+    assert notices(events) == ["found in T20"]
+    assert sent.asked.startswith(PORT)
+    assert 'T20, query: "remember for later: the zebra port is 7411"' in sent.asked
+    assert 'T20, answer: "The zebra port is 7411."' in sent.asked
+    stored = runtime.sessions.current_session
+    assert stored is not None
+    assert [message.content for message in stored.messages if message.role is Role.USER][-1] == PORT
+    await run_turn(runtime, "thanks", learn=False)
+    assert [m for m in sent.requests[-1].messages if m["role"] == "user"][-2]["content"].count("7411") == 2
+    runtime.close()
+
+
+async def test_twenty_queries_that_refer_to_nothing_old_find_nothing() -> None:
+    runtime, sent = after(59)
+    for query in OTHER:
+        assert notices(await run_turn(runtime, query, learn=False)) == []
+        assert "Found in earlier turns" not in sent.asked
+    runtime.close()
+
+
+async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
+    facts = {3: ("read all of the parts", "Read."), 4: ("write a test for the empty list", "Written.")}
+    runtime, _ = after(13, facts)
+    assert runtime.agent.prepare("read the other parts").found == ()
+    assert runtime.agent.prepare("now print the list").found == ()
+    assert runtime.agent.prepare("write the test for the empty list once more").found == (4,)
+    runtime.close()
+
+
+@pytest.mark.parametrize(("context_window", "all_of_it"), [(3_000, False), (128_000, True), (None, True)])
+async def test_the_excerpts_take_a_tenth_of_the_window_at_most(context_window: int | None, all_of_it: bool) -> None:
+    dense = " ".join(f"{n * 7919:x}§{n}" for n in range(400))
+    facts = {n: (f"the zebra {n} port quagga {dense}", f"zebra port quagga: {dense}") for n in (20, 21, 22)}
+    runtime, _ = after(59, facts, context_window=context_window)
+    count, query = runtime.agent.counter.count, "the quagga of the zebra port?"
+    with_them = runtime.agent.prepare(query)
+    runtime.close()
+    runtime, _ = after(59, facts, context_window=context_window, search_earlier=False)
+    added = count(with_them.request.enhanced) - count(runtime.agent.prepare(query).request.enhanced)
+    runtime.close()
+    assert with_them.found
+    assert 0 < added <= (context_window or 128_000) / 10
+    quotations = with_them.request.enhanced.count("\n- T2")
+    assert quotations == 6 if all_of_it else 0 < quotations < 6
+
+
+@pytest.mark.parametrize(
+    ("turns", "given"), [(59, {"search_earlier": False}), (59, {"window": WindowSpec(mode="full")}), (5, {})]
+)
+async def test_it_is_not_searched_when_it_is_off_or_when_all_is_sent(
+    turns: int, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, sent = after(turns, **given)
+    monkeypatch.setattr(runtime.sessions, "search_session", None)
+    assert notices(await run_turn(runtime, PORT, learn=False)) == []
+    assert "Found in earlier turns" not in sent.asked
+    runtime.close()
+
+
+async def test_a_pinned_turn_is_sent_and_so_not_quoted() -> None:
+    runtime, sent = after(59)
+    runtime.context_control.pin(20)
+    assert notices(await run_turn(runtime, PORT, learn=False)) == []
+    assert "Found in earlier turns" not in sent.asked
+    assert "the zebra port is 7411" in str(sent.requests[-1].messages)
+    runtime.close()
+
+
+async def test_the_model_searches_itself_by_any_word_and_its_own_turn_is_not_found() -> None:
+    asked = [calls(("search_session", {"query": query})) for query in ("zebra", "okapi")]
+    runtime, sent = after(59, replies=[*asked, "7411."])
+    await run_turn(runtime, "look for the zebra and the okapi", learn=False)
+    first, second = (str(m["content"]) for m in sent.requests[-1].messages if m["role"] == "tool")
+    assert first == 'T20, query: "remember for later: the zebra port is 7411"\nT20, answer: "The zebra port is 7411."'
+    assert second == "No earlier turn has any of these words."
+    runtime.close()
+
+
+async def test_a_short_session_is_searched_too() -> None:
+    runtime, sent = after(2, {1: ("the zebra port is 7411", "Noted.")}, replies=[
+        calls(("search_session", {"query": "zebra"})), "7411."
+    ], window=WindowSpec(1))  # fmt: skip
+    await run_turn(runtime, "which port?", learn=False)
+    assert 'T1, query: "the zebra port is 7411"' in str(sent.requests[-1].messages[-1]["content"])
+    runtime.close()
