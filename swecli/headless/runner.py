@@ -70,20 +70,19 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
             code = ended or code
     except SwecliError as error:
         writer.refuse(error)
-        return error.exit_code
-    finally:
-        await _reflect(runtime, writer)
+        code = error.exit_code
+    await _reflect(runtime, writer, ask=code == 0)  # not after an interrupt, nor of a service that has just failed
     return code
 
 
-async def _reflect(runtime: Runtime, writer: Writer) -> None:
+async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
     """At the end of the process: let the model reflect on this run's turns, within its budget; what waits then is
     noted, and left to the next start."""
     session, learning = runtime.sessions.current_session, runtime.learning
     if session is None or not runtime.settings.learn:
         return
     try:
-        for pending in reversed(learning.pending() if runtime.settings.reflect_at_end else ()):
+        for pending in reversed(learning.pending() if ask and runtime.settings.reflect_at_end else ()):
             if pending.session_id == session.id:
                 for event in await learning.reflect(pending.interaction):
                     writer.write(event)

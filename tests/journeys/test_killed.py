@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("model", MODELS)]
 
 def start(server: StrictProvider, model: str, project: Path, prompt: str, *flags: str) -> subprocess.Popen[str]:
     env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", model, "--mode", "auto", *flags]
+    command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", model, "--mode", "auto", "--no-reflect", *flags]
     return subprocess.Popen(
         command,
         cwd=project,

@@ -34,5 +34,5 @@ async def test_whatever_the_condenser_does_the_turn_goes_on(condenser: str) -> N
     said = [line for line in found.notices if "condens" in line]
     assert len(said) <= 2, "reported once, and once more when it goes on"
     assert bool(said) == (condenser != "works")
-    if condenser != "fails three times":  # whether a fourth one is asked for depends on how much is left to do
-        assert ("condense" in found.rungs) == (condenser in ("works", "fails once"))
+    if not condenser.startswith("fails"):  # whether one more is asked for depends on how much is left to do
+        assert ("condense" in found.rungs) == (condenser == "works")
