@@ -112,8 +112,8 @@ class Product:
 
     def states(self) -> Counter[str]:
         """Proposals by what became of them."""
-        found = Counter(bullet.state for key in self.ids if (bullet := self.bullet(key)) is not None)
-        return Counter({**found, **{f"refused: {why}": count for why, count in self.refused.items()}})
+        found = Counter[str](bullet.state for key in self.ids if (bullet := self.bullet(key)) is not None)
+        return found + Counter({f"refused: {why}": count for why, count in self.refused.items()})
 
     async def begin(self, model: str, start: Sequence[Proposal]) -> None:
         """Open the first session, and take in what is there before the first turn."""
