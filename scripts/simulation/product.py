@@ -80,7 +80,7 @@ class Product:
         self._adds: list[Proposal] = []
         self._spoken: list[Proposal] = []
         self._group: int | None = None
-        self._said = ""
+        self._next = ""
 
     @property
     def session(self) -> Session:
@@ -130,12 +130,12 @@ class Product:
     async def turn(self, number: int, given: TurnInput) -> tuple[str, ...]:
         """Play one turn; the keys that were shown."""
         await self._enter(given)
-        query = f"{self._said} {given.query}".strip()
+        query = f"{self._next} {given.query}".strip()
         turn, ids = self._selected(number, query, given.model)
         names = {name: key for key, name in self.ids.items()}
         shown = tuple(names[name] for name in ids if name in names)
         facts = ask(self.world, "play", number, shown)
-        self._said = facts.user_next
+        self._next = facts.user_next
         if self.arm in _LEARNING or facts.proposals:  # else nobody looks at the turn again
             self._store(query, turn, ids, facts)
             await self._learn(number, shown, facts)
