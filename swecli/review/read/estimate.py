@@ -7,7 +7,7 @@ from swecli.models.coverage import Estimate
 from swecli.models.message import Usage
 from swecli.review.target.plan import Plan
 
-# measured on the recorded cases of `scripts/bench review`: the system message with its tools, and what a reply takes
+# chosen by hand, not measured: the system message with its tools, and what a reply takes
 BASE_TOKENS = 3_200
 REPLY_TOKENS = 700
 READ_TOKENS = 2_500  # a file that is read around a part
