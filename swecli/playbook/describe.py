@@ -28,7 +28,7 @@ def line_of(op: Op, name: str) -> str:
         content = shorten(str(op.fields.get("content", "")), _CONTENT)
         waits = op.fields.get("state") == "quarantined"
         named = f" ({name})" if name else ""
-        return f"? {content} (waits for your yes: {reason_of(op)}){named}" if waits else f"+ {content}{named}"
+        return f"? {content} (needs your approval: {reason_of(op)}){named}" if waits else f"+ {content}{named}"
     if op.op in ("TAG", "UNTAG"):  # of an older version
         return f"{name} {op.tag} {'+1' if op.op == 'TAG' else '-1'}"
     if op.op == "UPDATE":

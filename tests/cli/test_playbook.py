@@ -30,7 +30,7 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
 
 def test_what_is_taught_twice_is_there_once_and_what_is_near_it_is_named(run: Run) -> None:
     run("playbook", "add", "use tabs for indentation")
-    assert run("playbook", "add", "Use tabs for indentation").out == "P-1 says so already; it is active.\n"
+    assert run("playbook", "add", "Use tabs for indentation").out == "P-1 already covers it and is active.\n"
     assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
     near = run("playbook", "add", "never use tabs for indentation").out.splitlines()
     assert near[0] == "Added as P-2."

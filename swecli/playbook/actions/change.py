@@ -71,7 +71,7 @@ def add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
         ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_said(ctx, content))))
-        return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} says so already; it is active.",))
+        return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
     near = nearest(content, (bullet for bullet in ctx.bullets() if bullet.live))
     scope = "project" if ctx.session.project else "session"
     fields = {
@@ -201,7 +201,7 @@ def _named(ctx: ActionContext, change: Any) -> str:
 
 
 def review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """What waits for your decision; with `P-7 use` or `P-7 remove` that decision."""
+    """What needs your approval; with `P-7 use` or `P-7 remove` your answer."""
     found = {bullet.id: _why(ctx, bullet) for bullet in ctx.bullets() if _waits(bullet)}
     if not args:
         return _questions(ctx, found)
@@ -249,4 +249,4 @@ def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
         for name, reason in found.items()
     )
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
-    return ActionResult(value, lines or ("Nothing waits for a decision.",), note=hint, questions=questions)
+    return ActionResult(value, lines or ("Nothing to review.",), note=hint, questions=questions)

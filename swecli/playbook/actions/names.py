@@ -29,7 +29,7 @@ ACTIONS: dict[str, Action] = {
         Action(
             "undo", "[N] [--redo]", "take the last N changes back, or bring back what an undo took", flags=("--redo",)
         ),
-        Action("review", "[P-7 use|remove]", "what waits for your decision"),
+        Action("review", "[P-7 use|remove]", "what needs your approval"),
     )
 }
 

@@ -89,7 +89,7 @@ def _add(add: AddProposal, ground: Ground, author: str, curated: Curated) -> Non
     elif old is not None and alike(stems(add.content), stems(old.content)) >= _SAME:
         _said_again(add, old, (ground, author), curated)
     elif trust != "user" and (gone := nearest(add.content, ground.removed)):
-        curated.refused.append(_line(add, f"you removed {gone.id}, which says so"))
+        curated.refused.append(_line(add, f"you removed {gone.id}, which covers it"))
     elif trust != "user" and curated.count("ADD") >= MAX_ADDS:
         curated.refused.append(_line(add, f"{MAX_ADDS} new ones a turn are the limit"))
     else:
