@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swecli.models.message import MODES
-from swecli.tools import command_rules, globs
+from swecli.tools import globs
 from swecli.tools.base import PermissionKind, ToolContext
+from swecli.tools.commands import rules
 from swecli.tools.processes import child_environment
 
 
@@ -30,16 +31,16 @@ class _ByCommand(PermissionKind):
     """Subjects are commands as a shell takes them: allowed as far as they are seen through, touched anywhere."""
 
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
-        return command_rules.objection(subject, ctx.root, child_environment(ctx.environ), patterns) or None
+        return rules.objection(subject, ctx.root, child_environment(ctx.environ), patterns) or None
 
     def touches(self, pattern: str, subject: str) -> bool:
-        return command_rules.touches(pattern, subject)
+        return rules.touches(pattern, subject)
 
     def exact(self, pattern: str, subject: str) -> bool:
-        return command_rules.exactly(pattern, subject)
+        return rules.exactly(pattern, subject)
 
     def suggest(self, subject: str, ctx: ToolContext) -> str:
-        return command_rules.suggested(subject, ctx.root, child_environment(ctx.environ))
+        return rules.suggested(subject, ctx.root, child_environment(ctx.environ))
 
 
 READ = _ByPath("read", "Allow this?", "runs unasked", frozenset(MODES))

@@ -41,7 +41,6 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 
-
 How = Literal["exit", "timeout", "stopped"]
 
 

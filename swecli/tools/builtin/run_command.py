@@ -12,9 +12,9 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.command_rules import objection
+from swecli.tools.commands.git_config import pinned
+from swecli.tools.commands.rules import objection
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.git_config import pinned
 from swecli.tools.kinds import RUN
 from swecli.tools.limits import HeadTail, one_line, readable, visible
 from swecli.tools.paths import locate

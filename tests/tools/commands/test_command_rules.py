@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.command_rules import escaped, exactly, objection, suggested, touches
+from swecli.tools.commands.rules import escaped, exactly, objection, suggested, touches
 
 
 def covered(root: Path, command: str, *patterns: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.tools.shell_words import Opaque, parse
+from swecli.tools.commands.shell_words import Opaque, parse
 
 
 @pytest.mark.parametrize(

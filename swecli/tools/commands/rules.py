@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.command_check import Objection, only_reads, within_rule
+from swecli.tools.commands.check import Objection, only_reads, within_rule
+from swecli.tools.commands.operands import Place
+from swecli.tools.commands.programs import lasting
+from swecli.tools.commands.shell_words import MAX_LENGTH, Opaque, Part, parse
 from swecli.tools.limits import one_line
-from swecli.tools.operands import Place
-from swecli.tools.programs import lasting
-from swecli.tools.shell_words import MAX_LENGTH, Opaque, Part, parse
 
 _WILD = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\[([*?\[])\]")

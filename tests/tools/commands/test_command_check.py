@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.command_rules import objection, suggested
+from swecli.tools.commands.rules import objection, suggested
 
 LISTS = Path(__file__).with_name("judged")
 GOALS = {"simple": 1.0, "git": 0.95, "quoted": 0.8, "compound": 0.85, "globs": 0.6}

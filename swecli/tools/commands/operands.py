@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
+from swecli.tools.commands.shell_words import Word
 from swecli.tools.limits import one_line
 from swecli.tools.paths import inside, locate, read_guard, relative, sensitive, write_guard
-from swecli.tools.shell_words import Word
 
 _MOST_MATCHES = 2_000
 _MOST_ENTRIES = 20_000

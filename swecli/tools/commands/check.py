@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from swecli.tools.git_config import names_programs
+from swecli.tools.commands.git_config import names_programs
+from swecli.tools.commands.operands import Place, expanded, readable, revision, whole_folder, writable
+from swecli.tools.commands.programs import Program, named, readers
+from swecli.tools.commands.shell_words import Part, Word
 from swecli.tools.limits import one_line
-from swecli.tools.operands import Place, expanded, readable, revision, whole_folder, writable
-from swecli.tools.programs import Program, named, readers
-from swecli.tools.shell_words import Part, Word
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
