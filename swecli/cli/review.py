@@ -164,8 +164,8 @@ async def _dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions, *,
     """Print what a review would read and take; no request is made."""
     # late: see _run
     from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.headless.reviews import planned_lines  # noqa: PLC0415
     from swecli.models.events import to_json  # noqa: PLC0415
+    from swecli.review.publish.event_lines import planned_lines  # noqa: PLC0415
     from swecli.review.read.job import dry_run  # noqa: PLC0415
 
     target, event = await dry_run(agent, spec, options)

@@ -1,4 +1,7 @@
-"""The output formats of `-p`: a file each in `writers/`, named like the format; --help imports none of them."""
+"""The output formats of `-p`: a file each in `writers/`, named like the format, whose `FORMAT` is the writer.
+
+--help imports none of them.
+"""
 
 from __future__ import annotations
 
@@ -22,5 +25,4 @@ def format_names() -> tuple[str, ...]:
 def make_writer(name: str, out: TextIO, err: TextIO) -> Writer:
     """The writer of the format, one of `format_names()`."""
     module = importlib.import_module(f"swecli.headless.writers.{name.replace('-', '_')}")
-    declared = next(value for value in vars(module).values() if getattr(value, "format", "") == name)
-    return declared(out, err)  # type: ignore[no-any-return]  # what @writer marks is a Writer
+    return module.FORMAT(out, err)  # type: ignore[no-any-return]  # a Writer, by the rule of that folder

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from contextlib import aclosing
 from typing import TextIO
 
 from swecli.headless.plain import dumps, one_line
+from swecli.headless.runner import until_signal
+from swecli.headless.writers.base import line_for_people
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import Finding, counted
-from swecli.models.review_events import (
-    FindingsAccumulated,
-    FindingsJudged,
-    LoopWindowApplied,
-    ReviewEvent,
-    ReviewFinished,
-    ReviewPlanned,
-    ReviewProgressed,
-    ReviewStarted,
-)
+from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
+from swecli.review.publish.event_lines import event_lines
 from swecli.review.publish.exports import as_markdown
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.read.coverage import in_words
-from swecli.review.read.estimate import in_words as estimate_in_words
 from swecli.review.read.run import Review
-from swecli.review.target.skips import in_words as skips_in_words
 
 
 class ReviewWriter:
@@ -39,18 +29,20 @@ class ReviewWriter:
         if self._stream:
             self._out.write(dumps(to_json(event)) + "\n")
             self._out.flush()
+        lines: list[str] = []
         match event:
+            case ReviewFinished():
+                lines = _end_lines(event)
+            case FindingsAccumulated():
+                lines = [f"found: {line_of(finding)}" for finding in event.findings]
             case ReviewEvent():
-                for line in lines_of(event):
-                    self.say(line)
-            case Notice():
-                self.say(event.text)
-            case StepRetried():
-                self.say(f"retry {event.attempt} in {event.wait:.0f} s: {event.reason}")
-            case ContextReduced():
-                self.say(f"context: {event.how}, {event.before} to {event.after} tokens {event.detail}")
+                lines = event_lines(event)
+            case Notice() | StepRetried() | ContextReduced():
+                lines = [line_for_people(event)]
             case _:
                 pass
+        for line in lines:
+            self.say(line)
 
     def say(self, text: str) -> None:
         """One line for people."""
@@ -58,51 +50,11 @@ class ReviewWriter:
         self._err.flush()
 
 
-def lines_of(event: ReviewEvent) -> list[str]:
-    """What a person would want to know of it."""
-    match event:
-        case ReviewStarted():
-            behind = f", behind loop {event.loop}" if event.loop else ""
-            more = (
-                f", {counted(event.leads, 'lead')}, {counted(event.checks, 'check')}"
-                if event.leads or event.checks
-                else ""
-            )
-            return [
-                f"review {event.review} of {event.target}: {counted(event.files, 'file')}{more}, "
-                f"{counted(event.loops, 'loop')}{behind}"
-            ]
-        case ReviewPlanned():
-            return planned_lines(event)
-        case ReviewProgressed():
-            cost = "cost unknown" if event.cost is None else f"${event.cost:.4f}"
-            files = ", ".join(event.paths[:2]) + (", …" if len(event.paths) > 2 else "")
-            got = event.coverage
-            return [
-                f"loop {event.loop}/{event.loops}: part {event.part} of {event.parts} ({files}), "
-                f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}, "
-                f"{counted(event.findings, 'finding')}, {counted(event.tokens, 'token')}, {cost}"
-            ]
-        case FindingsJudged():
-            return [f"checked: {event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"]
-        case FindingsAccumulated():
-            return [f"found: {line_of(finding)}" for finding in event.findings]
-        case LoopWindowApplied():
-            return [f"keeping the last {counted(event.kept, 'message')} ({event.removed} older ones left out)"]
-        case ReviewFinished():
-            lost = [f"lost: {line}" for line in event.lost]
-            found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
-            left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
-            return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), *left]
-    return []
-
-
-def planned_lines(event: ReviewPlanned) -> list[str]:
-    """What will be read, what is skipped, and what it is expected to take."""
-    lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
-    if event.skipped:
-        lines.append(f"{skips_in_words(event.skipped)}; --include PATTERN brings them back")
-    return [*lines, *([estimate_in_words(event.estimate)] if event.estimate else [])]
+def _end_lines(event: ReviewFinished) -> list[str]:
+    lost = [f"lost: {line}" for line in event.lost]
+    found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
+    left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
+    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), *left]
 
 
 def line_of(finding: Finding) -> str:
@@ -129,27 +81,12 @@ def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") 
 
 
 async def run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
-    """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143.
-
-    Raises:
-        SwecliError: it failed; the sum was written before.
-    """
-    task = asyncio.ensure_future(_consume(review, writer))
-    caught: list[int] = []
-
-    def stop(number: int) -> None:
-        caught.append(number)
-        task.cancel()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
-    try:
-        return await task, 0
-    except asyncio.CancelledError:
+    """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143."""
+    end, stopped = await until_signal(_consume(review, writer))
+    if end is None:
         end = review.finish("interrupted")
         writer.write(end)
-        return end, 128 + (caught[0] if caught else signal.SIGINT)
+    return end, stopped
 
 
 async def _consume(review: Review, writer: ReviewWriter) -> ReviewFinished:

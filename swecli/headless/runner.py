@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
+from typing import Any, TypeVar
 
 from swecli.app import Runtime
 from swecli.headless.prompts import Prompt
@@ -21,6 +22,7 @@ HEADLESS_REASON = (
 )
 CAPS = ("max_turns", "max_budget", "loop", "length")
 WITHHELD = ("refusal", "content_filter")
+_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 
@@ -35,7 +37,15 @@ async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: 
     Returns the exit code of the last turn that did not end well, else 0. SIGINT and SIGTERM end the run with 130
     and 143; what the running turn had is stored.
     """
-    task = asyncio.ensure_future(_turns(runtime, prompts, writer))
+    code, stopped = await until_signal(_turns(runtime, prompts, writer))
+    if code is None:
+        writer.close(stopped)
+    return stopped or code or 0
+
+
+async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | None, int]:
+    """Do the work: its result and 0; None and 130 or 143 where SIGINT or SIGTERM ended it."""
+    task = asyncio.ensure_future(work)
     caught: list[int] = []
 
     def stop(number: int) -> None:
@@ -46,11 +56,9 @@ async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     try:
-        return await task
+        return await task, 0
     except asyncio.CancelledError:
-        code = 128 + caught[0] if caught else 130
-        writer.close(code)
-        return code
+        return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
 async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:

@@ -164,10 +164,9 @@ def test_a_setting_is_one_file(tree: Tree) -> None:
 
 
 WORDS = '''
-from swecli.headless.writers.base import Writer, writer
+from swecli.headless.writers.base import Writer
 
 
-@writer
 class Words(Writer):
     """How many words the answer has."""
 
@@ -175,6 +174,9 @@ class Words(Writer):
         if self.turn.finished:
             self.put(str(len(self.turn.finished.text.split())))
         super().close(exit_code)
+
+
+FORMAT = Words
 '''
 
 

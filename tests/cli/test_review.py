@@ -29,8 +29,8 @@ def test_every_format_holds_the_findings(run: Run) -> None:
     model = script("../s.json", CALL, END, YES)
     done = run("review", "shop/prices.py", "-m", model)
     assert done.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
-    assert "checked: 1 confirmed, 0 refuted, 0 cannot tell" in done.err
-    assert "loop 1/20: part 1 of 1 (shop/prices.py), read 0 of 13 lines, 1 finding," in done.err
+    assert "checked against the code: 1 confirmed, 0 refuted, 0 cannot tell" in done.err
+    assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in done.err
     result = run("review", "shop/prices.py", "-m", model, "--json").json
     assert (result["type"], result["unique"], result["by_type"]) == (
         "final_code_smells_summary",

@@ -220,7 +220,7 @@ def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: P
             terminal.wait(r"part_02\.py:2")
             terminal.settle()
             terminal.line("/review --continue --no-verify")
-            terminal.wait("goes on behind loop 2")
+            terminal.wait("continues after loop 2")
             terminal.wait("20 loops")
             terminal.settle()
             terminal.line("/exit")

@@ -1,10 +1,10 @@
-"""What all output formats share: lines for people on stderr, what a turn came to, and the mark of a format's class."""
+"""What all output formats share: lines for people on stderr, and what a turn came to."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 from swecli.headless.plain import complaint, one_line
 from swecli.models.errors import SwecliError
@@ -97,10 +97,8 @@ class Writer:
     """Writes turns: to `out` only the answer, in a format; to `err` lines for people, the same in every format.
 
     For each turn `begin`, then `write` for its events, then `close`. A format extends these three in a file of its
-    own and puts its lines on stdout with `put`.
+    own, where `FORMAT` names it, and puts its lines on stdout with `put`.
     """
-
-    format = ""  # its name, set by `writer`
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
@@ -116,7 +114,7 @@ class Writer:
         if isinstance(event, (StepStarted, ToolStarted, ToolFinished)) and self.turn.text:
             self.note(self.turn.text)  # text before a call: the answer is what comes last
             self.turn.text = ""
-        if line := _line_for_people(event):
+        if line := line_for_people(event):
             self.note(line)
         self.turn.add(event)
 
@@ -156,7 +154,7 @@ class Writer:
         self._err.write(complaint(message, hint) + "\n")
 
 
-def _line_for_people(event: Event) -> str:
+def line_for_people(event: Event) -> str:
     """What a person would want to know of it, "" for nothing."""
     match event:
         case ToolFinished() if event.result.denied:
@@ -174,12 +172,3 @@ def _line_for_people(event: Event) -> str:
         case PlaybookUpdated() if event.lines:
             return "learned: " + "; ".join(event.lines)
     return ""
-
-
-_Declared = TypeVar("_Declared", bound=type[Writer])
-
-
-def writer(declared: _Declared) -> _Declared:
-    """Mark the class of an output format; the format is called like its file, with `-` for `_`."""
-    declared.format = declared.__module__.rpartition(".")[2].replace("_", "-")
-    return declared

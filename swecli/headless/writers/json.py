@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from swecli.headless.plain import dumps
-from swecli.headless.writers.base import Writer, writer
+from swecli.headless.writers.base import Writer
 
 
-@writer
 class Json(Writer):
     """The result object, also of a turn that failed."""
 
@@ -14,3 +13,6 @@ class Json(Writer):
         """Write it."""
         self.put(dumps(self.turn.result(exit_code)))
         super().close(exit_code)
+
+
+FORMAT = Json

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from swecli.headless.plain import dumps
-from swecli.headless.writers.base import writer
 from swecli.headless.writers.json import Json
 from swecli.models.events import Event, to_json
 
 
-@writer
 class StreamJson(Json):
     """Every event as it comes."""
 
@@ -16,3 +14,6 @@ class StreamJson(Json):
         """Write it."""
         self.put(dumps(to_json(event)))
         super().write(event)
+
+
+FORMAT = StreamJson

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from swecli.headless.plain import plain
-from swecli.headless.writers.base import Writer, writer
+from swecli.headless.writers.base import Writer
 
 
-@writer
 class Text(Writer):
     """Only the answer."""
 
@@ -15,3 +14,6 @@ class Text(Writer):
         if self.turn.finished and self.turn.finished.text.strip():
             self.put(plain(self.turn.finished.text).rstrip("\n"))
         super().close(exit_code)
+
+
+FORMAT = Text

@@ -12,13 +12,12 @@ from swecli.models.message import ToolCall
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import clean, one_line
-from swecli.repl.render.theme import Look
 from swecli.repl.render.tools import tail
 
 _OUTPUT_ROWS = 4
 THOUGHT_ROWS = 3
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
-_FRAMES = 5  # of the spinner, a second
+_SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
 _DOING = {
     "Run": "Running",
     "Read": "Reading",
@@ -29,7 +28,7 @@ _DOING = {
     "Search": "Searching",
     "Update": "Updating",
 }
-_ESC = "Esc to interrupt"
+_ESC = " · Esc to interrupt"
 
 
 @dataclass(slots=True)
@@ -63,11 +62,11 @@ class Thought:
         wrapped = [line for part in text.split("\n") for line in _wrap(part, width)]
         return Text("\n".join(wrapped[-rows:]), style="reasoning")
 
-    def folded(self, look: Look, width: int, now: float) -> RenderableType:
+    def folded(self, width: int, now: float) -> RenderableType:
         """What stays on the screen of it."""
         size = f"{self.length:,} characters"
-        title = Text(f"thought for {duration((now - self.since) * 1000)} {look.glyphs.dot} {size}\n", style="quiet")
-        return prefixed(title + self.lines(width - 4, THOUGHT_ROWS), f"{look.glyphs.thought} ", "quiet")
+        title = Text(f"thought for {duration((now - self.since) * 1000)} · {size}\n", style="quiet")
+        return prefixed(title + self.lines(width - 4, THOUGHT_ROWS), "✻ ", "quiet")
 
 
 def _wrap(text: str, width: int) -> list[str]:
@@ -116,18 +115,16 @@ class Activity:
             drawn += [indented(line, 4) for line in tail(at.output, rows)]
         return drawn
 
-    def spinner(self, look: Look, width: int) -> Text:
+    def spinner(self, width: int) -> Text:
         """`Running pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
         now = self.clock()
         since = min((at.since for at in self.running.values()), default=self.since)
-        frames = look.glyphs.frames
-        sign = frames[int((now - self.begun) * _FRAMES) % len(frames)]
-        dot = f" {look.glyphs.dot} "
-        end = f"{dot}{int(now - since)} s"
+        sign = _SIGNS[int((now - self.begun) * _FRAMES) % len(_SIGNS)]
+        end = f" · {int(now - since)} s"
         label = Text(self._doing())
-        if 2 + label.cell_len + len(end + dot + _ESC) <= width or width >= 60:
-            end += dot + _ESC
-        label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis" if look.unicode else "crop")
+        if 2 + label.cell_len + len(end + _ESC) <= width or width >= 60:
+            end += _ESC
+        label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
         return Text.assemble((f"{sign} ", "spinner"), label, (end, "quiet"))
 
     def _doing(self) -> str:

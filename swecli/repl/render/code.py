@@ -10,7 +10,6 @@ from rich.text import Text
 
 from swecli.repl.render.layout import indented
 from swecli.repl.render.sanitise import clean
-from swecli.repl.render.theme import Look
 
 _INDENT = 2
 _TAB = 4
@@ -46,8 +45,8 @@ class Highlighter:
     that began earlier keeps its colour, and the work stays linear in the length of the block.
     """
 
-    def __init__(self, language: str, look: Look) -> None:
-        self._lexer: Any = _lexer(language) if look.color else None
+    def __init__(self, language: str, color: bool) -> None:
+        self._lexer: Any = _lexer(language) if color else None
         self._before = ""
         self._outside = self._lex(_PROBE)[-1][0] if self._lexer else ""
         self._styles: dict[str, str] = {}
@@ -93,9 +92,9 @@ class Highlighter:
         return self._styles[kind]
 
 
-def code_block(source: str, language: str, look: Look) -> RenderableType:
+def code_block(source: str, language: str, color: bool) -> RenderableType:
     """A whole block of code."""
-    return framed(Highlighter(language, look).next(clean(source).rstrip("\n")))
+    return framed(Highlighter(language, color).next(clean(source).rstrip("\n")))
 
 
 def framed(code: Text) -> RenderableType:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from swecli.repl.render.layout import Prefixed
 from swecli.repl.render.sanitise import REVEALED, clean
-from swecli.repl.render.theme import Look
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NOISE = ("index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ")
@@ -70,29 +69,29 @@ def _walk(source: list[str]) -> Iterator[DiffLine]:
             old, new = old + 1, new + 1
 
 
-def draw(lines: list[DiffLine], look: Look, limit: int = 2000) -> RenderableType:
+def draw(lines: list[DiffLine], limit: int = 2000) -> RenderableType:
     """The lines with a gutter. A line over `limit` characters is cut, visibly; 0 cuts none."""
     width = max((len(str(line.number)) for line in lines if line.number is not None), default=1)
-    return Group(*(_draw_line(line, width, look, limit) for line in lines))
+    return Group(*(_draw_line(line, width, limit) for line in lines))
 
 
-def _draw_line(line: DiffLine, width: int, look: Look, limit: int) -> RenderableType:
+def _draw_line(line: DiffLine, width: int, limit: int) -> RenderableType:
     if line.kind in ("note", "file"):
-        return _content(line.text, "quiet" if line.kind == "note" else "head", limit, look)
+        return _content(line.text, "quiet" if line.kind == "note" else "head", limit)
     if line.kind == "gap":
-        return Text(" " * (width - 1) + look.glyphs.gap, style="number")
+        return Text(" " * (width - 1) + "┆", style="number")
     sign = {"added": "+", "removed": "-", "context": " "}[line.kind]
     style = line.kind if line.kind != "context" else ""
     gutter = Text(end="").append(f"{line.number:>{width}} ", "number").append(f"{sign} ", style or "number")
     follow = Text(" " * gutter.cell_len, end="")
-    return Prefixed(_content(line.text, style, limit, look), gutter, follow)
+    return Prefixed(_content(line.text, style, limit), gutter, follow)
 
 
-def _content(text: str, style: str, limit: int, look: Look) -> Text:
+def _content(text: str, style: str, limit: int) -> Text:
     cut = len(text) - limit if limit else 0
     shown = clean(text[:limit] if cut > 0 else text).replace("\n", " ")
     drawn = Text(shown, style=style, tab_size=4)
     drawn.highlight_regex(REVEALED, "revealed")
     if cut > 0:
-        drawn.append(f" {look.glyphs.more} {cut:,} more characters", "quiet")
+        drawn.append(f" … {cut:,} more characters", "quiet")
     return drawn

@@ -10,7 +10,6 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.repl.render.formatting import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import clean, one_line
-from swecli.repl.render.theme import Look
 
 _STOPPED = {
     "max_turns": "stopped: reached the limit of requests per turn",
@@ -40,44 +39,43 @@ def price(cost: float | None) -> str:
     return money(cost) if cost else "no cost"
 
 
-def closing(event: TurnFinished, look: Look) -> RenderableType:
+def closing(event: TurnFinished) -> RenderableType:
     """The quiet line under a turn; why it stopped, if it was not done."""
-    dot = f" {look.glyphs.dot} "
     parts = [duration(event.duration_ms)]
     if event.usage.total:
         parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
     parts.append(price(event.cost))
     text = Text()
     if event.reason in _STOPPED:
-        text.append(_STOPPED[event.reason], "warn").append(dot, "quiet")
-    return text.append(dot.join(parts), "quiet")
+        text.append(_STOPPED[event.reason], "warn").append(" · ", "quiet")
+    return text.append(" · ".join(parts), "quiet")
 
 
-def learned(event: PlaybookUpdated, look: Look) -> RenderableType | None:
+def learned(event: PlaybookUpdated) -> RenderableType | None:
     """What changed in the playbook and what it cost; None where nothing did."""
     lines = [clean(line, keep_newlines=False).strip() for line in event.lines]
     lines += [f"rejected: {one_line(line)}" for line in event.refused]
     if not lines:
         return None
     word = "learned" if event.added or event.removed else "playbook"
-    more = [f"{look.glyphs.more} {len(lines) - _LEARNED} more"] if len(lines) > _LEARNED else []
+    more = [f"… {len(lines) - _LEARNED} more"] if len(lines) > _LEARNED else []
     shown = [*lines[:_LEARNED], *more]
-    shown[-1] += f" {look.glyphs.dot} {price(event.cost)}"
+    shown[-1] += f" · {price(event.cost)}"
     first = Text(f"{word}: {shown[0]}", style="learned")
     rest = [prefixed(Text(line, style="learned"), " " * (len(word) + 2)) for line in shown[1:]]
-    return prefixed(Group(first, *rest), f"{look.glyphs.pencil} ", "learned")
+    return prefixed(Group(first, *rest), "✎ ", "learned")
 
 
-def not_learned(event: ReflectionFailed, look: Look) -> str:
+def not_learned(event: ReflectionFailed) -> str:
     """Why a reflection failed, and whether it will be tried again."""
     again = "will retry later" if event.kept else "will not be retried"
-    return f"could not learn from T{event.interaction}: {one_line(event.reason)} {look.glyphs.dot} {again}"
+    return f"could not learn from T{event.interaction}: {one_line(event.reason)} · {again}"
 
 
-def retried(event: StepRetried, look: Look) -> str:
+def retried(event: StepRetried) -> str:
     """A request that goes out once more."""
     wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
-    return f"{one_line(event.reason)} {look.glyphs.dot} retrying {wait} (attempt {event.attempt})"
+    return f"{one_line(event.reason)} · retrying {wait} (attempt {event.attempt})"
 
 
 def windowed(event: WindowApplied) -> str:
@@ -86,9 +84,9 @@ def windowed(event: WindowApplied) -> str:
     return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
 
 
-def reduced(event: ContextReduced, look: Look) -> str:
+def reduced(event: ContextReduced) -> str:
     """What was done to a request that was too long, or that was rebuilt for another reason."""
     done = "reduced" if event.after < event.before else "rebuilt"
-    size = f"{event.before:,} {look.glyphs.arrow} {event.after:,} tokens"
-    detail = f" {look.glyphs.dot} {one_line(event.detail)}" if event.detail else ""
+    size = f"{event.before:,} → {event.after:,} tokens"
+    detail = f" · {one_line(event.detail)}" if event.detail else ""
     return f"context {done} ({one_line(event.how)}): {size}{detail}"

@@ -18,7 +18,6 @@ from rich.text import Text
 from swecli.repl.render.code import code_block
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import clean
-from swecli.repl.render.theme import Look
 
 _SPANS = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
 _COLUMN = 8  # columns a table's column needs, at least, to be worth drawing as one
@@ -58,18 +57,18 @@ def split_list(block: Block) -> tuple[int, list[Token], int]:
     return len(done), [block.tokens[0], *(token for item in done for token in item), block.tokens[-1]], line
 
 
-def draw_markdown(text: str, look: Look) -> RenderableType:
+def draw_markdown(text: str, color: bool) -> RenderableType:
     """A whole, finished text."""
-    return draw_all(make_parser().parse(clean(text)), look)
+    return draw_all(make_parser().parse(clean(text)), color)
 
 
-def draw_all(tokens: Sequence[Token], look: Look) -> RenderableType:
+def draw_all(tokens: Sequence[Token], color: bool) -> RenderableType:
     """Blocks with an empty line between them."""
     drawn: list[RenderableType] = []
     for group in _groups(tokens):
         if is_empty(group):
             continue
-        drawn += [Text(""), draw(group, look)] if drawn else [draw(group, look)]
+        drawn += [Text(""), draw(group, color)] if drawn else [draw(group, color)]
     return Group(*drawn)
 
 
@@ -78,27 +77,27 @@ def is_empty(tokens: Sequence[Token]) -> bool:
     return tokens[0].type == "fence" and not tokens[0].content
 
 
-def draw(tokens: Sequence[Token], look: Look) -> RenderableType:
+def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
     """One block, given by its tokens from the opening to the closing one."""
     first = tokens[0]
     match first.type:
         case "heading_open":
-            return _heading(first, tokens[1], look)
+            return _heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return code_block(first.content, first.info, look)
+            return code_block(first.content, first.info, color)
         case "bullet_list_open" | "ordered_list_open":
-            return _list(tokens, look)
+            return _list(tokens, color)
         case "blockquote_open":
-            quoted = draw_all(tokens[1:-1], look)
-            return prefixed(quoted, f"{look.glyphs.quote} ", "md.quote", f"{look.glyphs.quote} ")
+            quoted = draw_all(tokens[1:-1], color)
+            return prefixed(quoted, "▌ ", "md.quote", "▌ ")
         case "hr":
-            return Text(look.glyphs.rule * _RULE, style="md.rule", overflow="crop", no_wrap=True)
+            return Text("─" * _RULE, style="md.rule", overflow="crop", no_wrap=True)
         case "table_open":
-            return _Table(_cells(tokens, look), look)
+            return _Table(_cells(tokens, color))
         case "paragraph_open":
-            return _inline(tokens[1], look)
+            return _inline(tokens[1], color)
         case "inline":
-            return _inline(first, look)
+            return _inline(first, color)
     return Text(clean(first.content))
 
 
@@ -112,10 +111,10 @@ def _groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             start = index + 1
 
 
-def _heading(opening: Token, content: Token, look: Look) -> Text:
+def _heading(opening: Token, content: Token, color: bool) -> Text:
     level = int(opening.tag[1:])
-    text = _inline(content, look)
-    if not look.color:
+    text = _inline(content, color)
+    if not color:
         return Text(f"{'#' * level} ").append_text(text)
     text.stylize_before(f"md.h{min(level, 3)}")
     return text
@@ -126,7 +125,7 @@ def list_start(opening: Token) -> int:
     return int(opening.attrs.get("start", 1))
 
 
-def _list(tokens: Sequence[Token], look: Look) -> RenderableType:
+def _list(tokens: Sequence[Token], color: bool) -> RenderableType:
     opening = tokens[0]
     ordered = opening.type == "ordered_list_open"
     number = list_start(opening)
@@ -134,24 +133,24 @@ def _list(tokens: Sequence[Token], look: Look) -> RenderableType:
     width = len(str(number + len(items) - 1)) + 1
     drawn = []
     for index, item in enumerate(items):
-        sign = f"{number + index}.".rjust(width) if ordered else look.glyphs.item
-        drawn.append(prefixed(_item(item[1:-1], look), f"{sign} ", "md.bullet"))
+        sign = f"{number + index}.".rjust(width) if ordered else "•"
+        drawn.append(prefixed(_item(item[1:-1], color), f"{sign} ", "md.bullet"))
     return Group(*drawn)
 
 
-def _item(tokens: Sequence[Token], look: Look) -> RenderableType:
+def _item(tokens: Sequence[Token], color: bool) -> RenderableType:
     """What an item holds; an empty line only between two paragraphs."""
     drawn: list[RenderableType] = []
     before = ""
     for group in _groups(tokens):
         if before == group[0].type == "paragraph_open":
             drawn.append(Text(""))
-        drawn.append(draw(group, look))
+        drawn.append(draw(group, color))
         before = group[0].type
     return Group(*drawn) if drawn else Text("")
 
 
-def _inline(token: Token, look: Look) -> Text:
+def _inline(token: Token, color: bool) -> Text:
     text = Text()
     styles: list[str] = []
     links: list[tuple[int, str]] = []
@@ -168,20 +167,20 @@ def _inline(token: Token, look: Look) -> Text:
         elif kind.endswith("_close"):
             styles.pop()
         else:
-            text.append_text(_leaf(child, look))
+            text.append_text(_leaf(child, color))
             for style in styles:  # each by itself: names of styles cannot be joined in one string
                 text.stylize(style, start)
     return text
 
 
-def _leaf(token: Token, look: Look) -> Text:
+def _leaf(token: Token, color: bool) -> Text:
     """A piece of a line that holds no others."""
     content = clean(token.content)
     match token.type:
         case "softbreak" | "hardbreak":
             return Text("\n")
         case "code_inline":
-            return Text().append(content if look.color else f"`{content}`", "md.code")
+            return Text().append(content if color else f"`{content}`", "md.code")
         case "image":
             source = clean(str(token.attrs.get("src", "")), keep_newlines=False)
             return Text(content or "image").append(f" ({source})", "md.url")
@@ -195,7 +194,7 @@ def _address(text: Text, start: int, href: str) -> None:
         text.append(f" ({address})", "md.url")
 
 
-def _cells(tokens: Sequence[Token], look: Look) -> list[list[Text]]:
+def _cells(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
     rows: list[list[Text]] = []
     justify = "left"
     for token in tokens:
@@ -204,7 +203,7 @@ def _cells(tokens: Sequence[Token], look: Look) -> list[list[Text]]:
         elif token.type in ("th_open", "td_open"):
             justify = str(token.attrs.get("style", "")).rpartition(":")[2] or "left"
         elif token.type == "inline":
-            cell = _inline(token, look)
+            cell = _inline(token, color)
             cell.justify = "right" if justify == "right" else "center" if justify == "center" else "left"
             rows[-1].append(cell)
     return rows
@@ -215,7 +214,6 @@ class _Table:
     """Rows of cells, the first being the headers; as records where the columns would be too narrow."""
 
     rows: list[list[Text]]
-    look: Look
 
     def __rich_console__(self, console: object, options: object) -> Iterator[RenderableType]:
         headers, *rows = self.rows or [[]]
@@ -223,21 +221,17 @@ class _Table:
         if len(headers) > 1 and room < _COLUMN * len(headers):
             yield from _records(headers, rows)
             return
-        yield grid(headers, rows, self.look)
+        yield grid(headers, rows)
 
 
-def grid(headers: Sequence[Text], rows: Sequence[Sequence[Text]], look: Look) -> Table:
+def grid(headers: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Table:
     """A table with a line under its headers and no other borders."""
-    style = box.SIMPLE_HEAD if look.unicode else _PLAIN_HEAD
-    table = Table(box=style, pad_edge=False, show_edge=False, border_style="md.table", header_style="head")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="md.table", header_style="head")
     for header in headers:
         table.add_column(header, justify=header.justify or "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
-
-
-_PLAIN_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
 def _records(headers: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:

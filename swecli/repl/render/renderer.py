@@ -92,8 +92,8 @@ class Renderer:
             self._settle()
             for at in list(self._activity.running.values()):
                 if self._answered != at.call.id:
-                    self._put(tools.head(self.screen.look, at.summary, "failed"))
-                self.screen.line(f"  {self.screen.look.glyphs.elbow} interrupted", "warn")
+                    self._put(tools.head(at.summary, "failed"))
+                self.screen.line("  └ interrupted", "warn")
             self._rest()
         if self._ticker is not None:
             self._ticker.cancel()
@@ -114,12 +114,12 @@ class Renderer:
     def ask(self, request: AskRequest) -> None:
         """Show all of what a call would do, before its approval."""
         self._asked.add(request.call.id)
-        self._put(tools.question(self.screen.look, request))
+        self._put(tools.question(request))
 
     def answer(self, request: AskRequest, decision: Decision) -> None:
         """The line that stays of an approval."""
         self._answered = request.call.id
-        self.screen.print(tools.answered(self.screen.look, request, decision))
+        self.screen.print(tools.answered(request, decision))
 
     def expand_last(self) -> bool:
         """Print all of the last tool's output; False if there was none yet."""
@@ -127,14 +127,13 @@ class Renderer:
             return False
         last = self._last
         with self.screen.together():
-            self._put(tools.whole(self.screen.look, last.summary, last.call, last.result))
+            self._put(tools.whole(last.summary, last.call, last.result))
             self._draw(now=True)
         return True
 
     # Events
 
     def _take(self, event: Event) -> None:  # noqa: C901, PLR0912  one arm for each event
-        look = self.screen.look
         match event:
             case TextDelta():
                 self._text(event.text)
@@ -159,19 +158,19 @@ class Renderer:
                 self.screen.error(event.error, event.hint)
             case StepRetried():
                 self._settle()
-                self._remark(lines.retried(event, look))
+                self._remark(lines.retried(event))
             case WindowApplied():
                 self._remark(lines.windowed(event) if event.removed else "")
             case ContextReduced():
-                self._remark(lines.reduced(event, look))
+                self._remark(lines.reduced(event))
             case PlaybookUpdated():
-                self._remark(lines.learned(event, look))
+                self._remark(lines.learned(event))
             case ReflectionFailed():
-                self._remark(lines.not_learned(event, look), warn=True)
+                self._remark(lines.not_learned(event), warn=True)
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
             case ReviewEvent():
-                self._remark(review_view.drawn(event, look))
+                self._remark(review_view.drawn(event))
             case TurnStarted() | UsageReported() | ContextMeasured():
                 pass  # the prompt has drawn the one, the footer shows the others
             case _:
@@ -202,11 +201,10 @@ class Renderer:
         self._last = event
         if asked and event.result.denied:
             return  # the approval has left its line
-        look = self.screen.look
         under = self._answered == event.call.id
         if not under:
-            self._put(tools.head(look, event.summary, tools.state_of(event.result), event.call))
-        drawing = tools.outcome(look, event.summary, event.call, event.result, seen=asked, headless=under)
+            self._put(tools.head(event.summary, tools.state_of(event.result), event.call))
+        drawing = tools.outcome(event.summary, event.call, event.result, seen=asked, headless=under)
         self._answered = ""
         if drawing is not None:
             self.screen.print(drawing)
@@ -217,7 +215,7 @@ class Renderer:
         if event.text.strip() and not self._has_text:
             self._put(None)
             self.screen.markdown(event.text.strip())
-        self._put(lines.closing(event, self.screen.look))
+        self._put(lines.closing(event))
         self._aside = True  # what was learned comes right under it
 
     # Drawing
@@ -245,7 +243,7 @@ class Renderer:
     def _settle(self) -> None:
         """What was streaming is finished: print the rest of it."""
         if self._thought is not None:
-            self._put(self._thought.folded(self.screen.look, self.screen.width, self._clock()))
+            self._put(self._thought.folded(self.screen.width, self._clock()))
             self._thought = None
         if self._stream is not None:
             self._stream.finish()
@@ -280,7 +278,7 @@ class Renderer:
         parts += [tail] if tail is not None else []
         above = [Text("")] if self._gap else []
         below = [Text("")] if parts or self._stream is not None else []
-        return Group(*above, *parts, *below, self._activity.spinner(self.screen.look, width))
+        return Group(*above, *parts, *below, self._activity.spinner(width))
 
     def _keep_ticking(self) -> None:
         try:

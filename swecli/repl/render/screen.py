@@ -17,11 +17,11 @@ from swecli.repl.render.formatting import wants_color
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.markdown import draw_markdown, grid
 from swecli.repl.render.sanitise import clean
-from swecli.repl.render.theme import Look, can_show_signs, has_many_colors, theme
+from swecli.repl.render.theme import has_many_colors, theme
 
 _NARROWEST = 20
-# What tools and tables write beyond ASCII, each as one column, for places that cannot show it.
-_PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█", "---.-->/''\"\"-|#")
+# What we write beyond ASCII, each as one column, for places that cannot show it.
+_PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█●└✓✗✎✻▌┆◐◓◑◒", "---.-->/''\"\"-|#*|+x*~|:|/-\\")
 
 
 class _Surface(Protocol):
@@ -53,7 +53,7 @@ class Screen:
     ) -> None:
         self._file, self._width = file, width
         self._size = size or self._ask_size
-        self.look = Look(color, can_show_signs(getattr(self.file, "encoding", None) or "utf-8"))
+        self.color = color
         self._paper = io.StringIO()
         self._console = Console(
             file=self._paper,
@@ -123,17 +123,17 @@ class Screen:
         """What went wrong, and what to do next."""
         text = Text().append(clean(message).strip(), "error")
         if hint:
-            text.append(f" {self.look.glyphs.dot} {clean(hint).strip()}", "hint")
-        self.print(prefixed(text, f"{self.look.glyphs.cross} ", "error"))
+            text.append(f" · {clean(hint).strip()}", "hint")
+        self.print(prefixed(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
         """A whole Markdown text."""
-        self.print(draw_markdown(text, self.look))
+        self.print(draw_markdown(text, self.color))
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows of plain text under headers."""
         cells = [[Text(clean(str(cell))) for cell in row] for row in rows]
-        self.print(grid([Text(clean(header)) for header in headers], cells, self.look))
+        self.print(grid([Text(clean(header)) for header in headers], cells))
 
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""
@@ -151,7 +151,7 @@ class Screen:
         text = self._paper.getvalue()
         self._paper.seek(0)
         self._paper.truncate()
-        return text if self.look.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
+        return text if self.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
 
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
         """Show the last `rows` lines of this at the bottom for as long as it is true; None takes it away."""
@@ -183,5 +183,8 @@ class Screen:
 
     def _encodable(self, text: str) -> str:
         encoding = getattr(self.file, "encoding", None) or "utf-8"
-        text = text if self.look.unicode else text.translate(_PLAIN)
-        return text.encode(encoding, "replace").decode(encoding, "replace")
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
+        return text

@@ -63,7 +63,7 @@ class MarkdownStream:
             self._print_code(self._code.close(self._rest))
         elif self._rest.strip():
             self.parsed += len(self._rest)
-            self._print(draw_all(self._parse(self._rest), self._screen.look))
+            self._print(draw_all(self._parse(self._rest), self._screen.color))
         self._rest, self._code, self._tried = "", None, 0
 
     def tail(self, rows: int) -> RenderableType | None:
@@ -73,7 +73,7 @@ class MarkdownStream:
         if not self._rest.strip():
             return None
         if len(self._rest) <= _LONGEST:
-            return self._spaced(draw_all(self._parse(self._rest), self._screen.look))
+            return self._spaced(draw_all(self._parse(self._rest), self._screen.color))
         room = max(1, rows) * self._screen.width
         return self._spaced(Text("\n".join(self._rest[-room:].split("\n")[-rows:])))
 
@@ -122,7 +122,7 @@ class MarkdownStream:
         blocks = top_blocks(self._parse(complete))
         for block in blocks[:-1]:
             if not is_empty(block.tokens):
-                self._print(draw(block.tokens, self._screen.look))
+                self._print(draw(block.tokens, self._screen.color))
         if blocks and blocks[-1].kind == "fence":
             self._open_code(blocks[-1], [*lines[blocks[-1].start :], unfinished])
             return True
@@ -130,14 +130,14 @@ class MarkdownStream:
             self._keep(blocks[-1], [*lines, unfinished])
         else:
             if blocks:
-                self._print(draw(blocks[-1].tokens, self._screen.look))
+                self._print(draw(blocks[-1].tokens, self._screen.color))
             self._rest = unfinished
         return False
 
     def _open_code(self, block: Block, lines: list[str]) -> None:
         fence, first = block.tokens[0], lines[0]
         indent = len(first) - len(first.lstrip(" "))
-        self._code = _CodeStream(fence.markup, indent, Highlighter(fence.info, self._screen.look))
+        self._code = _CodeStream(fence.markup, indent, Highlighter(fence.info, self._screen.color))
         self._rest = "\n".join(lines[1:])
 
     def _keep(self, block: Block, lines: list[str]) -> None:
@@ -147,7 +147,7 @@ class MarkdownStream:
             count, tokens, line = split_list(block)
             if count >= _LIST_ITEMS:
                 number = list_start(block.tokens[0]) + count
-                self._print(draw(tokens, self._screen.look))
+                self._print(draw(tokens, self._screen.color))
                 self._joined, self._number, start = True, number, line
         self._rest = "\n".join(lines[start:])
         if block.kind in ("paragraph_open", "blockquote_open"):
@@ -158,7 +158,7 @@ class MarkdownStream:
         while len(self._rest) >= _LONGEST:
             cut = (self._rest.rfind("\n", 0, _LONGEST) + 1) or (self._rest.rfind(" ", 0, _LONGEST) + 1) or _LONGEST
             self.parsed += cut
-            self._print(draw_all(self._parse(self._rest[:cut]), self._screen.look))
+            self._print(draw_all(self._parse(self._rest[:cut]), self._screen.color))
             self._joined, self._rest = True, self._rest[cut:]
 
     def _print(self, drawing: RenderableType) -> None:

@@ -1,9 +1,8 @@
-"""How things look: named styles, the signs with their plain fallbacks, and whether colour is wanted at all."""
+"""How things look: named styles, and how many colours there are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rich.theme import Theme
 
@@ -52,42 +51,6 @@ _STYLES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Glyphs:
-    """The signs that are drawn. Each may be more than one cell wide; whoever draws measures."""
-
-    bullet: str = "●"
-    elbow: str = "└"
-    more: str = "…"
-    check: str = "✓"
-    cross: str = "✗"
-    pencil: str = "✎"
-    thought: str = "✻"
-    dot: str = "·"
-    item: str = "•"
-    quote: str = "▌"
-    rule: str = "─"
-    gap: str = "┆"
-    arrow: str = "→"
-    frames: tuple[str, ...] = ("◐", "◓", "◑", "◒")
-
-
-_ASCII = _Glyphs("*", "|", "...", "+", "x", "*", "~", "-", "-", "|", "-", ":", "->", ("|", "/", "-", "\\"))
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a drawing has to know of the place it is drawn on."""
-
-    color: bool = True
-    unicode: bool = True
-
-    @property
-    def glyphs(self) -> _Glyphs:
-        """The signs this place can show."""
-        return _Glyphs() if self.unicode else _ASCII
-
-
 def theme(many_colors: bool = False) -> Theme:
     """The styles by name, for rich. With 256 colours "dim" is a middle grey, which every terminal shows alike."""
     grey = {name: style.replace("dim", "color(244)") for name, style in _STYLES.items()}
@@ -97,13 +60,3 @@ def theme(many_colors: bool = False) -> Theme:
 def has_many_colors(environ: Mapping[str, str]) -> bool:
     """Whether the terminal says that it knows 256 colours."""
     return "256" in environ.get("TERM", "") or environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
-
-
-def can_show_signs(encoding: str | None) -> bool:
-    """Whether every sign of ours can be written in this encoding."""
-    glyphs = _Glyphs()
-    try:
-        "".join("".join(getattr(glyphs, name)) for name in glyphs.__slots__).encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

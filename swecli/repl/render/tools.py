@@ -14,7 +14,6 @@ from swecli.repl.render import diff as diffs
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import REVEALED, clean, one_line, reveal
-from swecli.repl.render.theme import Look
 
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
@@ -36,40 +35,38 @@ def state_of(result: ToolResult) -> State:
     return "ok" if result.ok else "failed"
 
 
-def head(look: Look, summary: str, state: State, call: ToolCall | None = None) -> RenderableType:
+def head(summary: str, state: State, call: ToolCall | None = None) -> RenderableType:
     """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
     verb, space, rest = one_line(summary).partition(" ")
     text = Text.assemble((verb, "head"), space, rest)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
-        text.append(f" {look.glyphs.dot} {duration(call.duration_ms or 0)}", "quiet")
-    return prefixed(text, f"{look.glyphs.bullet} ", state)
+        text.append(f" · {duration(call.duration_ms or 0)}", "quiet")
+    return prefixed(text, "● ", state)
 
 
 def outcome(
-    look: Look, summary: str, call: ToolCall, result: ToolResult, *, seen: bool = False, headless: bool = False
+    summary: str, call: ToolCall, result: ToolResult, *, seen: bool = False, headless: bool = False
 ) -> RenderableType | None:
     """What became of a call, folded; None if there is nothing to say. `seen` leaves out a diff that was just
     approved; `headless` adds how long it took, and that it is done, where no head line does."""
-    title = _title(look, summary, call, result)
+    title = _title(summary, call, result)
     slow = duration(call.duration_ms or 0) if headless and (call.duration_ms or 0) >= _SLOW_MS else ""
-    title = f" {look.glyphs.dot} ".join(part for part in (title, slow) if part)
+    title = " · ".join(part for part in (title, slow) if part)
     lines: list[RenderableType] = [Text(title, style=_title_style(result))] if title else []
     if not result.denied:
-        lines += (
-            _diff(look, result, seen, _DIFF_LINES) if result.for_user.kind == "diff" else _folded(look, call, result)
-        )
+        lines += _diff(result, seen, _DIFF_LINES) if result.for_user.kind == "diff" else _folded(call, result)
     if not lines and headless:
         lines.append(Text("done", style="quiet"))
-    return _hung(look, lines)
+    return _hung(lines)
 
 
-def whole(look: Look, summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
+def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     """A call with all of its output: a change as its diff, anything else as the model got it."""
     if result.for_user.kind == "diff":
-        lines = _diff(look, result, False, 0)
+        lines = _diff(result, False, 0)
     else:
         lines = [_output(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
-    parts = [head(look, summary, state_of(result), call), _hung(look, lines)]
+    parts = [head(summary, state_of(result), call), _hung(lines)]
     return Group(*(part for part in parts if part is not None))
 
 
@@ -78,36 +75,36 @@ def tail(text: str, count: int) -> list[RenderableType]:
     return [_output(line, LINE_LIMIT) for line in clean(text).rstrip("\n").split("\n")[-count:] if line.strip()]
 
 
-def question(look: Look, request: AskRequest) -> RenderableType:
+def question(request: AskRequest) -> RenderableType:
     """A call that waits for a yes: all of what it would do, with nothing hidden in it."""
-    parts: list[RenderableType] = [head(look, reveal(request.summary), "asking")]
+    parts: list[RenderableType] = [head(reveal(request.summary), "asking")]
     preview = request.preview
     body = reveal(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(indented(diffs.draw(diffs.parse(body), look, 0), 2))
+        parts.append(indented(diffs.draw(diffs.parse(body), 0), 2))
     elif body.strip() != target:
         parts.append(indented(_revealed(body.rstrip("\n")), 4))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
     return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
 
 
-def answered(look: Look, request: AskRequest, decision: Decision) -> RenderableType:
+def answered(request: AskRequest, decision: Decision) -> RenderableType:
     """The one line that stays of a question."""
-    what, dot = one_line(request.summary), look.glyphs.dot
+    what = one_line(request.summary)
     if not decision.allow:
         text = Text(f"refused: {what}", style="denied")
-        text.append(f" {dot} {clean(decision.reason)}" if decision.reason else "", "quiet")
-        return prefixed(text, f"{look.glyphs.cross} ", "denied")
+        text.append(f" · {clean(decision.reason)}" if decision.reason else "", "quiet")
+        return prefixed(text, "✗ ", "denied")
     text = Text(f"allowed: {what}", style="quiet")
     if decision.scope == "session":
-        text.append(f" {dot} for this session: {one_line(request.session_label)}")
+        text.append(f" · for this session: {one_line(request.session_label)}")
     elif decision.scope == "project":
-        text.append(f" {dot} always in this project: {one_line(request.session_label)}")
-    return prefixed(text, f"{look.glyphs.check} ", "ok")
+        text.append(f" · always in this project: {one_line(request.session_label)}")
+    return prefixed(text, "✓ ", "ok")
 
 
-def _title(look: Look, summary: str, call: ToolCall, result: ToolResult) -> str:
+def _title(summary: str, call: ToolCall, result: ToolResult) -> str:
     """The first line under the head, without what the head shows already."""
     if result.denied:
         return f"refused: {one_line(call.reason or result.for_model)}"
@@ -121,7 +118,7 @@ def _title(look: Look, summary: str, call: ToolCall, result: ToolResult) -> str:
         parts.append(f"exit code {result.exit_code}")
     if not parts and result.for_user.kind != "diff" and not _body(result):
         parts.append("no output" if result.ok else "failed")
-    return f" {look.glyphs.dot} ".join(parts)
+    return " · ".join(parts)
 
 
 def _title_style(result: ToolResult) -> str:
@@ -138,7 +135,7 @@ def _body(result: ToolResult) -> list[str]:
     return text.strip("\n").split("\n") if text.strip() else []
 
 
-def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableType]:
+def _folded(call: ToolCall, result: ToolResult) -> list[RenderableType]:
     """A program's last lines, since that is where it says how it ended; of anything else the first ones."""
     lines = _body(result)
     room = _LIST_TOOLS.get(call.name, _OUTPUT_LINES)
@@ -148,22 +145,22 @@ def _folded(look: Look, call: ToolCall, result: ToolResult) -> list[RenderableTy
     hidden = len(lines) - room + 1
     if result.exit_code is not None or result.cancelled:
         shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
-        return [Text(f"{look.glyphs.more} {hidden:,} lines above ({_HINT})", style="quiet"), *shown]
+        return [Text(f"… {hidden:,} lines above ({_HINT})", style="quiet"), *shown]
     shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]
-    return [*shown, _more(look, hidden)]
+    return [*shown, _more(hidden)]
 
 
-def _diff(look: Look, result: ToolResult, seen: bool, room: int) -> list[RenderableType]:
+def _diff(result: ToolResult, seen: bool, room: int) -> list[RenderableType]:
     if seen:
         return []
     lines = diffs.parse(clean(result.for_user.body))
     if not room or len(lines) <= room:
-        return [diffs.draw(lines, look)]
-    return [diffs.draw(lines[: room - 1], look), _more(look, len(lines) - room + 1)]
+        return [diffs.draw(lines)]
+    return [diffs.draw(lines[: room - 1]), _more(len(lines) - room + 1)]
 
 
-def _more(look: Look, hidden: int) -> Text:
-    return Text(f"{look.glyphs.more} {hidden:,} more lines ({_HINT})", style="quiet")
+def _more(hidden: int) -> Text:
+    return Text(f"… {hidden:,} more lines ({_HINT})", style="quiet")
 
 
 def _output(line: str, limit: int, style: str = "output") -> Text:
@@ -179,5 +176,5 @@ def _revealed(text: str, style: str = "") -> Text:
     return drawn
 
 
-def _hung(look: Look, lines: Sequence[RenderableType]) -> RenderableType | None:
-    return prefixed(Group(*lines), f"  {look.glyphs.elbow} ", "quiet") if lines else None
+def _hung(lines: Sequence[RenderableType]) -> RenderableType | None:
+    return prefixed(Group(*lines), "  └ ", "quiet") if lines else None

@@ -51,10 +51,10 @@ def test_what_is_no_diff_is_shown_all_the_same() -> None:
 def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
     out = io.StringIO()
     screen = Screen(False, width=60, file=out)
-    screen.print(draw([DiffLine("added", "x" * 500, 1)], screen.look, 100))
+    screen.print(draw([DiffLine("added", "x" * 500, 1)], 100))
     assert "… 400 more characters" in " ".join(out.getvalue().split())
     out.truncate(0)
-    screen.print(draw([DiffLine("added", "x" * 500, 1)], screen.look, 0))
+    screen.print(draw([DiffLine("added", "x" * 500, 1)], 0))
     assert out.getvalue().count("x") == 500
 
 
@@ -62,5 +62,5 @@ def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
     out = io.StringIO()
     screen = Screen(False, width=40, file=out)
-    screen.print(draw(parse(text), screen.look))
+    screen.print(draw(parse(text)))
     assert all(len(line) <= 40 for line in out.getvalue().split("\n"))

@@ -12,9 +12,6 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import Usage
 from swecli.repl.render import lines
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.theme import Look
-
-LOOK = Look(color=False)
 
 
 def text(drawing: RenderableType | None) -> str:
@@ -26,7 +23,7 @@ def text(drawing: RenderableType | None) -> str:
 
 def finished(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
     used = Usage(1_000, 204, 0, 70, 10) if usage is None else usage
-    return text(lines.closing(TurnFinished(reason, "", used, cost, 1, 2_340), LOOK))  # type: ignore[arg-type]
+    return text(lines.closing(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
 
 
 def test_a_turn_closes_with_time_tokens_and_cost() -> None:
@@ -47,22 +44,22 @@ def test_times_read_well(milliseconds: int, shown: str) -> None:
 
 def test_what_was_learned_says_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
-    assert text(lines.learned(one, LOOK)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
+    assert text(lines.learned(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    shown = text(lines.learned(many, LOOK)).split("\n")
+    shown = text(lines.learned(many)).split("\n")
     assert shown[0] == "✎ playbook: P-0 helpful"
     assert shown[-1].strip() == "… 5 more · $0.02"
-    assert lines.learned(PlaybookUpdated(7, "d", ()), LOOK) is None
+    assert lines.learned(PlaybookUpdated(7, "d", ())) is None
 
 
 def test_failures_and_retries_say_what_comes_next() -> None:
-    assert lines.not_learned(ReflectionFailed(8, "no answer", True), LOOK) == (
+    assert lines.not_learned(ReflectionFailed(8, "no answer", True)) == (
         "could not learn from T8: no answer · will retry later"
     )
-    assert "will not be retried" in lines.not_learned(ReflectionFailed(8, "no answer", False), LOOK)
-    assert lines.retried(StepRetried(2, 1.6, "429"), LOOK) == "429 · retrying in 2 s (attempt 2)"
-    assert lines.reduced(ContextReduced("cut", 1_200, 900, "by hand"), LOOK) == (
+    assert "will not be retried" in lines.not_learned(ReflectionFailed(8, "no answer", False))
+    assert lines.retried(StepRetried(2, 1.6, "429")) == "429 · retrying in 2 s (attempt 2)"
+    assert lines.reduced(ContextReduced("cut", 1_200, 900, "by hand")) == (
         "context reduced (cut): 1,200 → 900 tokens · by hand"
     )
-    grown = lines.reduced(ContextReduced("window", 900, 1_200), LOOK)
+    grown = lines.reduced(ContextReduced("window", 900, 1_200))
     assert grown == "context rebuilt (window): 900 → 1,200 tokens"

@@ -25,7 +25,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
     ("event", "said"),
     [
         (ReviewStarted("R-1", "shop", 3, 20, leads=2, checks=1), "review R-1 of shop · 3 files · up to 20"),
-        (ReviewStarted("R-1", "shop", 3, 20, 12), "goes on behind loop 12"),
+        (ReviewStarted("R-1", "shop", 3, 20, 12), "continues after loop 12"),
         (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "4 findings · 1,234 tokens · cost"),
         (FindingsAccumulated(1, 1, 1, (ODD,)), "DEAD_CODE (medium) bad [bold] words · not in its file: no such file"),
         (LoopWindowApplied(6, 5, 11), "keeping the last 11 messages (5 older ones left out); findings stay"),
@@ -36,7 +36,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
 def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:
     paper = io.StringIO()
     screen = Screen(False, width=200, file=paper)
-    drawing = drawn(event, screen.look)
+    drawing = drawn(event)
     assert drawing is not None
     screen.print(drawing)
     assert said in paper.getvalue()

@@ -42,7 +42,7 @@ def everything(screen: Screen, text: str) -> None:
     screen.error(text, text)
     screen.markdown(text)
     screen.table([text, "b"], [[text, text]])
-    screen.print(draw(parse(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n"), screen.look))
+    screen.print(draw(parse(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n")))
     screen.print(text)
 
 
@@ -93,7 +93,7 @@ def test_the_environment_decides_about_colour(
     environ: dict[str, str], terminal: bool, color: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Recorded(terminal))
-    assert Screen.above(Bottom(Emulated(60, 10)), environ).look.color is color
+    assert Screen.above(Bottom(Emulated(60, 10)), environ).color is color
 
 
 def test_what_is_printed_together_is_written_once() -> None:

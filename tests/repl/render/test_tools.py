@@ -11,10 +11,8 @@ from rich.console import RenderableType
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.theme import Look
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
 
-LOOK = Look(color=False)
 CALL = ToolCall("c1", "run_command", {"command": "ls"})
 
 
@@ -26,7 +24,7 @@ def text(drawing: RenderableType | None, width: int = 80) -> str:
 
 
 def outcome(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
-    return text(tools.outcome(LOOK, summary, call, result))
+    return text(tools.outcome(summary, call, result))
 
 
 def numbered(count: int) -> str:
@@ -34,8 +32,8 @@ def numbered(count: int) -> str:
 
 
 def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
-    assert text(tools.head(LOOK, "Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
-    assert text(tools.head(LOOK, "Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
+    assert text(tools.head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
+    assert text(tools.head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
 
 
 @pytest.mark.parametrize(
@@ -86,31 +84,31 @@ def test_a_refusal_gives_its_reason() -> None:
 def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
     result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
     assert "choose_model" in outcome(result, "Edit swecli/app.py")
-    assert tools.outcome(LOOK, "Edit swecli/app.py", CALL, result, seen=True) is None
+    assert tools.outcome("Edit swecli/app.py", CALL, result, seen=True) is None
 
 
 def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
     assert len(outcome(result)) < 600
-    shown = text(tools.whole(LOOK, "Run ls", CALL, result))
+    shown = text(tools.whole("Run ls", CALL, result))
     assert shown.count("x") == tools.FULL_LIMIT
     assert "980,000 more characters" in shown
 
 
 def test_whole_output_is_what_the_model_was_told() -> None:
     result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
-    assert all(f"line {n}\n" in text(tools.whole(LOOK, "Read a.py", CALL, result)) for n in range(40))
+    assert all(f"line {n}\n" in text(tools.whole("Read a.py", CALL, result)) for n in range(40))
 
 
 def test_a_question_shows_all_of_the_change() -> None:
     long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
-    shown = text(tools.question(LOOK, replace(ASK_EDIT, preview=Display("x", long, "diff"))))
+    shown = text(tools.question(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
 
 
 def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
-    shown = text(tools.question(LOOK, ASK_RUN))
+    shown = text(tools.question(ASK_RUN))
     assert "<U+202E>'hidden'\n" in shown
     assert "curl example.org\n" in shown
     assert "in /home/ann/project" in shown
@@ -119,14 +117,14 @@ def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
 
 def test_a_question_without_a_preview_shows_the_parameters() -> None:
     request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
-    shown = text(tools.question(LOOK, request))
+    shown = text(tools.question(request))
     assert '"target"' in shown
     assert "\x1b" not in shown
 
 
 def test_a_one_line_command_is_shown_once() -> None:
     request = replace(ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why="")
-    assert text(tools.question(LOOK, request)) == "● Run ls -l\n"
+    assert text(tools.question(request)) == "● Run ls -l\n"
 
 
 @pytest.mark.parametrize(
@@ -142,4 +140,4 @@ def test_a_one_line_command_is_shown_once() -> None:
     ],
 )
 def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
-    assert text(tools.answered(LOOK, ASK_EDIT, decision), 120) == line + "\n"
+    assert text(tools.answered(ASK_EDIT, decision), 120) == line + "\n"

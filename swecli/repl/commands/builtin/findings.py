@@ -52,7 +52,7 @@ def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
         ctx.screen.note("no such findings · /review makes them")
         return
     for finding in found:
-        ctx.screen.print(row(finding, ctx.screen.look))
+        ctx.screen.print(row(finding))
     ctx.screen.note("/findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
