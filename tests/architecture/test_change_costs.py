@@ -191,9 +191,7 @@ def test_a_column_of_sessions_is_its_table_its_step_and_its_model(tree: Tree) ->
     swecli("-p", "hi", "-m", HELLO)  # an older database
     column = '    mood: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})\n'
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
-    step = 'def step_mood(connection: Connection) -> None:\n    add_column(connection, "session", "mood")\n\n\n'
-    tree.insert("swecli/store/sqlite/migrations.py", "# The n-th step leads from", step)
-    tree.insert("swecli/store/sqlite/migrations.py", ")\n\n\ndef migrate(", "    step_mood,\n")
+    tree.insert("swecli/store/sqlite/migrations.py", ")\n\n\ndef migrate(", "    None,  # sessions have a mood\n")
     tree.insert("swecli/models/session.py", "    cost: float | None = 0.0\n    context:", '    mood: str = ""\n')
     (session,) = tree.swecli("sessions", "list", "--json").json  # brings the database to the new shape
     file = Path(os.environ["SWECLI_HOME"], "swecli.db")

@@ -79,9 +79,16 @@ def _copy(old: sqlite3.Connection, fresh: Path, steps: Sequence[Step]) -> str:
         new.execute("PRAGMA synchronous = FULL")
         new.execute("BEGIN")
         for table in _tables(new):
-            columns = ", ".join(f'"{row[1]}"' for row in new.execute(f'PRAGMA table_info("{table}")'))
-            marks = ", ".join("?" * (columns.count(",") + 1))
-            new.executemany(f'INSERT OR IGNORE INTO "{table}" ({columns}) VALUES ({marks})', _rows(old, table, columns))
+            there = _columns(old, table)
+            # one of an older shape has fewer: of those JSON has no default
+            values = {
+                name: f'"{name}"' if name in there else "'null'"
+                for name, kind in _columns(new, table).items()
+                if name in there or kind == "JSON"
+            }
+            names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
+            rows = _rows(old, table, ", ".join(values.values())) if there else ()
+            new.executemany(f'INSERT OR IGNORE INTO "{table}" ({names}) VALUES ({marks})', rows)
         _mend(old, new)
         counts = [
             new.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("session", "message", "bullet")
@@ -94,6 +101,13 @@ def _tables(new: sqlite3.Connection) -> list[str]:
     """Tables that hold rows of their own: no search index, nothing of SQLite's."""
     names = [row[0] for row in new.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return [name for name in names if not name.startswith("sqlite_") and "_fts" not in name]
+
+
+def _columns(of: sqlite3.Connection, table: str) -> dict[str, str]:
+    """The columns of a table with their types; {} where it is not there, or cannot be read."""
+    with suppress(sqlite3.Error):
+        return {row[1]: row[2] for row in of.execute(f'PRAGMA table_info("{table}")')}
+    return {}
 
 
 def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:

@@ -96,6 +96,22 @@ def test_what_is_readable_is_saved_and_it_is_said(path: Path) -> None:
 
 
 @needs_dbstat
+def test_one_of_an_older_shape_is_saved_and_then_upgraded(path: Path) -> None:
+    fill(path)
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("ALTER TABLE message DROP COLUMN blocks")
+        older.execute("PRAGMA user_version = 11")
+    page = table_pages(path, "message")[5]
+    scribble(path, range(page - 1, page))
+    manager = SessionManager(open_database(path))
+    assert "was damaged" in manager.database.notices[0]
+    session = manager.resume("long", "/p", window_hint=100)
+    assert len(session.messages) > 500
+    assert {message.blocks for message in session.messages} == {None}
+    manager.database.close()
+
+
+@needs_dbstat
 def test_numbers_are_not_given_again_after_a_rescue(path: Path) -> None:
     fill(path)
     scribble(path, range(table_pages(path, "message")[3] - 1, table_pages(path, "message")[3]))
