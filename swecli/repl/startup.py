@@ -59,7 +59,7 @@ class Startup:
     def begin(self) -> None:
         """Start loading, once; called in the running loop, after the prompt was drawn."""
         if self._runtime is None:
-            self._table = spawn(self._politely(_discover), "swecli-commands")
+            self._table = spawn(self._politely(lambda: _discover(self._start)), "swecli-commands")
             self._runtime = asyncio.get_running_loop().create_task(self._load(self._table))
             self._runtime.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -165,11 +165,12 @@ class Startup:
         return run
 
 
-def _discover() -> CommandTable:
+def _discover(start: Start) -> CommandTable:
     # late: behind the prompt
+    from swecli.config.trust import project_root  # noqa: PLC0415
     from swecli.repl.commands.registry import discover  # noqa: PLC0415
 
-    return discover()
+    return discover(project_root(start.cwd) if start.trusted else None)
 
 
 def _build(start: Start, ask: Ask) -> Runtime:

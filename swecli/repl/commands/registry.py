@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 
 from swecli.discovery import by_name, declared_in
 from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command
+from swecli.repl.commands.project_files import project_commands
 
 _ENTRY_POINTS = "swecli.commands"
 
@@ -31,6 +33,8 @@ class CommandTable:
         return list(dict.fromkeys(self._by_word[w].name for w in begun + close))[:count]
 
 
-def discover() -> CommandTable:
-    """The built-in commands and those of installed packages."""
-    return CommandTable(declared_in(builtin, Command, _ENTRY_POINTS))
+def discover(project: Path | None = None) -> CommandTable:
+    """The built-in commands, those of installed packages, and those of a trusted project under names still free."""
+    table = CommandTable(declared_in(builtin, Command, _ENTRY_POINTS))
+    own = [one for one in project_commands(project) if table.find(one.name) is None] if project else []
+    return CommandTable([*table.commands, *own])

@@ -1,13 +1,15 @@
-"""`/sessions`: the sessions of this folder, to go on with one of them."""
+"""`/sessions` and `/fork`: go on in another session of this folder, or in a copy of this one."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import age
-from swecli.repl.render.resume_banner import show_session
+from swecli.repl.render.resume_banner import session_name, show_session
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -39,6 +41,27 @@ async def sessions(ctx: CommandContext, args: str) -> None:
     session = runtime.sessions.current_session
     if session is not None:
         show_session(ctx.screen, session)
+
+
+@command(aliases=("branch",), usage="[T7]")
+async def fork(ctx: CommandContext, args: str) -> None:
+    """Continue in a copy of this session (optional: up to turn T7)"""
+    sessions = ctx.runtime.sessions
+    before = sessions.current_session
+    turn = re.fullmatch(r"[Tt]?(\d{1,9})", args) if args else None
+    if args and not (turn and before and 1 <= int(turn[1]) <= before.interactions):
+        had = (
+            f"this session has T1 to T{before.interactions}"
+            if before and before.interactions
+            else "there is no turn yet"
+        )
+        raise UsageError(f"{args!r} is not a turn of this session: {had}.", "Use /fork or /fork T7")
+    await ctx.settle()
+    copy = sessions.fork(upto=int(turn[1]) if turn else None)
+    ctx.runtime.resume(copy.id)
+    ctx.screen.note(f"continuing in a copy{f' that ends with T{turn[1]}' if turn else ''}: {copy.id}")
+    if before is not None:
+        ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
 
 
 def _label(info: SessionInfo) -> str:

@@ -1,0 +1,38 @@
+"""`/memory` and `/init`: the instruction files that every request carries."""
+
+from __future__ import annotations
+
+from swecli.config.trust import is_trusted, project_root
+from swecli.context.instructions import NAMES, load_instructions
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.startup_banner import short_path
+
+_QUERY = (
+    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} in its root, for "
+    "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
+    "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
+    "lines, no general advice.{wish}"
+)
+
+
+@command(beside="*")
+async def memory(ctx: CommandContext, args: str) -> None:
+    """Show the instruction files (AGENTS.md) that every request carries"""
+    runtime = ctx.runtime
+    trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
+    found = load_instructions(runtime.cwd, trusted=trusted, trust_hint="run /trust to use them")
+    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in found.files]
+    if rows:
+        ctx.screen.table(("file", "size"), rows)
+    elif not found.notices:
+        ctx.screen.note("no AGENTS.md in this folder or above it · /init has one written")
+    for notice in found.notices:
+        ctx.screen.warn(notice)
+
+
+@command(usage="[WISH]")
+async def init(ctx: CommandContext, args: str) -> None:
+    """Have the assistant write an AGENTS.md for this repository"""
+    there = next((name for name in NAMES if (ctx.runtime.cwd / name).is_file()), "")
+    make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
+    ctx.program.steer(_QUERY.format(make=make, wish=f" {args}" if args else ""))

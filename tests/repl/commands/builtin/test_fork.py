@@ -1,0 +1,46 @@
+"""`/fork`: a copy to go on in."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import run_turn
+
+
+async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: Runtime, desk: Desk) -> None:
+    await run_turn(runtime, "first thing")
+    old = runtime.sessions.current_session
+    assert old is not None
+    printed = await desk.type("/fork")
+    now = runtime.sessions.current_session
+    assert now is not None
+    assert now.id != old.id
+    assert now.interactions == 1
+    assert f"/resume {old.id}" in printed
+    await run_turn(runtime, "second thing")
+    assert len(runtime.sessions.export(old.id)["interactions"]) == 1
+
+
+async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, desk: Desk) -> None:
+    for query in ("one", "two", "three"):
+        await run_turn(runtime, query)
+    assert "ends with T2" in await desk.type("/branch t2")
+    now = runtime.sessions.current_session
+    assert now is not None
+    assert [m.content for m in now.messages if m.role == "user"] == ["one", "two"]
+
+
+@pytest.mark.parametrize("args", ["T4", "T0", "x", "-1", "T1 T2"])
+async def test_what_is_not_a_turn_is_refused_with_the_turns_there_are(runtime: Runtime, desk: Desk, args: str) -> None:
+    for query in ("one", "two", "three"):
+        await run_turn(runtime, query)
+    with pytest.raises(UsageError, match="not a turn of this session: this session has T1 to T3"):
+        await desk.type(f"/fork {args}")
+
+
+async def test_before_the_first_turn_there_is_nothing_to_fork(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="there is no turn yet"):
+        await desk.type("/fork T1")

@@ -1,0 +1,98 @@
+"""Commands that a project brings along as Markdown files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import BadInput
+from swecli.repl.commands.base import Command
+from swecli.repl.commands.project_files import project_commands
+from swecli.repl.commands.registry import discover
+from tests.support.desk import Desk
+
+
+class _Steered(Desk):
+    """A desk that keeps what a command sends on as a query."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.sent: list[str] = []
+
+    def steer(self, text: str) -> None:
+        self.sent.append(text)
+
+
+def write(root: Path, name: str, text: str, folder: str = ".claude/commands") -> None:
+    path = root / folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def only(root: Path) -> Command:
+    (found,) = project_commands(root)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "sent"),
+    [
+        ("Fix issue $ARGUMENTS.", "12 now", "Fix issue 12 now."),
+        ("Move $1 to $2; $3", '"a b" c', "Move a b to c; "),
+        ("Fix it.", "in main.py", "Fix it.\n\nin main.py"),
+        ("Fix it.", "", "Fix it."),
+        ("costs $100 and $HOME", "", "costs $100 and $HOME"),
+        ("Say $1", 'an "open quote', "Say an"),
+        ("---\ndescription: x\n---\nFix it.", "", "Fix it."),
+        ("--- no front matter\nFix it.", "", "--- no front matter\nFix it."),
+        ("---\ndescription: x\nnever closed", "", "---\ndescription: x\nnever closed"),
+    ],
+)
+async def test_the_text_is_sent_with_its_arguments(runtime: Runtime, text: str, args: str, sent: str) -> None:
+    write(runtime.cwd, "fix.md", text)
+    desk = _Steered(runtime)
+    await only(runtime.cwd).run(desk, args)
+    assert desk.sent == [sent]
+
+
+def test_front_matter_gives_help_and_arguments(tmp_path: Path) -> None:
+    write(tmp_path, "fix.md", "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1")
+    command = only(tmp_path)
+    assert (command.name, command.help, command.usage) == ("fix", "Fix one issue", "ISSUE")
+
+
+def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None:
+    write(tmp_path, "help.md", "Not this.")
+    write(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
+    write(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
+    table = discover(tmp_path)
+    help, fix = table.find("help"), table.find("fix")
+    assert help is not None
+    assert help.help == "List the commands and keys"
+    assert fix is not None
+    assert fix.help == "first"
+
+
+def test_links_out_of_the_project_and_odd_names_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    project = tmp_path / "project"
+    write(project, "two words.md", "x")
+    (project / ".claude/commands/leak.md").symlink_to(tmp_path / "secret.md")
+    assert project_commands(project) == []
+
+
+@pytest.mark.parametrize(("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")])
+async def test_a_file_that_cannot_be_sent_is_named(runtime: Runtime, text: str, why: str) -> None:
+    write(runtime.cwd, "fix.md", text)
+    with pytest.raises(BadInput, match=why):
+        await only(runtime.cwd).run(_Steered(runtime), "")
+
+
+async def test_a_file_that_went_away_is_named(runtime: Runtime) -> None:
+    write(runtime.cwd, "fix.md", "x")
+    command = only(runtime.cwd)
+    (runtime.cwd / ".claude/commands/fix.md").unlink()
+    with pytest.raises(BadInput, match=r"fix\.md cannot be read"):
+        await command.run(_Steered(runtime), "")
