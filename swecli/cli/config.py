@@ -70,7 +70,9 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, WindowSpec) else value
+    if isinstance(value, WindowSpec):
+        return str(value)
+    return [str(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _set(args: argparse.Namespace) -> int:

@@ -86,10 +86,10 @@ def write_settings(path: Path, text: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as TOML has it."""
+    """A value as TOML has it; of a model's table its name."""
     if isinstance(value, WindowSpec):
         return int(str(value)) if str(value).isdecimal() else str(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [str(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _parsed(text: str) -> TOMLDocument:

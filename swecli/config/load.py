@@ -12,6 +12,7 @@ from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
+_ROLES = {"main": ("model",), "fast": ("reflect_model", "condense_model", "review_verify_model")}  # as settings
 _LOOSER = ("plan", "ask", "edits", "auto")  # modes, the strictest first
 
 
@@ -74,7 +75,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _parsed(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
     """The values of a layer as settings have them. Raises ConfigError."""
     parsed: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in _without_roles(values, layer).items():
         if name not in SETTINGS:
             raise unknown_setting(name, f"{layer}: ")
         try:
@@ -82,6 +83,15 @@ def _parsed(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
         except ValueError as error:
             raise ConfigError(f"{_named(layer, name)}: {error}.") from error
     return parsed
+
+
+def _without_roles(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
+    """The values with `roles` as the settings it stands for; a setting beside it wins. Raises ConfigError."""
+    rest = dict(values)
+    roles = rest.pop("roles", {})
+    if not isinstance(roles, dict) or not set(roles) <= set(_ROLES):
+        raise ConfigError(f"{layer}: roles takes main and fast, each with a model's name.")
+    return {setting: model for role, model in roles.items() for setting in _ROLES[role]} | rest
 
 
 def _allowed_to_project(name: str, value: Any, current: Settings) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from swecli.config.model_entry import ModelEntry, parse_models
+from swecli.config.parsers import flag, one_of, text, thinking, whole
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
@@ -15,42 +17,8 @@ from swecli.models.window import DEFAULT_SLACK, WindowSpec
 Reflect = Literal["auto", "always", "friction"]
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text")
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError(f"{value!r} is not valid UTF-8 text")
-    return value
-
-
 def _window(value: Any) -> WindowSpec:
     return value if isinstance(value, WindowSpec) else WindowSpec.parse(str(value))
-
-
-def _mode(value: Any) -> str:
-    if value not in MODES:
-        raise ValueError(f"unknown mode {value!r} (choose: {', '.join(MODES)})")
-    return str(value)
-
-
-def _flag(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).lower()
-    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
-        raise ValueError(f"{value!r} is not true or false")
-    return word in {"1", "true", "yes", "on"}
-
-
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        text = str(value).strip()
-        whole = not isinstance(value, bool) and text.isdecimal() and len(text) < 20
-        if not whole or not low <= int(text) <= high:
-            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
-        return int(text)
-
-    return parse
 
 
 def _money(value: Any) -> float:
@@ -61,12 +29,6 @@ def _money(value: Any) -> float:
     if not 0 < amount < 1e9:
         raise ValueError(f"{value!r} is not an amount of dollars above 0")
     return amount
-
-
-def _reflect(value: Any) -> str:
-    if value not in get_args(Reflect):
-        raise ValueError(f"{value!r:.40} is none of {', '.join(get_args(Reflect))}")
-    return str(value)
 
 
 def _rules(value: Any) -> tuple[str, ...]:
@@ -120,47 +82,55 @@ class Settings:
     """One frozen value for a run. `origins` names, for each setting, the layer that won, and for each permission rule
     ("allow: run(git status*)") the one it stands in."""
 
-    model: str = _setting("", _text, "model as provider/name; empty: chosen at start", tightens=True)
-    window: WindowSpec = _setting(WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto")
-    window_min: int = _setting(3, _whole(1, 1000), "smallest window that `auto` picks")
-    window_max: int = _setting(10, _whole(1, 1000), "largest window that `auto` picks")
-    auto_condense_context: bool = _setting(True, _flag, "let a model summarise a conversation that is too long")
-    auto_condense_context_percent: int = _setting(
-        75, _whole(50, 100), "percent of the model's window at which the context is reduced, 50 to 100"
+    model: str = _setting("", text, "model as provider/name, or a [models.NAME]; empty: chosen at start", tightens=True)
+    models: tuple[ModelEntry, ...] = _setting(
+        (), parse_models, "models of your own: tables [models.NAME]", env=False, tightens=True
     )
-    profile: str = _setting("default", _text, "profile whose threshold counts")
+    thinking: str = _setting(
+        "", thinking, "how much a model thinks: off to max, or tokens; empty: its own", tightens=True
+    )
+    window: WindowSpec = _setting(WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto")
+    window_min: int = _setting(3, whole(1, 1000), "smallest window that `auto` picks")
+    window_max: int = _setting(10, whole(1, 1000), "largest window that `auto` picks")
+    auto_condense_context: bool = _setting(True, flag, "let a model summarise a conversation that is too long")
+    auto_condense_context_percent: int = _setting(
+        75, whole(50, 100), "percent of the model's window at which the context is reduced, 50 to 100"
+    )
+    profile: str = _setting("default", text, "profile whose threshold counts")
     profile_thresholds: tuple[str, ...] = _setting(
         (), _thresholds, "thresholds of profiles, e.g. review=60; -1 inherits", env=False
     )
     custom_condensing_prompt: str = _setting(
-        "", _text, "prompt for summarising; empty: the built-in one", env=False, tightens=True
+        "", text, "prompt for summarising; empty: the built-in one", env=False, tightens=True
     )
-    condense_model: str = _setting("", _text, "model for summarising; empty: the session's", tightens=True)
-    search_earlier: bool = _setting(True, _flag, "quote earlier turns that a query refers to")
-    cache_minutes: int = _setting(5, _whole(0, 10_000), "minutes a provider keeps its cache of the prompt")
-    mode: Mode = _setting("ask", _mode, "ask, edits, plan or auto", tightens=True)
-    max_turns: int = _setting(50, _whole(1, 10_000), "requests to the model in one turn, at most", tightens=True)
+    condense_model: str = _setting("", text, "model for summarising; empty: the session's", tightens=True)
+    search_earlier: bool = _setting(True, flag, "quote earlier turns that a query refers to")
+    cache_minutes: int = _setting(5, whole(0, 10_000), "minutes a provider keeps its cache of the prompt")
+    mode: Mode = _setting("ask", one_of("mode", MODES), "ask, edits, plan or auto", tightens=True)
+    max_turns: int = _setting(50, whole(1, 10_000), "requests to the model in one turn, at most", tightens=True)
     max_budget_usd: float | None = _setting(None, _money, "stop the turn when it has cost this much", tightens=True)
-    max_tokens: int | None = _setting(None, _whole(1, 10_000_000), "length of one answer, in tokens")
-    max_strategies: int = _setting(200, _whole(0, 1000), "playbook strategies in a prompt, at most")
-    playbook_tokens: int = _setting(1200, _whole(0, 100_000), "tokens of the playbook in a prompt, at most")
-    learn: bool = _setting(True, _flag, "reflect after each turn")
-    reflect_with_model: bool = _setting(True, _flag, "let a model reflect too")
-    reflect: Reflect = _setting("auto", _reflect, "which turns a model reflects on: auto, always or friction")
-    reflect_at_end: bool = _setting(True, _flag, "reflect at the end of a run without a screen")
-    reflect_model: str = _setting("", _text, "model for reflection; empty: the session's", tightens=True)
+    max_tokens: int | None = _setting(None, whole(1, 10_000_000), "length of one answer, in tokens")
+    max_strategies: int = _setting(200, whole(0, 1000), "playbook strategies in a prompt, at most")
+    playbook_tokens: int = _setting(1200, whole(0, 100_000), "tokens of the playbook in a prompt, at most")
+    learn: bool = _setting(True, flag, "reflect after each turn")
+    reflect_with_model: bool = _setting(True, flag, "let a model reflect too")
+    reflect: Reflect = _setting(
+        "auto", one_of("choice", get_args(Reflect)), "which turns a model reflects on: auto, always or friction"
+    )
+    reflect_at_end: bool = _setting(True, flag, "reflect at the end of a run without a screen")
+    reflect_model: str = _setting("", text, "model for reflection; empty: the session's", tightens=True)
     reflect_percent: int = _setting(
-        15, _whole(0, 100), "percent of what a session takes that reflection may use", tightens=True
+        15, whole(0, 100), "percent of what a session takes that reflection may use", tightens=True
     )
     reflect_usd_per_day: float | None = _setting(None, _money, "dollars that reflection may cost a day", tightens=True)
-    holdout: int = _setting(0, _whole(0, 50), "percent of turns that leave one strategy out to measure it")
-    command_timeout: int = _setting(120, _whole(1, 86_400), "seconds a command may run")
-    review_loops: int = _setting(20, _whole(1, 1000), "requests to the model in one review, at most", tightens=True)
+    holdout: int = _setting(0, whole(0, 50), "percent of turns that leave one strategy out to measure it")
+    command_timeout: int = _setting(120, whole(1, 86_400), "seconds a command may run")
+    review_loops: int = _setting(20, whole(1, 1000), "requests to the model in one review, at most", tightens=True)
     review_part_tokens: int = _setting(
-        8000, _whole(500, 100_000), "tokens of code in one message of a review, about", env=False
+        8000, whole(500, 100_000), "tokens of code in one message of a review, about", env=False
     )
     review_verify_model: str = _setting(
-        "", _text, "model that checks a review's findings; empty: the session's", tightens=True
+        "", text, "model that checks a review's findings; empty: the session's", tightens=True
     )
     review_leads: tuple[str, ...] = _setting(
         (), _commands, "more linters for a review's hints, e.g. mypy {files}", env=False, tightens=True
@@ -170,9 +140,13 @@ class Settings:
     )
     ask: tuple[str, ...] = _setting((), _rules, "permission rules: always ask", env=False)
     deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
-    db: str = _setting("", _text, "database file or sqlite:/// URL", tightens=True)
-    color: bool = _setting(True, _flag, "colour on the screen", env=False)
+    db: str = _setting("", text, "database file or sqlite:/// URL", tightens=True)
+    color: bool = _setting(True, flag, "colour on the screen", env=False)
     origins: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def entry(self, name: str) -> ModelEntry | None:
+        """The table of the model of that name."""
+        return next((entry for entry in self.models if name in entry.names), None)
 
     @property
     def thresholds(self) -> dict[str, int]:

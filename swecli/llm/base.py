@@ -15,7 +15,8 @@ from swecli.models.message import ModelChunk, ModelRequest
 class ChatModel(Protocol):
     """A model that answers requests with a stream: its name (`provider/name`) and what it can do.
 
-    One more is looked for where a model has it: `review_notice`, a line that a review by it begins with.
+    Two more are looked for where a model has them: `review_notice`, a line that a review by it begins with, and
+    `warm()`, run in a background thread, which loads what a first request needs.
     """
 
     name: str
@@ -33,7 +34,6 @@ class ChatModel(Protocol):
 
 
 Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
-Warm = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,7 @@ class Provider:
 
     `make` takes the whole name, the settings and the environment. `key_variables` may hold the key, the first that
     is set counts; without one of them no model is made. `default_model` is meant by the provider's name alone.
-    `listed` are the services behind it, where it reaches several. `warm`, run in a background thread, loads what a
-    first request to a model of that name needs.
+    `listed` are the services behind it, where it reaches several.
     """
 
     name: str
@@ -52,7 +51,6 @@ class Provider:
     default_model: str = ""
     fallback: bool = False
     listed: tuple[Service, ...] = ()
-    warm: Warm | None = None
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -68,7 +66,6 @@ def provider(
     default_model: str = "",
     fallback: bool = False,
     listed: tuple[Service, ...] = (),
-    warm: Warm | None = None,
 ) -> Callable[[Make], Provider]:
     """Declare that a function makes the models named `name/...`; `fallback` for the one that takes all other names."""
-    return lambda make: Provider(name, make, key_variables, default_model, fallback, listed, warm)
+    return lambda make: Provider(name, make, key_variables, default_model, fallback, listed)

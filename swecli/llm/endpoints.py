@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from swecli.config.model_entry import ModelEntry, check_address
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
+CLOCKS = ("first_byte", "first_token", "quiet")
 DEMO = "demo"  # the model that needs none of these
 Api = Literal["openai", "anthropic", "litellm"]
 
@@ -82,7 +85,8 @@ class Endpoint:
     """One model at one address. `api` is the wire. `base` and `key` are None where litellm finds them itself;
     `address` and `key_name` are for messages. Clocks are in seconds, None for ever: without any byte once the request
     was sent, until the first token while bytes come, and without a byte after it. `headers`, `extra_body` and
-    `thinking` are the user's own, `max_tokens` the length of an answer that the user set."""
+    `thinking` are the user's own, `max_tokens` the length of an answer that the user set. `key_command` prints the key:
+    it is run when the first request needs one."""
 
     name: str
     provider: str
@@ -100,6 +104,7 @@ class Endpoint:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
     max_tokens: int | None = None
+    key_command: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -107,59 +112,66 @@ class Endpoint:
         return f"{self.provider} {self.address} {self.model}"
 
 
-def resolve(name: str, environ: Mapping[str, str]) -> Endpoint:
-    """Where `provider/model` is and how to call it.
+def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = None) -> Endpoint:
+    """Where `provider/model` is and how to call it, by the variables of its service and by the user's own table. An
+    address of the user's own gets no key but one that stands beside it.
 
     Raises:
         ModelNotFound: when the name has no provider or no model in it.
         AuthFailed: when the provider needs a key and no variable holds one, or it cannot be one; names the variable.
-        ConfigError: for an address that is none.
+        ConfigError: for an address that is none, or a header with a variable that is not set.
     """
     head, _, model = name.strip().partition("/")
     if not head or not model:
         raise ModelNotFound(
             f"{name!r} is no model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
         )
-    service = SERVICES.get(head)
-    if service is None:
-        return _unlisted(name, head, model, environ)
-    base = base_of(service, environ)
-    key_name, key = _key(service.keys, environ)
-    if service.local:
-        address = base or f"http://127.0.0.1:{service.port}/v1"
-        return Endpoint(name, head, model, "openai", address, key, address, key_name, True, first_byte=900.0)
-    if key is None and base is None:
+    own = entry or ModelEntry(name)
+    service = SERVICES.get(head) or _keyed(head.replace("-", "_"), head, api="litellm")
+    base = base_of(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
+    needed = (own.key_env,) if own.key_env else ()
+    optional = () if own.base_url or own.key_command else service.keys
+    key_name, key = _key(needed or optional, environ)
+    reached = base or service.local or own.key_command or head not in SERVICES
+    if key is None and (needed or not reached):
         raise AuthFailed(
-            f"{service.keys[0]} is not set, so {name} cannot be used.",
-            f"Set it (export {service.keys[0]}=…), choose another model with -m, or try -m demo.",
+            f"{key_name} is not set, so {entry or name} cannot be used.",
+            f"Set it (export {key_name}=…), choose another model with -m, or try -m {DEMO}.",
         )
-    if base is not None:
-        check_address(base, service.bases[0])
-    return Endpoint(name, head, model, service.api, base, key, base or service.address, key_name, False)
+    address = base or (f"http://127.0.0.1:{service.port}/v1" if service.local else service.address)
+    api: Api = own.api or service.api
+    if api == "anthropic":
+        address = address.removesuffix("/v1")
+    patient: dict[str, Any] = {"first_byte": 900.0} if service.local or _loopback(address) else {}
+    return Endpoint(
+        name, head, model, api, base or (address if service.local else None), key, address,
+        key_name or "key_command", service.local, headers=_headers(own, environ),
+        extra_body=own.extra_body or {}, thinking=own.thinking or "", key_command=own.key_command or (),
+        **patient | {clock: float(set_to) for clock in CLOCKS if (set_to := getattr(own, clock))},
+    )  # fmt: skip
 
 
-def _unlisted(name: str, head: str, model: str, environ: Mapping[str, str]) -> Endpoint:
-    """A provider litellm knows and we do not: it looks for its own variables."""
-    stem = head.upper().replace("-", "_")
-    base = _first(environ, (f"{stem}_BASE_URL", f"{stem}_API_BASE"))
-    key_name, key = _key((f"{stem}_API_KEY",), environ)
-    return Endpoint(name, head, model, "litellm", base, key, base or head, key_name, False)
+def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
+    """The table's headers with the values of the variables they name. Raises ConfigError."""
+
+    def value(found: re.Match[str]) -> str:
+        content = environ.get(found[1], "").strip()
+        if not content or not (content.isascii() and content.isprintable()):
+            raise ConfigError(
+                f"{found[1]}, which a header of [models.{entry}] names, is not set or no line of plain letters."
+            )
+        return content
+
+    return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
 
 
-def check_address(base: str, where: str) -> None:
-    """Raises ConfigError for an address that is none, or that has a password in it."""
-    parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{where} is no address: {base!r}.", "Write it like https://gateway.example.com/v1.")
-    if parts.username or parts.password:
-        raise ConfigError(
-            f"{where} has credentials in it, which would reach logs.", "Leave them out and set the key in its variable."
-        )
+def _loopback(address: str) -> bool:
+    return urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def _key(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str | None]:
     """The variable that holds the key and its value. Raises AuthFailed for one that no header can hold."""
-    name = next((one for one in names if environ.get(one, "").strip()), names[0])
+    name = next((one for one in names if environ.get(one, "").strip()), (*names, "")[0])
     key = environ.get(name, "").strip() or None
     if key is not None and not (key.isascii() and key.isprintable()):
         raise AuthFailed(
@@ -174,13 +186,18 @@ def base_of(service: Service, environ: Mapping[str, str]) -> str | None:
     Raises ConfigError for one that is none.
     """
     given = _first(environ, service.bases)
-    if given is None or not service.local:
-        return given
+    if given is None:
+        return None
+    if service.local:
+        given = given if "://" in given else f"http://{given}"
     try:
-        parts = urlsplit(given if "://" in given else f"http://{given}")
+        address = check_address(given)
+        parts = urlsplit(address)
+        if not service.local:
+            return address
         port = parts.port or (443 if parts.scheme == "https" else service.port)
-    except ValueError:
-        raise ConfigError(f"{service.bases[0]} is no address: {given!r}.", "Write it like 127.0.0.1:11434.") from None
+    except ValueError as error:
+        raise ConfigError(f"{next(one for one in service.bases if environ.get(one, '').strip())} {error}.") from None
     host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0", "::") else str(parts.hostname)
     host = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/")

@@ -8,13 +8,15 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from swecli.llm import errors
 from swecli.llm.downgrade import lesson_of
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.gathered import SHOWN, Gathered, Reader
-from swecli.llm.http import posting, refusal_of
+from swecli.llm.http import load_httpx, posting, refusal_of
+from swecli.llm.keys import with_key
 from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
@@ -32,12 +34,14 @@ class Native(ABC):
     """One model at one endpoint."""
 
     path = ""
+    warm = staticmethod(load_httpx)
     stops: Mapping[str, StopReason] = {}
 
     def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
         self._facts = facts
         self._unproved: list[tuple[str, Any, str]] = []  # learned, and not yet borne out by an answer
+        self._renewed = False  # whether the key's command was run again without an answer since
         self._unwanted: set[str] = set()  # opaque parts that the service did not take back
 
     @abstractmethod
@@ -85,7 +89,8 @@ class Native(ABC):
 
     async def _ask(self, request: ModelRequest, body: dict[str, Any], reading: Reader) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
-        out, at = reading.out, self.endpoint
+        out, at = reading.out, await with_key(self.endpoint)
+        self.endpoint = at
         url = f"{at.address.rstrip('/')}{self.path}"
         try:
             async with posting(url, to_bytes(body), self.headers(), at.first_byte) as response:
@@ -192,6 +197,9 @@ class Native(ABC):
         """The error for a status other than 200; what it teaches of the model is taken at once."""
         at, status = self.endpoint, int(response.status_code)
         error = errors.by_answer(status, response.headers, words, at)
+        if status == 401 and at.key_command and not self._renewed:  # the key may have run out: one more is printed
+            self.endpoint, self._renewed = replace(at, key=None), True
+            return FeatureRefused("", status=status)
         if status not in (400, 422):
             return error
         param, text = errors.param_in(words)
@@ -208,7 +216,8 @@ class Native(ABC):
         return FeatureRefused(lesson.notice, status=status)
 
     def _proved(self) -> None:
-        """An answer came: what was learned on the way to it is true."""
+        """An answer came: what was learned on the way to it is true, and the key good."""
+        self._renewed = False
         for field_name, value, words in self._unproved:
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, field_name, value, words)

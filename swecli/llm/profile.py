@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, limit
 
@@ -86,6 +87,19 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
         encoding="cl100k_base" if _is_old(at.model) else "o200k_base",
         origins=origins,
     )
+
+
+def from_entry(entry: ModelEntry) -> dict[str, Any]:
+    """What the user's table says of the record."""
+    keys = {
+        "input": "input_cost_per_token",
+        "output": "output_cost_per_token",
+        "cache_read": "cache_read_input_token_cost",
+        "cache_write": "cache_creation_input_token_cost",
+    }
+    price = {keys[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
+    same = {name: getattr(entry, name) for name in ("max_output", "tools", "system_role", "images", "cache")}
+    return {"window": entry.context_window, "price": price or None, **same}
 
 
 def _flag(row: Row | None, key: str) -> bool | None:

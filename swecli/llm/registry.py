@@ -30,7 +30,7 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
     """
     name = name.strip()
     head, slash, _ = name.partition("/")
-    found = find_provider(head)
+    found = _fallback() if settings.entry(name) else find_provider(head)
     if found.key_variables and not any(environ.get(key, "").strip() for key in found.key_variables):
         raise AuthFailed(
             f"{found.key_variables[0]} is not set, so {name} cannot be used.",
@@ -76,6 +76,10 @@ def find_provider(name: str) -> Provider:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
         )
+    return _fallback()
+
+
+def _fallback() -> Provider:
     return next(own for own in in_tree() if own.fallback)
 
 

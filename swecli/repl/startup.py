@@ -136,14 +136,13 @@ class Startup:
 
     def _warm_up(self, agent: Agent) -> None:
         # late: part of what is loaded behind the prompt
-        from swecli.llm.registry import find_provider  # noqa: PLC0415
         from swecli.repl.polite import polite  # noqa: PLC0415
 
-        warm = None if agent.model.profile.offline else find_provider(agent.model.name.partition("/")[0]).warm
+        warm = getattr(agent.model, "warm", None)
         with polite(self.last_key):
             if warm is not None:
                 try:
-                    warm(agent.model.name)
+                    warm()
                 except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
                     _log.warning("the model's library could not be loaded beforehand", exc_info=True)
             self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt

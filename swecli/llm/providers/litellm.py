@@ -12,22 +12,26 @@ import re
 import sys
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from swecli.llm import errors
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx
+from swecli.llm.keys import with_key
 from swecli.llm.native import plain_id
 from swecli.llm.price_table import cost_of, prepare_environment
 from swecli.llm.profile import Profile
+from swecli.llm.providers.openai_chat import effort
 from swecli.llm.retry import watched
 from swecli.llm.usage import openai_usage
 from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
-_TRANSPORT_TIMEOUT = 900.0  # a backstop only: our own clocks end a wait before
+# the time is a backstop only: our own clocks end a wait before
+_ONE_TRY = {"stream_options": {"include_usage": True}, "max_retries": 0, "num_retries": 0, "timeout": 900.0}
 _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
@@ -93,6 +97,8 @@ class LiteLLMModel:
     def __init__(self, endpoint: Endpoint, profile: Profile) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
 
+    warm = staticmethod(load_litellm)
+
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`.
 
@@ -106,6 +112,7 @@ class LiteLLMModel:
         try:
             # in a thread: where it is not loaded yet, the screen must go on living
             litellm = await asyncio.to_thread(load_litellm)
+            self.endpoint = await with_key(self.endpoint)
             await _close_with_the_loop(litellm)
             yield ModelChunk(alive=True)  # from here on the clocks run
             stream = await litellm.acompletion(**self._arguments(request))
@@ -115,28 +122,28 @@ class LiteLLMModel:
         except ProviderError:
             raise
         except Exception as error:  # noqa: BLE001  # the library raises anything; all of it becomes a line for the user
-            raise _translated(error, self.endpoint, began=stream is not None) from error
+            translated = _translated(error, self.endpoint, began=stream is not None)
+            if translated.status == 401 and self.endpoint.key_command:  # the next request gets a new one
+                self.endpoint = replace(self.endpoint, key=None)
+            raise translated from error
 
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         at = self.endpoint
-        arguments: dict[str, Any] = {
-            "model": at.name,
+        wish = "" if self.profile.thinking == "none" else request.thinking or at.thinking
+        tokens = request.max_tokens or self.profile.reserve(at.max_tokens)
+        return {
+            "model": f"{at.provider}/{at.model}",
             "messages": [self._message(message) for message in request.messages],
             "stream": True,
-            "stream_options": {"include_usage": True},
-            "max_retries": 0,
-            "num_retries": 0,
-            "timeout": _TRANSPORT_TIMEOUT,
+            **_ONE_TRY,
+            "api_key": at.key,
+            "api_base": at.base,
+            "extra_headers": dict(at.headers) or None,
+            "reasoning_effort": effort(wish, self.profile.efforts) if wish else None,
+            "tools": [spec.to_api() for spec in request.tools] or None,
+            "max_tokens": min(tokens, self.profile.max_output or tokens),
+            **at.extra_body,
         }
-        if at.key is not None:
-            arguments["api_key"] = at.key
-        if at.base is not None:
-            arguments["api_base"] = at.base
-        if request.tools:
-            arguments["tools"] = [spec.to_api() for spec in request.tools]
-        tokens = request.max_tokens or self.profile.reserve(at.max_tokens)
-        arguments["max_tokens"] = min(tokens, self.profile.max_output or tokens)
-        return {**arguments, **at.extra_body}
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
+from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
@@ -13,26 +14,11 @@ from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Endpoint, resolve
 from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import Row, chat_models, find_row, model_table, owner_of, provider_names
 from swecli.llm.probe import probe
-from swecli.llm.profile import from_table
+from swecli.llm.profile import from_entry, from_table
 from swecli.models.errors import ModelNotFound
 
 
-def _warm(name: str) -> None:
-    head = name.partition("/")[0]
-    service = SERVICES.get(head)
-    if service is None or service.api == "litellm":
-        # late: seconds, and only for those who use it
-        from swecli.llm.providers.litellm import load_litellm  # noqa: PLC0415
-
-        load_litellm()
-        return
-    # late: behind the prompt
-    from swecli.llm.http import load_httpx  # noqa: PLC0415
-
-    load_httpx()
-
-
-@provider("litellm", fallback=True, listed=(*KEYED, *LOCAL), warm=_warm)
+@provider("litellm", fallback=True, listed=(*KEYED, *LOCAL))
 def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """The model at its service. A name without provider (`gpt-4.1`) is looked up in litellm's table.
 
@@ -40,6 +26,10 @@ def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatM
         ModelNotFound: for a name without provider or model, or an unknown provider; suggests near ones.
         AuthFailed: when the service's key is not set; names the variable.
     """
+    entry = settings.entry(name)
+    called, name = name, name if entry is None else entry.model or entry.name
+    if entry and entry.api in ("openai", "anthropic"):
+        name = f"{entry.api}/{name}"
     head, slash, _ = name.partition("/")
     if not slash:
         owner = owner_of(name)
@@ -53,17 +43,24 @@ def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatM
         if known and head not in known:
             near = _near(head, sorted(known | set(SERVICES)))
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    endpoint = resolve(name, environ)
+    endpoint = resolve(name, environ, entry)
     row = find_row(endpoint.provider, endpoint.model)
-    facts = LearnedFacts(find_paths(environ).state / "models.json")
-    return model_at(replace(endpoint, max_tokens=settings.max_tokens), row, facts)
+    thinking = settings.thinking if row is None or row.get("supports_reasoning") else ""
+    endpoint = replace(
+        endpoint, name=called if entry else name, max_tokens=settings.max_tokens, thinking=endpoint.thinking or thinking
+    )
+    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
 
 
-def model_at(endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None) -> ChatModel:
-    """The model on its wire, with its record: table, then the server itself, then what it taught."""
+def model_at(
+    endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
+) -> ChatModel:
+    """The model on its wire, with its record: table, then the server itself, then what it taught, then the user."""
     profile = from_table(row, endpoint).layered(probe(endpoint), "probe")
     if facts is not None:
         profile = profile.layered(facts.of(endpoint.origin), "learned")
+    if entry is not None:
+        profile = profile.layered(from_entry(entry), "config")
     if endpoint.api == "litellm" or (row or {}).get("mode") == "responses":
         # late: a start loads the wire that it needs
         from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415

@@ -1,0 +1,187 @@
+"""The tables `[models.NAME]` of the user's settings: where a model is reached, and what the user knows of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from swecli.config.parsers import flag, one_of, text, thinking, whole
+
+_OWN_HEADERS = {
+    "authorization": "the key goes there: use key_env or key_command", "x-api-key": "use key_env or key_command",
+    "host": "base_url says it", "content-length": "", "content-type": "", "transfer-encoding": "", "connection": "",
+    "accept-encoding": "",
+}  # fmt: skip
+_OWN_FIELDS = ("model", "messages", "tools", "system", "stream")
+_LITERAL_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
+_PRICES = ("input", "output", "cache_read", "cache_write")
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+def check_address(value: Any) -> str:
+    """A base URL, without a slash at its end. Raises ValueError for one that is none or holds credentials."""
+    address = text(value)
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not address.isprintable() or " " in address:
+        raise ValueError(f"is no address: {address!r} (write it like https://gateway.example.com/v1)")
+    if parts.username or parts.password:
+        raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
+    if parts.query or parts.fragment:
+        raise ValueError("has a query in it, and paths are put behind it: leave out what follows the path")
+    return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
+        raise ValueError('takes the words of a command, for example ["pass", "show", "llm/work"]')
+    return tuple(text(word) for word in value)
+
+
+def _variable(value: Any) -> str:
+    if not re.fullmatch(_VARIABLE, str(value)):
+        raise ValueError("takes the name of an environment variable, not a key")  # the value may be one: not shown
+    return str(value)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("takes a table, for example { name = ... }")
+    return value
+
+
+def _headers(value: Any) -> dict[str, str]:
+    for name, content in _table(value).items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError(f"{name!r} is no name of a header")
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(f"{name} cannot be set here {_OWN_HEADERS[name.lower()]}".strip())
+        if not isinstance(content, str) or not (content.isascii() and content.isprintable()):
+            raise ValueError(f"the value of {name} is no line of plain letters")
+    return dict(value)
+
+
+def _extra_body(value: Any) -> dict[str, Any]:
+    if own := [name for name in _OWN_FIELDS if name in _table(value)]:
+        raise ValueError(f"{own[0]} cannot be set here, swecli sends it")
+    # late: few have this key
+    import json  # noqa: PLC0415
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("holds what JSON cannot: a date, a time or a number without end") from None
+    return dict(value)
+
+
+def _price(value: Any) -> dict[str, float]:
+    table = _table(value)
+    if not {"input", "output"} <= set(table) <= set(_PRICES):
+        raise ValueError(f"takes dollars per million tokens: input and output, also {' and '.join(_PRICES[2:])}")
+    if not all(
+        isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6 for cost in table.values()
+    ):
+        raise ValueError("takes numbers of dollars from 0 on")
+    return {name: float(cost) for name, cost in table.items()}
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name.strip() == name != "" for name in value):
+        raise ValueError('takes a list of names, for example ["claude"]')
+    return tuple(value)
+
+
+def _key(parse: Callable[[Any], Any], doc: str, *, shown: bool = True) -> Any:
+    return field(default=None, repr=shown, metadata={"parse": parse, "doc": doc})
+
+
+_seconds = whole(1, 86_400)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One table; None for a key that is not set. Sizes in tokens, prices in US dollars per million of them, times in
+    seconds."""
+
+    name: str
+    api: Literal["openai", "anthropic", "litellm"] | None = _key(
+        one_of("api", ("openai", "anthropic", "litellm")), "protocol; without it `model` is provider/name"
+    )
+    model: str | None = _key(text, "the model's name there; without it the table's own name")
+    base_url: str | None = _key(check_address, "address; /chat/completions or /v1/messages is put behind it")
+    key_env: str | None = _key(_variable, "environment variable that holds the key")
+    key_command: tuple[str, ...] | None = _key(_command, "command that prints the key, run without a shell, 10 s")
+    headers: Mapping[str, str] | None = _key(_headers, "more headers; ${NAME} is a variable's value", shown=False)
+    extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
+    thinking: str | None = _key(thinking, "off, low, medium, high, xhigh, max or a number of tokens")
+    context_window: int | None = _key(whole(256, 1 << 30), "tokens that request and answer may have together")
+    max_output: int | None = _key(whole(1, 1 << 30), "tokens of an answer, at most")
+    price: Mapping[str, float] | None = _key(
+        _price, "dollars per million tokens: input, output, cache_read, cache_write"
+    )
+    tools: bool | None = _key(flag, "whether it calls tools")
+    system_role: bool | None = _key(flag, "whether it takes a system message")
+    images: bool | None = _key(flag, "whether it takes images")
+    cache: str | None = _key(one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts")
+    first_byte: int | None = _key(_seconds, "seconds without any byte once the request was sent")
+    first_token: int | None = _key(_seconds, "seconds until the first token while keep-alives come")
+    quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
+    aliases: tuple[str, ...] | None = _key(_names, "other names for -m and /model")
+
+    def __str__(self) -> str:
+        """Its name: what is shown of a table."""
+        return self.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which it is found."""
+        return (self.name, *(self.aliases or ()))
+
+
+ENTRY_KEYS = {one.name: one.metadata for one in fields(ModelEntry) if one.metadata}
+
+
+def parse_models(value: Any) -> tuple[ModelEntry, ...]:
+    """The tables under `models`. Raises ValueError that names table and key."""
+    if value in ((), []):
+        return ()
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        raise ValueError("takes tables, each under its name like [models.work]")
+    entries = tuple(_entry(name, table) for name, table in value.items())
+    names = [name for entry in entries for name in entry.names]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{twice[0]!r} names two tables")
+    return entries
+
+
+def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
+    where, known = f"[models.{name}]", {}
+    if name.strip() != name or not name.isprintable() or not name:
+        raise ValueError(f"{where} is no name for a model")
+    for key, value in table.items():
+        if key.lower() in _LITERAL_KEYS:
+            raise ValueError(f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]')
+        if key not in ENTRY_KEYS:
+            # late: a wrong key is rare
+            import difflib  # noqa: PLC0415
+
+            near = difflib.get_close_matches(key, ENTRY_KEYS, n=1)
+            raise ValueError(
+                f"{where} has no key {key!r}; "
+                + (f"did you mean {near[0]}?" if near else f"it takes {', '.join(ENTRY_KEYS)}")
+            )
+        try:
+            known[key] = ENTRY_KEYS[key]["parse"](value)
+        except ValueError as error:
+            raise ValueError(f"{where} {key}: {error}") from None
+    if "key_env" in known and "key_command" in known:
+        raise ValueError(f"{where} has key_env and key_command: leave one out")
+    if known.get("max_output", 0) > known.get("context_window", 1 << 30):
+        raise ValueError(f"{where} max_output is larger than context_window")
+    return ModelEntry(name, **known)

@@ -1,0 +1,193 @@
+"""Models that the user's tables name: two gateways of one protocol, keys by variable and by command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.config.model_entry import parse_models
+from swecli.config.settings import Settings
+from swecli.llm.base import ChatModel
+from swecli.llm.merge import ReplyBuilder
+from swecli.llm.registry import make_model
+from swecli.llm.retry import stream_with_retry
+from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, ProviderError
+from swecli.models.message import ModelReply, ModelRequest
+from tests.support.model_requests import ask, request
+from tests.support.strict_provider import Refusal, Reply, StrictProvider
+
+PRINT = [sys.executable, "-S", "-c"]
+
+
+def made(name: str, table: dict[str, Any], environ: dict[str, str] | None = None, **more: Any) -> ChatModel:
+    return make_model(name, Settings(models=parse_models({"work": table}), **more), environ or {})
+
+
+def table(server: StrictProvider, **more: Any) -> dict[str, Any]:
+    return {"api": "openai", "model": "gpt-4.1", "base_url": server.openai_base, **more}
+
+
+async def ask_again(model: ChatModel, what: ModelRequest) -> ModelReply:
+    builder = ReplyBuilder()
+    async for chunk in stream_with_retry(model, what):
+        builder.add(chunk)
+    return builder.build()
+
+
+async def test_two_gateways_of_one_protocol_stand_side_by_side() -> None:
+    with StrictProvider([Reply("one")], key="k1") as first, StrictProvider([Reply("two")], key="k2") as second:
+        tables = {"a": table(first, key_env="KEY_A"), "b": table(second, key_env="KEY_B")}
+        settings = Settings(models=parse_models(tables))
+        environ = {"KEY_A": "k1", "KEY_B": "k2"}
+        replies = [await ask(make_model(name, settings, environ), request()) for name in ("a", "b")]
+        assert [reply.text for reply in replies] == ["one", "two"]
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+async def test_a_gateway_of_the_other_protocol_gets_its_key_headers_and_fields() -> None:
+    with StrictProvider([Reply("hi")], key="k1") as server:
+        own = {
+            "api": "anthropic",
+            "model": "claude-haiku-4-5",
+            "base_url": f"{server.url}/v1/",
+            "key_env": "KEY",
+            "headers": {"X-Team": "t-${TEAM}"},
+            "extra_body": {"top_k": 3},
+        }
+        model = made("work", own, {"KEY": "k1", "TEAM": "blue"})
+        assert (await ask(model, request())).text == "hi"
+        sent = server.requests[0]
+        assert (sent.headers["x-team"], sent.body["top_k"], sent.path) == ("t-blue", 3, "/v1/messages")
+        assert model.name == "work"
+
+
+async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> None:
+    with StrictProvider([Reply("hi"), Reply("again")], key="k1") as server:
+        command = [*PRINT, "open('ran', 'a').write('.'); print('k1')"]
+        model = made("work", table(server, key_command=command))
+        assert not Path("ran").exists()
+        assert (await ask(model, request())).text == "hi"
+        assert (await ask(model, request())).text == "again"
+        assert Path("ran").read_text() == "."
+
+
+async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request() -> None:
+    with StrictProvider([Reply("hi")], key="new") as server:
+        count = "import os; n = os.path.exists('ran'); open('ran', 'a').close(); print('new' if n else 'old')"
+        model = made("work", table(server, key_command=[*PRINT, count]))
+        assert (await ask_again(model, request())).text == "hi"
+        assert len(server.requests) == 2
+
+
+async def test_a_key_that_is_refused_twice_costs_two_requests() -> None:
+    with StrictProvider(key="good") as server:
+        model = made("work", table(server, key_command=[*PRINT, "print('bad-secret')"]))
+        with pytest.raises(AuthFailed, match="refused the key in key_command") as caught:
+            await ask_again(model, request())
+        assert len(server.requests) == 2
+        assert "bad-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("print('k1-secret'); print('k2')", "printed more than one line"),
+        ("pass", "printed nothing"),
+        ("print('k1-secret'); raise SystemExit(3)", "failed with exit code 3"),
+    ],
+)
+async def test_a_command_without_a_key_is_one_line_and_no_request(program: str, says: str) -> None:
+    with StrictProvider() as server:
+        model = made("work", table(server, key_command=[*PRINT, program]))
+        with pytest.raises(AuthFailed, match=says) as caught:
+            await ask(model, request())
+        assert "secret" not in str(caught.value)
+        assert not server.requests
+
+
+async def test_a_command_that_is_not_there_is_named() -> None:
+    model = made("work", {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]})
+    with pytest.raises(AuthFailed, match="key_command no-such-program cannot be started"):
+        await ask(model, request())
+
+
+async def test_an_address_of_ones_own_gets_no_key_that_was_not_meant_for_it() -> None:
+    with StrictProvider([Reply("hi")], key=None) as server:
+        model = made("work", table(server), {"OPENAI_API_KEY": "sk-openai"})
+        assert (await ask(model, request())).text == "hi"
+        assert "authorization" not in server.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("own", "environ", "error", "says"),
+    [
+        ({"api": "openai", "key_env": "KEY"}, {}, AuthFailed, "KEY is not set, so work cannot be used"),
+        ({"api": "openai", "key_env": "KEY"}, {"KEY": "a\nb"}, AuthFailed, "KEY holds a line break"),
+        ({"api": "openai"}, {}, AuthFailed, "OPENAI_API_KEY is not set"),
+        ({"model": "opnai/gpt"}, {}, ModelNotFound, "Did you mean openai"),
+        (
+            {"api": "openai", "base_url": "http://h/v1", "headers": {"X": "${TEAM}"}},
+            {},
+            ConfigError,
+            r"TEAM, which a header of \[models.work\] names, is not set",
+        ),
+        (
+            {"api": "openai", "base_url": "http://h/v1", "headers": {"X": "${TEAM}"}},
+            {"TEAM": "a\nb"},
+            ConfigError,
+            r"TEAM, which a header",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_before_anything_is_sent(
+    own: dict[str, Any], environ: dict[str, str], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        made("work", own, environ)
+
+
+def test_a_table_says_more_of_a_model_than_any_other_layer() -> None:
+    own = {
+        "model": "openai/gpt-4.1",
+        "context_window": 50_000,
+        "max_output": 2_000,
+        "tools": False,
+        "price": {"input": 2, "output": 8, "cache_read": 0.5},
+        "first_byte": 7,
+    }
+    model: Any = made("work", own, {"OPENAI_API_KEY": "k"})
+    known = model.profile
+    assert (known.window, known.max_output, known.tools, known.system_role) == (50_000, 2_000, False, True)
+    assert (known.origins["window"], known.origins["price"]) == ("config", "config")
+    assert known.price["cache_read_input_token_cost"] == pytest.approx(0.5e-6)
+    assert (model.endpoint.first_byte, model.endpoint.quiet) == (7.0, 120.0)
+    assert model.endpoint.address == "https://api.openai.com/v1"
+
+
+def test_a_table_with_the_name_of_a_known_model_adds_to_it() -> None:
+    settings = Settings(models=parse_models({"openai/gpt-4.1": {"context_window": 9_000}}))
+    model = make_model("openai/gpt-4.1", settings, {"OPENAI_API_KEY": "k"})
+    assert (model.profile.window, model.profile.max_output) == (9_000, 32_768)
+
+
+async def test_thinking_is_the_tables_and_else_the_settings() -> None:
+    with StrictProvider([Reply("a"), Reply("b"), Reply("c")], models=("gpt-5",)) as server:
+        key = {"KEY": "test-key"}
+        own = table(server, model="gpt-5", key_env="KEY")
+        await ask(made("work", own, key), request())
+        await ask(made("work", own, key, thinking="low"), request())
+        await ask(made("work", own | {"thinking": "high"}, key, thinking="low"), request())
+        assert [body.get("reasoning_effort") for body in server.bodies] == [None, "low", "high"]
+
+
+async def test_a_redirect_to_another_host_is_not_followed_with_the_key() -> None:
+    with StrictProvider(key=None) as other:
+        there = Refusal(307, headers={"location": f"http://localhost:{other.port}/v1/chat/completions"})
+        with StrictProvider([there]) as server:
+            model = made("work", table(server, key_env="KEY"), {"KEY": "test-key"})
+            with pytest.raises(ProviderError, match=rf"redirects to http://localhost:{other.port}/"):
+                await ask(model, request())
+        assert not other.requests
