@@ -23,6 +23,7 @@ ARMS: tuple[Arm, ...] = ("none", "all", "counts", "product", "ceiling", "oracle"
 FIRST = 200  # turns whose gain is given apart
 _BELOW = 0.01  # of success under that without a playbook, from which a world counts as below it
 _CORES = 2
+_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # what is played need not outlive a power cut
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def play(job: Job) -> dict[str, Played]:
 
 async def _play(world: World, job: Job, arm: Arm) -> Played:
     chances, poisoned = [], 0
-    with tempfile.TemporaryDirectory(prefix="swecli-simulation-") as folder:
+    with tempfile.TemporaryDirectory(prefix="swecli-simulation-", dir=_MEMORY) as folder:
         product = Product(world, arm, Path(folder), every_turn=job.options.get("reflect", "every") == "every")
         began = time.perf_counter()
         await product.begin(ask(world, "turn", 0).model, ask(world, "start"))

@@ -25,6 +25,7 @@ MAX_WHEN = 40  # words of the situations in which a bullet matters
 MANY = 8  # operations of a delta that are named one by one
 MAX_LETTERS = 600  # characters: sixty words, none of them absurd
 MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
+FORGET = 0.01  # share of the prior that comes back with each turn: what was true may have changed
 _MODEL: Belief = (0.20, 0.40, 0.40)
 PRIORS: dict[Trust, Belief] = {
     "user": (0.05, 0.25, 0.70), "repository": (0.15, 0.40, 0.45), "reasoning": _MODEL, "tool": _MODEL, "web": _MODEL,

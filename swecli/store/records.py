@@ -174,9 +174,9 @@ class TurnLessons:
 
     `delta` holds changes (None: there is none, and no verdict), `verdicts` the evidence that comes with it; `figures`
     are what scoring keeps by name, `known` what the turn's record says, `checks` how commands ended, `shown` the
-    bullets whose use is counted. `lines` are for the user. With `final` the turn's reflection is over, by `author`,
-    having taken `usage` and `cost`; `failure` says why it is not whole. `marked` is the user's mark, in the place of
-    the earlier ones in `replaces`.
+    bullets whose use is counted, `held_back` those that their score kept out: they forget a little. `lines` are for
+    the user. With `final` the turn's reflection is over, by `author`, having taken `usage` and `cost`; `failure`
+    says why it is not whole. `marked` is the user's mark, in the place of the earlier ones in `replaces`.
     """
 
     interaction: int
@@ -187,6 +187,7 @@ class TurnLessons:
     known: Mapping[str, Any] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
     final: bool = False
     author: str = "rules"
     failure: str | None = None

@@ -91,8 +91,10 @@ def from_rules(sessions: SessionManager, session: Session, look: Look, workspace
     if observed is not None:
         known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
     delta = make_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
+    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
+    held_back = tuple(choice.get("held_back", ()))
     return TurnLessons(
-        digest.interaction, delta, verdicts, (), figures, known, look.evidence.checks, shown=digest.shown
+        digest.interaction, delta, verdicts, (), figures, known, look.evidence.checks, digest.shown, held_back
     )
 
 

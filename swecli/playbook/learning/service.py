@@ -10,17 +10,15 @@ from datetime import datetime
 from swecli.config.settings import Settings
 from swecli.llm.price_table import cost_of_model
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
-from swecli.playbook.describe import lines_of
 from swecli.playbook.learning.budget import REFLECTING, ReflectionBudget, day_began, refusal
 from swecli.playbook.learning.grounds import digest_of
 from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_rules, look_at, worth_asking
 from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
 from swecli.playbook.learning.reflector_model import Asked, ask, question_of
-from swecli.playbook.learning.set_aside import quarantine_harmful
 from swecli.playbook.workspace import Workspaces, check_anchors
 from swecli.store.records import Draft, PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -262,11 +260,6 @@ class LearningService:
             )  # fmt: skip
             applied = store.conclude(session, lessons)
         events: list[LearningEvent] = [*report(lessons, applied, refused)]
-        if any(verdict.tag == "harmful" or verdict.factors[0] > verdict.factors[2] for verdict in lessons.verdicts):
-            set_aside = quarantine_harmful(self.sessions, session, lessons)
-            if set_aside is not None:
-                lines = (*lines_of(set_aside.delta), "/playbook review asks what is to become of it")
-                events.append(PlaybookUpdated(lessons.interaction, set_aside.delta.id, lines))
         if lessons.failure:
             kept = not store.reflected(session.id, lessons.interaction)
             events.append(ReflectionFailed(lessons.interaction, lessons.failure, kept))

@@ -3,7 +3,7 @@
 An outcome is a Rasch model with a known step: P(good | c) = sigmoid(b + sum of STEP·E over the other shown + STEP·c).
 A tag is a mixture: with the reflector's insight s it tells the class, else it is the reflector's habit after such an
 outcome, so that a tag counts only as far as it departs from habit. The insight is learned from how far tags agree
-with what is believed already (one step of expectation maximisation for each batch of tags).
+with what is believed already (one step of expectation maximisation for each tag).
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swecli.models.playbook import OUTSIDE, Belief, Bullet, Tag, Verdict
+from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
 
 STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
 BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes
 FURTHEST = 6.0  # logits: no kind of turn is believed to be surer than 99.75 %
-FORGET = 0.01  # share of the prior that comes back with each turn: what was true may have changed
 BENEFIT = 0.4  # standard deviations granted before a bullet is hidden: an unlucky one must be able to come back
 NO_BENEFIT = -0.1  # the same where the reflector was found to know nothing
 IGNORANT, ENOUGH_TAGS = 0.05, 200  # insight below that, after so many tags, is none
 FIRST_INSIGHT, FIRST_WEIGHT, MOST_WEIGHT = 0.25, 40, 400
-QUARANTINE, LEAST_VERDICTS, LEAST_TURNS = 0.6, 3, 2
+HARMS = 0.6  # probability of harm from which it is held back however much it may help
 CLASSES = (-1, 0, 1)
 TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of CLASSES
 
@@ -39,7 +38,8 @@ def deviation(odds: Belief) -> float:
 
 
 def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
-    """Whether its score lets it into prompts. What the user wrote or pinned is never hidden by score.
+    """Whether its score lets it into prompts: else it is held back, and comes back by itself as its evidence fades.
+    What the user wrote or pinned is never held back.
 
     Args:
         ignorant: no reflector that judges this playbook knows anything (see `Reflector.ignorant`).
@@ -47,13 +47,15 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     if bullet.state == "pinned" or bullet.trust == "user":
         return True
     odds = bullet.odds
+    if probably_harms(bullet):
+        return False
     benefit = NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else BENEFIT
     return expected(odds) + benefit * deviation(odds) >= 0
 
 
 def probably_harms(bullet: Bullet) -> bool:
-    """Whether it is believed to harm, however few verdicts that rests on."""
-    return bullet.odds[0] > QUARANTINE
+    """Whether it is believed to harm: the user is asked whether to remove it."""
+    return bullet.odds[0] > HARMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,8 @@ class Reflector:
         """Whether enough was seen of it to say that it knows nothing."""
         return self.tags >= ENOUGH_TAGS and self.insight < IGNORANT
 
-    def habit(self, tag: Tag, good: bool | None) -> float:
-        """Its share of this tag after such an outcome, above 0 and below 1."""
-        counts = self._after(good)
-        return counts[TAGS.index(tag)] / sum(counts)
-
     def _after(self, good: bool | None) -> tuple[float, float, float]:
+        """How often it gave each tag after such an outcome."""
         return self.unknown if good is None else self.good if good else self.bad
 
     def to_json(self) -> dict[str, Any]:
@@ -148,23 +146,19 @@ def by_tags(
         first: for each bullet whether this is its first verdict of the turn: then it forgets a little.
     """
     name, reflector = who
-    s, verdicts, insights = reflector.insight, [], 0.0
+    s, n, counts, verdicts = reflector.insight, reflector.n, list(reflector._after(good)), []
     for bullet, tag, why in tags:
-        habit, odds, place = reflector.habit(tag, good), bullet.odds, TAGS.index(tag)
+        place = TAGS.index(tag)
+        habit, known = counts[place] / sum(counts), s * bullet.odds[place]
         one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
-        insights += s * odds[place] / (s * odds[place] + (1 - s) * habit)
         forget = FORGET if first.get(bullet.id, True) else 0.0
         verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
-    if not verdicts:
-        return (), reflector
-    learned = (s * reflector.n + insights) / (reflector.n + len(verdicts))
-    n = min(MOST_WEIGHT, reflector.n + len(verdicts))
-    counts = list(reflector._after(good))
-    for verdict in verdicts:
-        counts[TAGS.index(verdict.tag)] += 1
+        s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
+        n = min(MOST_WEIGHT, n + 1)
+        counts[place] += 1  # at once: fifty alike tags of one turn are a habit, and no fifty surprises
     which = "unknown" if good is None else "good" if good else "bad"
     changed: dict[str, Any] = {which: tuple(counts)}
-    return tuple(verdicts), replace(reflector, insight=learned, n=n, tags=reflector.tags + len(verdicts), **changed)
+    return tuple(verdicts), replace(reflector, insight=s, n=n, tags=reflector.tags + len(verdicts), **changed)
 
 
 def sigmoid(logit: float) -> float:

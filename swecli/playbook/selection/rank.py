@@ -10,6 +10,7 @@ from swecli.playbook.scoring.score import expected, passes
 from swecli.playbook.similarity import BulletIndex, Match
 
 BUDGET = 1_200  # tokens
+HELD_BACK = "it seems to harm rather than to help"
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
 _FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer turns of use than that
@@ -132,5 +133,5 @@ def _unfit(bullet: Bullet, request: SelectionRequest) -> str:
     if bullet.stale:
         return f"it is stale: {bullet.stale}"
     if not passes(bullet, ignorant=request.ignorant):
-        return f"it seems to harm rather than to help ({bullet.odds[0]:.0%} against {bullet.odds[2]:.0%})"
+        return HELD_BACK
     return ""

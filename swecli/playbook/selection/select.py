@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.models.playbook import Bullet, quoted, render_bullets
-from swecli.playbook.selection.rank import Candidate, Count, SelectionRequest, matching, rank, value_of
+from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, matching, rank, value_of
 
 RECALLED = 400  # tokens of what the model looks up for itself
 HELD = "the conversation holds it already"
@@ -36,8 +36,10 @@ class Held:
 class Selection:
     """What a prompt gets: `text`, which has exactly `tokens` tokens, of at most `budget`; and why.
 
-    `candidates` holds what was chosen and the best few that were not. `more` says that there are others to look up,
-    `withheld` what this turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need not).
+    `candidates` holds what was chosen and the best few that were not; `held_back` names those that would stand in the
+    prompt, were their score another: with each such turn they forget a little. `more` says that there are others to
+    look up, `withheld` what this turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need
+    not).
     """
 
     text: str
@@ -49,6 +51,7 @@ class Selection:
     off: bool = False
     reopen: str = ""
     seed: int = 0
+    held_back: tuple[str, ...] = ()
     missed: tuple[Candidate, ...] = field(default=(), repr=False)
 
     @property
@@ -67,6 +70,7 @@ class Selection:
             [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason] for c in self.candidates
         ]
         what = {"withheld": list(self.withheld), "off": self.off, "more": self.more}
+        what["held_back"] = list(self.held_back)
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | what
 
 
@@ -79,6 +83,13 @@ def select(request: SelectionRequest, held: Held | None = None) -> Selection:
             a head too, and `reopen` says why.
     """
     ranked, fits = rank(request)
+    found = _select(request, ranked, held, fits=fits)
+    shown = {bullet.id for bullet in found.chosen}
+    names = (c.bullet.id for c in ranked if c.bullet.live and c.reason == HELD_BACK and c.bullet.id not in shown)
+    return replace(found, held_back=tuple(names))
+
+
+def _select(request: SelectionRequest, ranked: Sequence[Candidate], held: Held | None, *, fits: bool) -> Selection:
     if held is None:
         return _for_head(request, ranked, fits=fits)
     why = _revoked(request, held)

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
+from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.playbook import (
+    FORGET,
     PRIORS,
     AppliedDelta,
     Belief,
@@ -23,6 +25,8 @@ from swecli.models.playbook import (
 from swecli.store.playbook import mapping
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
 
+FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
+_NONE = (1.0, 1.0, 1.0)
 _COUNTED = ("helpful", "harmful", "neutral")
 
 
@@ -41,6 +45,25 @@ def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Iterable[Verdi
         prior = prior_of(row)
         row.belief = after_verdict(row.belief or prior, prior, verdict.factors, verdict.forget)
         setattr(row, verdict.tag, getattr(row, verdict.tag) + 1)
+    db.flush()
+
+
+def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
+    """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
+    says how many. Within a transaction."""
+    numbers = [mapping.number_of(name) for name in names]
+    last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.bullet).in_(numbers))
+    last = last.where(col(EvidenceRow.kind) != "").group_by(col(EvidenceRow.bullet))
+    fading = {row.bullet: row for row in db.exec(select(EvidenceRow).where(col(EvidenceRow.id).in_(last))).all()}
+    for bullet in db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all():
+        row = fading.get(bullet.number or 0)
+        if row is None or row.kind != FADED:
+            row = EvidenceRow(bullet=bullet.number or 0, source="held back", quote="0 turns", kind=FADED, factors=_NONE)
+        row.quote = f"{int(row.quote.split()[0]) + 1} turns"
+        row.forget += (1 - row.forget) * FORGET
+        prior = prior_of(bullet)
+        bullet.belief = after_verdict(bullet.belief or prior, prior, _NONE, FORGET)
+        db.add(row)
     db.flush()
 
 
@@ -83,7 +106,7 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
             counts |= {name: int(item.quote.split()[place]) for place, name in enumerate(_COUNTED)}
             if row.vouched_at is not None:
                 counts["harmful"], factors = 0, factors_of_counts(counts["helpful"], 0)
-        else:
+        elif item.tag:
             counts[item.tag] += 1
         belief = after_verdict(belief, prior, factors, item.forget)
     row.belief = belief if belief != prior else None
@@ -109,13 +132,6 @@ def judged(db: sqlmodel.Session, session_id: str, interaction: int) -> dict[tupl
     for bullet, kind, tag, source in db.exec(standing.order_by(col(EvidenceRow.id))):
         found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
     return found
-
-
-def sources_against(db: sqlmodel.Session, number: int) -> tuple[int, int]:
-    """How many verdicts a bullet has, and of how many turns."""
-    which = sqlmodel.select(EvidenceRow.session_id, EvidenceRow.interaction)
-    rows = db.exec(which.where(col(EvidenceRow.bullet) == number, col(EvidenceRow.kind) != "")).all()
-    return len(rows), len(set(rows))
 
 
 def evidence_of(db: sqlmodel.Session, number: int, *, verdicts: bool) -> list[Evidence]:

@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.store.playbook import mapping
-from swecli.store.playbook.scope import applies, concerns
+from swecli.store.playbook.scope import applies
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.sessions import mapping as rows
 from swecli.store.sqlite.database import Database
@@ -41,12 +41,6 @@ class PlaybookHistory:
         gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
         with self._database.reading() as db:
             return [mapping.bullet_of(row) for row in db.exec(gone).all()]
-
-    def taken_back(self, session: Session, reason: str) -> set[str]:
-        """The strategies that a change made for that reason touched before it was taken back."""
-        which = select(DeltaRow).where(concerns(session), col(DeltaRow.undone).is_(True))
-        with self._database.reading() as db:
-            return {name for row in db.exec(which.where(col(DeltaRow.reason) == reason)).all() for name in row.before}
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
         """The turns in whose prompt a strategy stood, newest first."""

@@ -136,6 +136,7 @@ class PlaybookStore(ReflectionQueue):
                 if lessons.known:
                     note_turn(db, session.id, lessons.interaction, **lessons.known)
                 _count_uses(db, lessons.shown)
+                evidence.let_fade(db, lessons.held_back)
             if lessons.final:
                 status = "failed" if lessons.failure else "done"
                 tried = ReflectionRow(session_id=session.id, interaction=lessons.interaction, status=status)
@@ -144,6 +145,7 @@ class PlaybookStore(ReflectionQueue):
                 note_reflection(db, tried)
             drop_draft(db, session.id, lessons.interaction)
             names = {*(row.before if row else ()), *(v.bullet_id for v in lessons.verdicts), *lessons.shown}
+            names |= set(lessons.held_back)
             playbook = _after(db, session, names, current=current)
             applied = mapping.applied_of(row) if row else None
         session.update_playbook(playbook)
@@ -233,11 +235,6 @@ class PlaybookStore(ReflectionQueue):
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns said of it instead."""
         with self._database.reading() as db:
             return evidence.evidence_of(db, mapping.number_of(bullet_id), verdicts=verdicts)
-
-    def judged_by(self, bullet_id: str) -> tuple[int, int]:
-        """How many verdicts there are on a bullet, and of how many turns."""
-        with self._database.reading() as db:
-            return evidence.sources_against(db, mapping.number_of(bullet_id))
 
 
 def _check_count(n: int, what: str) -> None:

@@ -49,8 +49,8 @@ class BulletRow(Row, table=True):
 
 class EvidenceRow(Row, table=True):
     """Why a bullet is believed; `delta` is the change that brought it, and takes it away when undone. A verdict has a
-    `kind` ("outcome", "tag", or "before" for what older versions had counted), the `tag` it counts as, and the three
-    `factors` it multiplied."""
+    `kind` ("outcome", "tag", "before" for what older versions had counted), the `tag` it counts as, and the three
+    `factors` it multiplied; a row of the kind "faded" counts turns in which its score held it back."""
 
     __tablename__ = "evidence"
 

@@ -17,6 +17,7 @@ from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.parts import ReflectorModel
+from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
@@ -95,19 +96,36 @@ async def test_a_models_tags_reach_every_bullet_that_was_shown_whatever_the_outc
     assert bullet(runtime, "P-1").harmful == 1, "one tag for a turn, however often it is looked at"
 
 
-async def test_what_seems_to_harm_is_put_into_quarantine_on_enough_evidence_unless_the_user_wrote_it() -> None:
+async def test_what_seems_to_harm_is_held_back_and_needs_a_decision_unless_the_user_wrote_it() -> None:
     tags = json.dumps({"tags": [{"id": name, "tag": "harmful"} for name in ("P-1", "P-2")]})
     runtime = playing(["No."] * 30, tags, reflect="always", reflect_percent=100)
     teach(runtime, "one thing")
     teach(runtime, "my word", trust="user")
     for _ in range(9):
+        await run_turn(runtime, "see [P-1]")
+        await runtime.learning.mark(False)
+    assert not passes(bullet(runtime, "P-1"))
+    assert passes(bullet(runtime, "P-2"))
+    assert "P-1" in [row["id"] for row in runtime.learning.perform("review", []).value]
+    runtime.learning.perform("review", ["P-1", "use"])
+    assert passes(bullet(runtime, "P-1"))
+    assert bullet(runtime, "P-1").harmful == 0, "what was held against it counts no more"
+
+
+async def test_what_is_held_back_comes_back_by_itself_as_its_evidence_fades() -> None:
+    runtime = playing([*["As [P-1] says."] * 5, *["Yes."] * 60], reflect_with_model=False)
+    teach(runtime, "one thing")
+    for _ in range(5):
         await run_turn(runtime, "hello")
         await runtime.learning.mark(False)
-    assert bullet(runtime, "P-1").state == "quarantined"
-    assert bullet(runtime, "P-2").state == "active"
-    runtime.learning.perform("review", ["P-1", "use"])
-    assert bullet(runtime, "P-1").state == "active"
-    assert bullet(runtime, "P-1").harmful == 0, "what was held against it counts no more"
+    before = bullet(runtime, "P-1")
+    assert not passes(before)
+    runtime.new_session()
+    while not passes(bullet(runtime, "P-1")):
+        await run_turn(runtime, "hello")
+    shown = runtime.learning.perform("show", ["P-1"])
+    assert any(line.startswith("evidence (held back): ") for line in shown.lines)
+    assert bullet(runtime, "P-1").odds[0] < before.odds[0]
 
 
 async def test_a_refused_edit_is_the_users_word() -> None:

@@ -34,7 +34,6 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
         manager.playbook.undo(b)
     assert "P-1" in manager.playbook.load(a).bullets
     assert [row.summary() for row in manager.playbook.undo(a)] == ["add P-1"]
-    assert manager.playbook.history.taken_back(b, "") == set()
 
 
 def test_of_a_change_in_another_project_only_what_is_for_all_projects_is_seen(

@@ -84,6 +84,22 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     assert session.playbook == manager.playbook.load(session)
 
 
+def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before_can_be_taken_back(
+    manager: SessionManager, session: Session
+) -> None:
+    look(manager, 1, verdict("P-1", False), name="marked", marked="bad")
+    for turn in range(2, 12):
+        manager.playbook.conclude(session, TurnLessons(turn, held_back=("P-1",)))
+    faded, prior = session.playbook.bullets["P-1"].odds, PRIORS["reasoning"]
+    worst = after_verdict(prior, prior, BAD, 0.0)
+    assert faded == pytest.approx(after_verdict(worst, prior, (1, 1, 1), 1 - 0.99**10))
+    assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == ["10 turns"]
+    manager.playbook.undo(session)
+    assert session.playbook.bullets["P-1"].odds == pytest.approx(prior)
+    manager.playbook.redo(session)
+    assert session.playbook.bullets["P-1"].odds == pytest.approx(faded)
+
+
 def test_evidence_alone_is_no_change_that_undo_takes_back(manager: SessionManager, session: Session) -> None:
     manager.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), session)
     look(manager, 1, verdict("P-1", False))
