@@ -25,7 +25,8 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     """Apply a delta and the verdicts that come with it. Raises BadInput, by which the transaction is undone."""
     check_caps(delta, _earlier(db, delta, session))
     numbers = [mapping.number_of(op.bullet_id) for op in delta.ops if op.bullet_id]
-    found = db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers), applies(session))).all()
+    named = select(BulletRow).where(col(BulletRow.number).in_(numbers), applies(session))
+    found = db.exec(named).all() if numbers else ()
     rows = {f"P-{row.number}": row for row in found}
     delta = replace(delta, session_id=delta.session_id or session.id)
     outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
@@ -77,7 +78,7 @@ def _carry_out(row: DeltaRow, outcome: Outcome, rows: dict[str, BulletRow]) -> N
 def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
     """What the rules and models changed in the same turn before."""
     made_of = delta.session_id or session.id
-    if delta.interaction is None or delta.author in FREE or not made_of:
+    if not delta.ops or delta.interaction is None or delta.author in FREE or not made_of:
         return []
     same = (col(DeltaRow.session_id) == made_of, col(DeltaRow.interaction) == delta.interaction)
     rows = db.exec(select(DeltaRow).where(*same, made_in(session), col(DeltaRow.undone) == sqlmodel.false())).all()

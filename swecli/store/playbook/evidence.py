@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import func
+from sqlalchemy import bindparam, func, insert, update
 from sqlmodel import col, select
 
 from swecli.models.playbook import (
@@ -27,61 +28,89 @@ from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, Learn
 
 FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
-_COUNTED = ("helpful", "harmful", "neutral")
+_COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
+_SAID = ("source", "quote", "call_id", "kind", "tag", "forget")
+_ADDING = insert(EvidenceRow)
+_MOVING = (
+    update(BulletRow)
+    .where(col(BulletRow.number) == bindparam("of"))
+    .values(
+        belief=bindparam("now"), **{name: getattr(BulletRow, name) + bindparam(f"more_{name}") for name in _COUNTED}
+    )
+    .execution_options(synchronize_session=None)
+)
 
 
-def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Iterable[Verdict]) -> None:
+def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
-    found = list(verdicts)
-    numbers = [mapping.number_of(verdict.bullet_id) for verdict in found]
-    which = select(BulletRow).where(col(BulletRow.number).in_(numbers))
-    rows = {f"P-{row.number}": row for row in db.exec(which).all()}
     now = datetime.now(UTC)
-    for verdict in found:
-        row = rows.get(verdict.bullet_id)
-        if row is None:
-            continue
-        db.add(_row_of(verdict, delta, row.number or 0, now))
-        prior = prior_of(row)
-        row.belief = after_verdict(row.belief or prior, prior, verdict.factors, verdict.forget)
-        setattr(row, verdict.tag, getattr(row, verdict.tag) + 1)
-    db.flush()
+    standing = _standing(db, [verdict.bullet_id for verdict in verdicts])
+    found = [(verdict, standing[verdict.bullet_id]) for verdict in verdicts if verdict.bullet_id in standing]
+    of = {"delta": delta.number, "session_id": delta.session_id, "interaction": delta.interaction, "created_at": now}
+    rows = []
+    for verdict, bullet in found:
+        bullet.take(verdict.factors, verdict.forget)
+        bullet.counts[verdict.tag] += 1
+        said: dict[str, Any] = {name: getattr(verdict, name) for name in _SAID}
+        rows.append(of | said | {"bullet": bullet.number, "trust": "reasoning", "factors": list(verdict.factors)})
+    _write(db, [bullet for _, bullet in found])
+    if rows:
+        db.connection().execute(_ADDING, rows)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What a bullet is worth, while it is moved; `counts` is what comes to its counts."""
+
+    number: int
+    belief: Belief
+    prior: Belief
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def take(self, factors: Belief, forget: float) -> None:
+        self.belief = after_verdict(self.belief, self.prior, factors, forget)
+
+
+def _standing(db: sqlmodel.Session, names: Iterable[str]) -> dict[str, _Standing]:
+    numbers = list({mapping.number_of(name) for name in names})
+    which = sqlmodel.select(BulletRow.number, BulletRow.trust, BulletRow.belief)
+    rows = db.connection().execute(which.where(col(BulletRow.number).in_(numbers))).all() if numbers else ()
+    priors = {row.number: PRIORS.get(row.trust, PRIORS["reasoning"]) for row in rows}
+    return {
+        f"P-{row.number}": _Standing(row.number, tuple(row.belief or priors[row.number]), priors[row.number])
+        for row in rows
+    }
+
+
+def _write(db: sqlmodel.Session, bullets: Iterable[_Standing]) -> None:
+    """Only what changed of each bullet, in one statement: a turn may touch all that stand in the prompt."""
+    rows = [
+        {"of": one.number, "now": list(one.belief)} | {f"more_{name}": one.counts[name] for name in _COUNTED}
+        for one in {bullet.number: bullet for bullet in bullets}.values()
+    ]
+    if rows:
+        db.connection().execute(_MOVING, rows)
+        db.expire_all()
 
 
 def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
     says how many. Within a transaction."""
-    numbers = [mapping.number_of(name) for name in names]
-    last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.bullet).in_(numbers))
-    last = last.where(col(EvidenceRow.kind) != "").group_by(col(EvidenceRow.bullet))
-    fading = {row.bullet: row for row in db.exec(select(EvidenceRow).where(col(EvidenceRow.id).in_(last))).all()}
-    for bullet in db.exec(select(BulletRow).where(col(BulletRow.number).in_(numbers))).all():
-        row = fading.get(bullet.number or 0)
+    standing = _standing(db, names)
+    last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
+    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in standing.values()]))
+    which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
+    fading = {row.bullet: row for row in db.exec(which).all()} if standing else {}
+    for bullet in standing.values():
+        row = fading.get(bullet.number)
         if row is None or row.kind != FADED:
-            row = EvidenceRow(bullet=bullet.number or 0, source="held back", quote="0 turns", kind=FADED, factors=_NONE)
+            row = EvidenceRow(bullet=bullet.number, source="held back", quote="0 turns", kind=FADED, factors=_NONE)
         row.quote = f"{int(row.quote.split()[0]) + 1} turns"
         row.forget += (1 - row.forget) * FORGET
-        prior = prior_of(bullet)
-        bullet.belief = after_verdict(bullet.belief or prior, prior, _NONE, FORGET)
+        bullet.take(_NONE, FORGET)
         db.add(row)
     db.flush()
-
-
-def _row_of(verdict: Verdict, delta: DeltaRow, bullet: int, now: datetime) -> EvidenceRow:
-    return EvidenceRow(
-        bullet=bullet,
-        delta=delta.number,
-        source=verdict.source,
-        quote=verdict.quote,
-        session_id=delta.session_id,
-        interaction=delta.interaction,
-        call_id=verdict.call_id,
-        created_at=now,
-        kind=verdict.kind,
-        tag=verdict.tag,
-        factors=list(verdict.factors),
-        forget=verdict.forget,
-    )
+    _write(db, standing.values())
 
 
 def prior_of(row: BulletRow) -> Belief:

@@ -7,14 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, and_, false, func, or_
+from sqlalchemy import ColumnElement, and_, false, or_, text
 from sqlmodel import col, select
 
 from swecli.models.playbook import AppliedDelta, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store.playbook import mapping
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.playbook import BulletRow, DeltaRow, SwitchRow
+from swecli.store.tables.playbook import BulletRow, DeltaRow
+
+_NOW = text(
+    "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta),"
+    " EXISTS (SELECT 1 FROM playbook_switch WHERE project = :project)"
+)
 
 
 def project_of(session: Session) -> str:
@@ -88,7 +93,7 @@ def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
     alive = sqlmodel.select(*mapping.columns()).where(applies(session), col(BulletRow.state) != "deleted")
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
     bullets = [mapping.bullet_of(row) for row in rows]
-    return SessionPlaybook({bullet.id: bullet for bullet in bullets}, _version(db), _off(db, session))
+    return SessionPlaybook({bullet.id: bullet for bullet in bullets}, *_now(db, session))
 
 
 def refresh(db: sqlmodel.Session, session: Session, names: Iterable[str]) -> SessionPlaybook:
@@ -101,21 +106,16 @@ def refresh(db: sqlmodel.Session, session: Session, names: Iterable[str]) -> Ses
     for name in named - found.keys():
         playbook.bullets.pop(name, None)
     playbook.bullets.update(found)
-    return SessionPlaybook(playbook.bullets, _version(db), playbook.off)
+    return SessionPlaybook(playbook.bullets, *_now(db, session))
 
 
 def is_current(db: sqlmodel.Session, session: Session) -> bool:
     """Whether the session's playbook is as the database has it, within a transaction: without reading a bullet."""
-    return (session.playbook.version, session.playbook.off) == (_version(db), _off(db, session))
+    return (session.playbook.version, session.playbook.off) == _now(db, session)
 
 
-def _off(db: sqlmodel.Session, session: Session) -> bool:
-    return db.get(SwitchRow, project_of(session)) is not None
-
-
-def _version(db: sqlmodel.Session) -> int:
-    """A number that grows with every change, every one taken back and every one brought back; both parts of it are
-    found without reading the changes."""
-    newest = sqlmodel.select(func.coalesce(func.max(DeltaRow.number), 0)).scalar_subquery()
-    turned = sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0)).scalar_subquery()
-    return int(db.exec(sqlmodel.select(newest + turned)).one())
+def _now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:
+    """A number that grows with every change, every one taken back and every one brought back, and whether the playbook
+    is off: found without reading the changes."""
+    version, off = db.connection().execute(_NOW, {"project": project_of(session)}).one()
+    return int(version), bool(off)
