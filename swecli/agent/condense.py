@@ -29,11 +29,12 @@ class Summariser:
 
 @dataclass(frozen=True, slots=True)
 class CondenseRequest:
-    """What is to be summed up in `interaction`; `wish` is what the user wants the summary to dwell on."""
+    """What is to be summed up in `interaction`; `limits` are the model's that sums up, `wish` is what the user wants
+    the summary to dwell on."""
 
     messages: list[ApiMessage]
     tools: list[ToolSpec]
-    max_tokens: int | None
+    limits: RequestLimits
     interaction: int
     wish: str = ""
 
@@ -59,16 +60,13 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
     model = by.model
     instruction = f"{by.instruction}\n\nThe user wishes above all: {asked.wish}" if asked.wish else by.instruction
     messages = [*asked.messages, {"role": "user", "content": instruction}]
-    window, tools_tokens = model.profile.window, counter.count_tools(asked.tools)
-    reserve = model.profile.reserve(asked.max_tokens)
-    limits = RequestLimits(window, reserve, tools_tokens=tools_tokens)
     try:  # smaller where this model takes less than the session's
-        sent, _ = fit(messages, limits, counter)
+        sent, _ = fit(messages, asked.limits, counter)
     except ContextFull:
         return CondenseFailed(f"the conversation is too long for {model.name}")
     started = monotonic()
     try:
-        request = ModelRequest(model.name, sent, asked.tools, reserve, "condense", marks=cache_marks(sent))
+        request = ModelRequest(model.name, sent, asked.tools, asked.limits.reserve, "condense", marks=cache_marks(sent))
         reply = await _reply(model, request, by.sleep)
     except SwecliError as error:
         return CondenseFailed(error.message)

@@ -13,7 +13,7 @@ from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.condense import TruncateOptions, TruncateResponse, try_condensing
 from swecli.context.edits import edited, lawful, plain
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
-from swecli.context.model_limits import OFTEN, REPORTED, STEPS, Counted, ModelLimits, Shape, allowed_by
+from swecli.context.model_limits import OFTEN, REPORTED, STEPS, Counted, ModelLimits, Shape
 from swecli.context.prepare import without_old_strategies
 from swecli.context.reductions import (
     CONDENSE,
@@ -124,8 +124,8 @@ class ContextFitter:
 
     def refused(self, error: ContextOverflow, sent: Fitted) -> None:
         """A request was too long after all: the next one is smaller, by what the provider said or by a part."""
-        named = allowed_by(error, self.model.profile.reserve(self.rules.max_tokens))
-        self.known = self.known.refused(self._shape, sent.measured.tokens, named)
+        reserve = sent.request.max_tokens or 0
+        self.known = self.known.refused(self._shape(self.model), sent.measured.tokens, reserve, error)
 
     def counted(self, usage: Usage | None, sent: Fitted) -> Counted:
         """Take the provider's count of a request: it may show that the request was cut without a word."""
@@ -142,13 +142,12 @@ class ContextFitter:
         return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
 
     def _request(self, messages: list[ApiMessage]) -> ModelRequest:
-        reserve, thinking = self.model.profile.reserve(self.rules.max_tokens), self.rules.thinking
+        reserve, thinking = self._limits(self.model).reserve, self.rules.thinking
         marks = cache_marks(messages)
         return ModelRequest(self.model.name, messages, self.specs, reserve, thinking=thinking, marks=marks)
 
-    @property
-    def _shape(self) -> Shape:
-        return self.model.name, self._tools_tokens(), self.rules.max_tokens
+    def _shape(self, model: ChatModel) -> Shape:
+        return model.name, self._tools_tokens(), self.rules.max_tokens
 
     def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
         limits, deep = self.limits, self.known.too_often(at.interaction, at.step)
@@ -160,16 +159,18 @@ class ContextFitter:
     @property
     def limits(self) -> RequestLimits:
         """What a request is held to."""
-        context, window = self.session.context, self.model.profile.window
+        context, threshold = self.session.context, self.rules.threshold
+        return replace(self._limits(self.model), threshold=threshold, hold=context.hold_tokens, pins=context.pins)
+
+    def _limits(self, model: ChatModel) -> RequestLimits:
+        """What that model takes, by its record and by what was learned of it."""
+        known, profile, shape = self.known, model.profile, self._shape(model)
         return RequestLimits(
-            window=window,
-            reserve=self.model.profile.reserve(self.rules.max_tokens),
-            threshold=self.rules.threshold,
-            allowed=self.known.limits.get(self._shape),
-            scale=self.known.scales.get(self.model.name, 1.0),
-            hold=context.hold_tokens,
-            pins=context.pins,
-            tools_tokens=self._shape[1],
+            window=profile.window,
+            reserve=known.answer(model.name, profile.reserve(self.rules.max_tokens)),
+            allowed=known.limits.get(shape),
+            scale=known.scales.get(model.name, 1.0),
+            tools_tokens=shape[1],
         )
 
     def _size(self, climb: _Climb) -> Measured:
@@ -247,7 +248,8 @@ class ContextFitter:
 
     async def _summarise(self, climb: _Climb, cut: Cut, made: list[Reduction], wish: str) -> TruncateResponse:
         at, session = climb.at, climb.session
-        asked = CondenseRequest(plain(cut.asked), self.specs, self.rules.max_tokens, at.interaction, wish)
+        limits = self._limits(self.summariser.model)
+        asked = CondenseRequest(plain(cut.asked), self.specs, limits, at.interaction, wish)
         found = await condense(asked, self.summariser, self.counter)
         climb.happened += [found.record] if found.record else []
         if not isinstance(found, Condensed):

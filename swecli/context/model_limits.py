@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from swecli.context.budget import DEFAULT_MAX_TOKENS, request_limit
+from swecli.context.budget import request_limit
 from swecli.models.errors import ContextOverflow
 from swecli.models.message import Usage
 
 SMALLER = 0.75  # of what was refused, each time
 REPORTED = (1, 3)  # failures to condense in a row that are reported: the first, and that it goes on
-GROWN = 1.1  # how much larger than after a failed summary's fallback a request is before another is asked for
+GROWN = 1.1  # how much more than when it was seen last makes a difference: of a failed summary, of a count that stays
 STEPS, OFTEN = 4, 2  # more reductions than OFTEN within so many steps are too many
 # A provider that counts less than this part of what was sent may have cut it without a word: tokenisers differ by less.
 # No model has so small a window as SMALLEST: a count below it is no count.
@@ -26,22 +26,26 @@ class ModelLimits:
     """What was learned in `session`, in this process; replaced, never changed.
 
     `limits` maps the shape of a request (model, tokens of its tools, tokens of the answer asked for) to the tokens that
-    such a one proved to hold; `scales` a model to what it counted for the last request divided by our own count of it.
+    such a one proved to hold; `windows` a model to the window that its provider named; `scales` a model to what it
+    counted for the last request divided by our own count of it.
     `failures` to condense came in a row; below `retry_at` tokens it is not tried again. `reduced` are the newest steps
     with a reduction, of one interaction; `deep` is the newest interaction in which there were too many of them.
-    `full` is the largest request of a model that was read in full, `suspected` the last that may have been cut (its
-    count and ours), `toolless` are models whose server does not show them the tools.
+    `full` is the largest request of a model that was read in full, `same` the first one with about its newest count
+    (that count and ours), `suspected` are models that may have cut one, `toolless` those whose server does not show
+    them the tools.
     """
 
     session: str = ""
     limits: Mapping[Shape, int] = field(default_factory=dict)
+    windows: Mapping[str, int] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     failures: int = 0
     retry_at: int = 0
     reduced: tuple[tuple[int, int], ...] = ()
     deep: int = 0
     full: Mapping[str, int] = field(default_factory=dict)
-    suspected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    same: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    suspected: frozenset[str] = frozenset()
     toolless: frozenset[str] = frozenset()
 
     def failed(self, left: int) -> ModelLimits:
@@ -64,10 +68,23 @@ class ModelLimits:
         recent = {one for one in self.reduced if one[0] == interaction and step - STEPS < one[1] < step}
         return len(recent) >= OFTEN
 
-    def refused(self, shape: Shape, sent: int, named: int | None) -> ModelLimits:
-        """A request of `sent` tokens was too long; `named` is what the provider allows, None where it named nothing."""
-        smaller = int(sent * SMALLER)
-        return replace(self, limits={**self.limits, shape: min(smaller, named) if named else smaller})
+    def refused(self, shape: Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
+        """A request of `sent` tokens, with `reserve` for the answer, was too long.
+
+        What was read in silence is what a request may have. A window that is named must hold the answer too: where a
+        shorter one is asked for from now on, that may be all that was too much; else the request is smaller by a part.
+        """
+        if error.said and error.limit is not None:
+            return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
+        window = error.limit if error.limit and error.limit >= SMALLEST else None
+        known = replace(self, windows={**self.windows, shape[0]: window}) if window else self
+        answer, smaller = known.answer(shape[0], reserve), int(sent * SMALLER)
+        named = request_limit(window, answer) or smaller
+        return replace(known, limits={**self.limits, shape: named if answer < reserve else min(smaller, named)})
+
+    def answer(self, model: str, reserve: int) -> int:
+        """Tokens of the answer to ask for: at most a quarter of the window that a provider named."""
+        return min(reserve, self.windows.get(model, 4 * reserve) // 4)
 
     def resumed(self, model: str, prompt: int, ours: int) -> ModelLimits:
         """Go by the last request that an earlier run stored."""
@@ -79,29 +96,29 @@ class ModelLimits:
         """Take the provider's count of a request that we count as `ours`, `tools` of it for the tools; `window` is what
         the server itself says it serves.
 
-        A count under half of ours makes a cut suspected; it is proved by a second witness: the server's window, or a
-        larger request with the same count. A count that fits the request without tools comes of a server that does
-        not show them to the model.
+        A count under half of ours makes a cut suspected, as does one that stays the same while requests grow. It is
+        proved by a second witness: the server's window, or a request that grew by so much more. A count that fits the
+        request without tools comes of a server that does not show them to the model.
         """
-        read, bare = usage.prompt, ours - tools
-        if read <= 0 or ours <= 0:
+        read, few = usage.prompt, usage.prompt < ours * CUT
+        if read <= 0 or ours <= 0 or (few and read < SMALLEST):
             return Counted(self)
-        if read >= ours * CUT or read < SMALLEST:
-            scaled = self if read < ours * CUT else replace(self, scales={**self.scales, model: read / ours})
-            full = {**self.full, model: max(read, self.full.get(model, 0))} if read >= ours * CUT else self.full
-            return Counted(replace(scaled, full=full))
-        if tools and read >= bare * BARE:
-            known = replace(self, toolless=self.toolless | {model})
-            return Counted(
-                known, notice="" if model in self.toolless else f"{model} does not seem to be shown the tools"
-            )
-        before = self.suspected.get(model)
-        known = replace(self, suspected={**self.suspected, model: (read, ours)})
-        again = before is not None and ours > before[1] and abs(read - before[0]) <= before[0] * SAME
-        if again or (window is not None and window < ours):
-            return Counted(known, cut=max(read, self.full.get(model, 0)))
+        if few and tools and read >= (ours - tools) * BARE:
+            notice = "" if model in self.toolless else f"{model} does not seem to be shown the tools"
+            return Counted(replace(self, toolless=self.toolless | {model}), notice=notice)
+        first = self.same.get(model, (read, ours))
+        first = first if abs(read - first[0]) <= first[0] * SAME and ours >= first[1] else (read, ours)
+        known = replace(self, same={**self.same, model: first})
+        grown = ours / first[1]
+        if not few and grown < GROWN:
+            full = {**self.full, model: max(read, self.full.get(model, 0))}
+            known = replace(known, full=full, scales={**self.scales, model: read / ours})
+        if grown >= (1 + 2 * SAME if few else GROWN**2) or (few and window is not None and window < ours):
+            return Counted(known, cut=max(read, known.full.get(model, 0)))
+        if (not few and grown < GROWN) or model in self.suspected:
+            return Counted(known)
         words = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been cut"
-        return Counted(known, notice="" if before else words)
+        return Counted(replace(known, suspected=self.suspected | {model}), notice=words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +129,3 @@ class Counted:
     known: ModelLimits
     cut: int = 0
     notice: str = ""
-
-
-def allowed_by(error: ContextOverflow, output: int | None) -> int | None:
-    """Tokens that a request may have after a refusal; None where the provider named no figure.
-
-    What it read in silence is what it reads; a window that it names must hold the answer too.
-    """
-    if error.limit is None:
-        return None
-    if error.said:
-        return round(error.limit * 0.9)
-    return request_limit(error.limit, min(output or DEFAULT_MAX_TOKENS, error.limit // 4))

@@ -18,13 +18,13 @@ CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
 _PASSING = (408, 409, 425)
 _OVERFLOW = re.compile(
-    r"maximum context length|context[_ ](length|window|size|limit)|prompt is too long|too many tokens|"
-    r"input (is )?too long|maximum number of tokens|exceeds? the (model's )?(maximum )?(input|token)|request_too_large",
+    r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|"
+    r"maximum (number of tokens|model length)|exceeds? the (model's )?(maximum )?(input|token)",
     re.IGNORECASE,
 )
 _LIMITS = (
-    re.compile(r"maximum (?:context|input) length (?:is|of) (\d+)", re.IGNORECASE),
-    re.compile(r"> ?(\d+) maximum", re.IGNORECASE),
+    re.compile(r"maximum (?:context|input|model) length (?:is|of) (\d+)", re.IGNORECASE),
+    re.compile(r"(?:\d \+ \d+|tokens) > ?(\d+)", re.IGNORECASE),
     re.compile(r"available context size \((\d+)", re.IGNORECASE),
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
     re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
@@ -179,10 +179,11 @@ def param_in(body: bytes) -> tuple[str, str]:
 
 
 def _with_code(body: Mapping[str, Any]) -> str:
-    """The message, with its code where the message does not name it."""
-    message, code = body["message"], body.get("code")
+    """The message, with its code and the size of the context where the message does not name them."""
+    message, code, context = body["message"], body.get("code"), body.get("n_ctx")
     message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    return f"{message} ({code})" if isinstance(code, str) and code not in message else message
+    beside = (code if isinstance(code, str) else "", f"context size {context}" if isinstance(context, int) else "")
+    return message + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in message)
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

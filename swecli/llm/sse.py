@@ -66,6 +66,8 @@ class EventReader:
         if name == b"data":
             value = value.removeprefix(b" ")
             self._data.append(value)
+        elif name == b"error":  # older llama.cpp servers: an error object as a field of its own
+            self._data.append(b'{"error":%b}' % value)
         elif name not in (b"", b"event", b"id", b"retry") and self._stray_size < _STRAY:
             self._stray.append(line)
             self._stray_size += len(line)

@@ -40,6 +40,8 @@ def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seco
         ("request (9000 tokens) exceeds the available context size (8192 tokens)", 8_192),
         ("The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
         ("maximum context length is 32,768 tokens", 32_768),
+        ("input length and `max_tokens` exceed context limit: 184915 + 20000 > 204648, decrease input length", 204_648),
+        ("The decoder prompt (length 18000) is longer than the maximum model length of 16384.", 16_384),
         ("Input is too long for requested model.", None),
     ],
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from swecli.context.budget import request_limit
 from swecli.context.fit import RequestLimits, fit, measure
+from swecli.context.model_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
+from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 from swecli.review.read.extract import TOOL
-
-SMALLER = 0.75  # of what was refused, each time
 
 
 class ReviewRequest:
@@ -22,7 +21,7 @@ class ReviewRequest:
     ) -> None:
         self.model, self.specs, self.counter, self.max_tokens = model, specs, counter, max_tokens
         self._tools = counter.count_tools(specs)
-        self._proved: int | None = None
+        self._known, self._shape = ModelLimits(), (model.name, self._tools, max_tokens)
         self.sent = 0
 
     def make(
@@ -34,8 +33,8 @@ class ReviewRequest:
         the review is, and with `part`, the text of the running part, where that has left too. This opening is no
         stored part of the conversation, and counts for no window. Raises ContextFull.
         """
-        output = self.model.profile.reserve(self.max_tokens)
-        limits = RequestLimits(self.model.profile.window, output, allowed=self._proved, tools_tokens=self._tools)
+        output, allowed = self._output, self._known.limits.get(self._shape)
+        limits = RequestLimits(self.model.profile.window, output, allowed=allowed, tools_tokens=self._tools)
         opened = opening(messages, left, part)
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
@@ -49,11 +48,13 @@ class ReviewRequest:
         request = ModelRequest(self.model.name, fitted, specs, output, "review", marks=cache_marks(fitted))
         return messages, request, events
 
-    def refused(self, said: int | None) -> None:
+    def refused(self, error: ContextOverflow) -> None:
         """The last request was too long after all: the next is smaller, by what the provider said or by a part."""
-        smaller = int(self.sent * SMALLER)
-        limit = request_limit(said, self.model.profile.reserve(self.max_tokens))
-        self._proved = min(smaller, limit) if limit else smaller
+        self._known = self._known.refused(self._shape, self.sent, self._output, error)
+
+    @property
+    def _output(self) -> int:
+        return self._known.answer(self.model.name, self.model.profile.reserve(self.max_tokens))
 
 
 def opening(messages: list[ApiMessage], left: str, part: str = "") -> list[ApiMessage]:

@@ -177,7 +177,7 @@ class Review:
                 if not left:
                     raise
                 at.state.step = None
-                self.request.refused(error.limit)
+                self.request.refused(error)
                 yield Notice("the provider calls the request too long: it is made smaller and sent again", "warning")
                 continue
             if at.part is not None and any(at.text in str(message.get("content")) for message in request.messages):

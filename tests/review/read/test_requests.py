@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swecli.context.tokens import TokenCounter
 from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import ContextOverflow
 from swecli.models.message import ApiMessage
 from swecli.review.read.requests import ReviewRequest, opening
 
@@ -37,7 +38,7 @@ def test_what_is_too_long_is_reduced_and_the_line_is_no_part_of_it() -> None:
     assert {event.type for event in told[:-1]} == {"context_reduced"}
     assert told[-1].type == "context_measured"
     assert request.sent <= 32_000
-    request.refused(None)
+    request.refused(ContextOverflow("too long"))
     before = request.sent
     request.make(kept, "")
     assert request.sent < before

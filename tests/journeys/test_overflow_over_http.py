@@ -1,0 +1,259 @@
+"""Requests that a service calls too long, in its own words, over HTTP: the turn goes on, and the next one is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.registry import make_model
+from swecli.models.events import Event, Notice, TurnFailed
+from swecli.models.window import WindowSpec
+from tests.support.runtime import make_runtime, make_start, run_turn
+from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider, Tokens, Wire
+from tests.support.strict_provider.script import Answer
+from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
+
+LOCAL = "qwen3-coder"
+OVERFLOW = "exceed_context_size_error"
+_LENGTH = "This model's maximum context length is {window} tokens. However, "
+
+
+def refusing(error: dict[str, Any], *, bare: bool = False, **beside: Any) -> Callable[[dict[str, int]], Answer]:
+    """A refusal with that error object, its figures filled in; `bare` is one without an object around it."""
+
+    def answer(sizes: dict[str, int]) -> Answer:
+        filled = {key: value.format(**sizes) if isinstance(value, str) else value for key, value in error.items()}
+        filled = {key: sizes.get(str(value), value) for key, value in filled.items()}
+        return Refusal(400, body=json.dumps(filled if bare else beside | {"error": filled}).encode())
+
+    return answer
+
+
+def openai(message: str, **more: Any) -> Callable[[dict[str, int]], Answer]:
+    error = {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "context_length_exceeded",
+    }
+    return refusing(error | more)
+
+
+def anthropic(message: str) -> Callable[[dict[str, int]], Answer]:
+    return refusing({"type": "invalid_request_error", "message": message}, type="error", request_id="req_011CVjx")
+
+
+def llama_cpp(message: str) -> Callable[[dict[str, int]], Answer]:
+    error = {"code": 400, "message": message, "type": OVERFLOW, "n_prompt_tokens": "prompt", "n_ctx": "window"}
+    return refusing(error)
+
+
+def llama_cpp_in_the_stream(sizes: dict[str, int]) -> Answer:
+    """Older servers answer 200 and send the error as a field of its own in the stream."""
+    words = "the request exceeds the available context size. try increasing the context size or enable context shift"
+    error = {"code": 400, "message": words, "type": OVERFLOW}
+    error |= {"n_prompt_tokens": sizes["prompt"], "n_ctx": sizes["window"]}
+    return Reply("", wire=Wire(body=f"error: {json.dumps(error)}\n\n".encode()))
+
+
+def in_silence(sizes: dict[str, int]) -> Answer:
+    """The server reads what fits, and answers as if that were all."""
+    return Reply("I saw a part.", usage=Tokens(input=sizes["window"]))
+
+
+@dataclass(frozen=True)
+class Service:
+    """`window` tokens are read by it; where `sums`, the answer that is asked for must fit as well. `names` is the
+    limit that its refusal names."""
+
+    model: str
+    answer: Callable[[dict[str, int]], Answer]
+    window: int = 14_000
+    sums: bool = False
+    names: bool = True
+
+
+SERVICES = {
+    "OpenAI": Service(
+        OPENAI_MODEL,
+        openai(_LENGTH + "your messages resulted in {prompt} tokens. Please reduce the length of the messages."),
+    ),
+    "OpenAI, with tools": Service(
+        OPENAI_MODEL,
+        openai(
+            _LENGTH + "your messages resulted in {prompt} tokens ({prompt} in the messages, 95 in the functions). "
+            "Please reduce the length of the messages or functions."
+        ),
+    ),
+    "OpenAI, with the answer": Service(
+        OPENAI_MODEL,
+        openai(
+            _LENGTH + "you requested {total} tokens ({prompt} in the messages, {output} in the completion). Please "
+            "reduce the length of the messages or completion."
+        ),
+        window=44_000,
+        sums=True,
+    ),
+    "OpenAI, without a figure": Service(
+        OPENAI_MODEL,
+        openai(
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            param="input",
+        ),
+        names=False,
+    ),
+    "Anthropic": Service(ANTHROPIC_MODEL, anthropic("prompt is too long: {prompt} tokens > {window} maximum")),
+    "Anthropic, with the answer": Service(
+        ANTHROPIC_MODEL,
+        anthropic(
+            "input length and `max_tokens` exceed context limit: {prompt} + {output} > {window}, decrease input "
+            "length or `max_tokens` and try again"
+        ),
+        window=44_000,
+        sums=True,
+    ),
+    "llama.cpp": Service(
+        LOCAL,
+        llama_cpp("request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it"),
+    ),
+    "llama.cpp, figures beside the words": Service(
+        LOCAL, llama_cpp("the request exceeds the available context size, try increasing it")
+    ),
+    "llama.cpp, in the stream": Service(LOCAL, llama_cpp_in_the_stream),
+    "vLLM before 0.11": Service(
+        LOCAL,
+        refusing({
+            "object": "error",
+            "message": _LENGTH + "you requested {total} tokens ({prompt} in the messages, {output} in the completion). "
+            "Please reduce the length of the messages or completion.",
+            "type": "BadRequestError", "param": None, "code": 400,
+        }, bare=True),
+        sums=True,
+    ),
+    "vLLM": Service(
+        LOCAL,
+        refusing({
+            "message": _LENGTH + "you requested {output} output tokens and your prompt contains at least {prompt} "
+            "input tokens, for a total of at least {total} tokens. Please reduce the length of the input prompt or "
+            "the number of requested output tokens. (parameter=input_tokens, value={prompt})",
+            "type": "BadRequestError", "param": "input_tokens", "code": 400,
+        }),
+        sums=True,
+    ),
+    "vLLM, longer than the model": Service(
+        LOCAL,
+        refusing({
+            "message": "The decoder prompt (length {prompt}) is longer than the maximum model length of {window}. "
+            "Make sure that `max_model_len` is no smaller than the number of text tokens.",
+            "type": "BadRequestError", "param": None, "code": 400,
+        }),
+    ),
+    "vLLM, the answer too large": Service(
+        LOCAL,
+        refusing({
+            "message": "'max_tokens' or 'max_completion_tokens' is too large: {output}. This model's maximum context "
+            "length is {window} tokens and your request has {prompt} input tokens ({output} > {window} - {prompt}).",
+            "type": "BadRequestError", "param": "max_tokens", "code": 400,
+        }),
+        window=12_000,
+        sums=True,
+    ),
+    "in silence": Service(LOCAL, in_silence, names=False),
+}  # fmt: skip
+
+
+@dataclass
+class Line:
+    """The service on the loopback: counts the bytes of what came, refuses what is too long."""
+
+    service: Service
+    refused: list[int] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, request: Received) -> Answer:
+        body = request.body
+        prompt = len(request.raw) // 4
+        output = body.get("max_tokens") or body.get("max_completion_tokens") or 0
+        sizes = {"prompt": prompt, "output": output, "total": prompt + output, "window": self.service.window}
+        self.sent.append(body)
+        if prompt + output * self.service.sums > self.service.window:
+            self.refused.append(len(self.sent) - 1)
+            return self.service.answer(sizes)
+        return Reply(f"That is answer {len(self.sent)}.", usage=Tokens(input=prompt))
+
+
+def served(server: StrictProvider, service: Service) -> Runtime:
+    provider = "anthropic" if service.model == ANTHROPIC_MODEL else "openai"
+    model = make_model(f"{provider}/{service.model}", make_start().settings, {**os.environ, **server.environ()})
+    return make_runtime(model, learn=False, window=WindowSpec(mode="full"))
+
+
+def texts(events: list[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+def asked(body: dict[str, Any]) -> str:
+    """The last user message, as text."""
+    return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+
+
+async def talk(runtime: Runtime, number: int) -> list[Event]:
+    events = await run_turn(runtime, f"question {number}: " + "word " * 1_400, learn=False)
+    assert [event.error for event in events if isinstance(event, TurnFailed)] == []
+    return events
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
+    service = SERVICES[name]
+    line = Line(service)
+    with StrictProvider(line, models=(OPENAI_MODEL, ANTHROPIC_MODEL, LOCAL)) as server:
+        runtime = served(server, service)
+        number, events = 0, list[Event]()
+        while not any("sent again" in text for text in texts(events)):
+            number += 1
+            events = await talk(runtime, number)
+        assert number < 10, "it did happen"
+        assert f"question {number}: word" in asked(line.sent[-1]), "the query itself is not cut"
+        refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
+        if service.names:
+            figure = f"{service.window:,}".replace(",", "")
+            assert str(runtime.agent.fitter().known.windows[runtime.agent.model.name]) == figure
+        assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
+        await run_turn(runtime, "short", learn=False)
+        assert len(line.refused) == refused, "what was learned holds"
+        assert "short" in asked(line.sent[-1])
+        assert f"question {number}" in json.dumps(line.sent[-1]), "the turn before is there"
+        for later in range(number + 1, number + 4):
+            assert not any("sent again" in text for text in texts(await talk(runtime, later)))
+        session = runtime.sessions.current_session
+        assert session is not None
+        kept = json.dumps([message.content for message in session.messages])
+        assert all(f"question {n}:" in kept for n in range(1, number + 4)), "nothing stored is lost"
+        assert server.refusals == []
+        runtime.close()
+
+
+async def test_a_named_limit_is_forgotten_with_the_session_and_with_the_model() -> None:
+    service = SERVICES["llama.cpp"]
+    line = Line(service)
+    with StrictProvider(line, models=(OPENAI_MODEL, LOCAL)) as server:
+        runtime = served(server, service)
+        while not line.refused:
+            await talk(runtime, 1)
+        other = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        for forget in (runtime.new_session, lambda: runtime.agent.use_model(other)):
+            assert runtime.agent.fitter().limits.allowed is not None
+            forget()
+            refused = len(line.refused)
+            while len(line.refused) == refused:
+                await talk(runtime, 2)
+            [sent] = [len(json.dumps(line.sent[n])) for n in line.refused[refused:]]
+            assert sent > service.window * 4, "it is sent whole until it is refused anew"
+        runtime.close()
