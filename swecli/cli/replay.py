@@ -24,27 +24,19 @@ class ReplayReport:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Each policy's figures for the whole session, under `HEAD`."""
-        totals = [(replayed.policy, replayed.totals()) for replayed in self.replays]
-        return [
-            (
-                policy,
-                f"{total.requests:,}",
-                f"{total.input:,}",
-                f"{total.cached_share:.1%}",
-                self._money(total.cost),
-                f"{total.visible:.1f}",
-                f"{total.peak:,}",
-            )
-            for policy, total in totals
-        ]
+        rows: list[tuple[str, ...]] = []
+        for replayed in self.replays:
+            total = replayed.totals()
+            numbers = (f"{total.requests:,}", f"{total.input:,}", f"{total.cached_share:.1%}", self._money(total.cost))
+            rows.append((replayed.policy, *numbers, f"{total.visible:.1f}", f"{total.peak:,}"))
+        return rows
 
     def turn_rows(self) -> list[tuple[str, ...]]:
         """The same for each turn, the policies one below the other, under `TURN_HEAD`."""
         rows: list[tuple[str, ...]] = []
         for figures in zip(*(replayed.turns for replayed in self.replays), strict=True):
             for replayed, turn in zip(self.replays, figures, strict=True):
-                share = turn.cached / turn.input if turn.input else 0.0
-                numbers = (f"{turn.requests:,}", f"{turn.input:,}", f"{share:.1%}", self._money(turn.cost))
+                numbers = (f"{turn.requests:,}", f"{turn.input:,}", f"{turn.cached_share:.1%}", self._money(turn.cost))
                 rows.append((f"T{turn.turn}", replayed.policy, *numbers, f"{turn.visible:g}", f"{turn.peak:,}"))
         return rows
 
