@@ -24,11 +24,9 @@ class PlaybookUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFailed:
-    """The learning step did not run to its end; `kept` says whether it will be tried again, `paused` that no model was
-    asked: it comes once for each reason."""
+    """The learning step did not run to its end; `kept` says whether it will be tried again."""
 
     type: ClassVar[str] = "reflection_failed"
     interaction: int
     reason: str
     kept: bool
-    paused: bool = False

@@ -14,17 +14,14 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import Change, Finding, Judgement, ReviewRecord, fingerprint
 from swecli.models.ids import short_id
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text
+from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
-COLUMNS = (
-    "path", "line", "end_line", "kind", "code_smell_type", "severity", "message", "improvement", "suggestion",
-    "evidence", "verified", "why", "state", "reason", "anchor", "file_hash", "block", "fingerprint", "loop",
-)  # fmt: skip
-MORE = ("symbol", "verdict", "source", "late", "resembles")  # as they are, in one column
-PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
-WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
-MOST_ALIASES = 12
+_COLUMNS = shared(Finding, FindingRow)
+_MORE = ("symbol", "verdict", "source", "late", "resembles")  # as they are, in one column
+_PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
+_WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
+_MOST_ALIASES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,7 @@ class ReviewStore:
         """Commit a new review; it gets its id."""
         with self.database.transaction() as db:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
-            row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
-            db.add(row)
+            db.add(_fill_review(row, review))
             db.flush()
             return _review(db, row)
 
@@ -61,8 +57,8 @@ class ReviewStore:
             row = _review_row(db, review.id)
             new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
             row.total += len(findings)
-            row.loops, row.seen, row.lost = review.loops, list(review.seen), list(review.lost)
-            row.session_id, row.updated_at = review.session_id, datetime.now(UTC)
+            row.loops = review.loops
+            db.add(_fill_review(row, review))
             db.flush()
             return Noted(new, _review(db, row))
 
@@ -75,13 +71,10 @@ class ReviewStore:
         )
         if (known := db.exec(same).first()) is not None:
             known.times += 1
-            _complete(_number(db, known.finding), finding)
+            _complete(db.get_one(FindingRow, known.finding), finding)
             return None
         row, old = self._in_ledger(db, review, finding)
-        mine = select(ReviewFindingRow.id).where(
-            col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == row.number
-        )
-        again = old and db.exec(mine).first() is not None  # this review had it at another line, in other words
+        again = old and _is_reported(db, review, row)  # this review had it at another line, in other words
         db.add(
             ReviewFindingRow(
                 review=review.number or 0, finding=row.number or 0, path=finding.path, line=finding.line,
@@ -89,7 +82,7 @@ class ReviewStore:
             )
         )  # fmt: skip
         db.flush()
-        return None if again else finding_of(row)
+        return None if again else _finding_of(row)
 
     def _in_ledger(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> tuple[FindingRow, bool]:
         """The row of that finding, and whether it was there."""
@@ -97,10 +90,7 @@ class ReviewStore:
             return _complete(self._row(db, finding.id), finding, moved=True), True
         print_, again = finding.fingerprint, 1
         while (row := _by_print(db, self.project, print_)) is not None:
-            mine = select(ReviewFindingRow.id).where(
-                col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == row.number
-            )
-            if db.exec(mine).first() is None:
+            if not _is_reported(db, review, row):
                 return _complete(row, finding, moved=True), True
             again += 1  # this review had it at another line: these are two
             print_ = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, again)
@@ -114,10 +104,8 @@ class ReviewStore:
         """Commit how it ended, and what it took."""
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
-            row.spent = dict(review.spent)
-            row.seen, row.lost = list(review.seen), list(review.lost)
-            row.status, row.updated_at = status, datetime.now(UTC)
-            return _review(db, row)
+            row.spent, row.status = dict(review.spent), status
+            return _review(db, _fill_review(row, review))
 
     def unfinished(self) -> ReviewRecord | None:
         """The project's newest review, if it is one that did not come to its end."""
@@ -136,7 +124,7 @@ class ReviewStore:
             .order_by(col(ReviewFindingRow.id))
         )
         with self.database.reading() as db:
-            return [replace(finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
+            return [replace(_finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """The project's findings, by id; of these states and paths only, where some are named."""
@@ -146,12 +134,12 @@ class ReviewStore:
         if named := tuple(paths):
             which = which.where(col(FindingRow.path).in_(named))
         with self.database.reading() as db:
-            return [finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
+            return [_finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
 
     def get(self, ref: str) -> Finding:
         """A finding by its id, `F-12`, `f12` or `12`. Raises BadInput."""
         with self.database.reading() as db:
-            return finding_of(self._row(db, ref))
+            return _finding_of(self._row(db, ref))
 
     def put(self, findings: Iterable[Finding], cause: str = "", by: str = "") -> None:
         """Commit findings as they are now; a changed state is a row of their history, a new fix counts as one more."""
@@ -196,7 +184,7 @@ class ReviewStore:
             types = db.exec(theirs.group_by(col(FindingRow.code_smell_type)).having(fixes >= times)).all()
             which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
             rows = db.exec(which.order_by(col(FindingRow.number))).all()
-            return {name: [finding_of(row) for row in rows if row.code_smell_type == name] for name in sorted(types)}
+            return {name: [_finding_of(row) for row in rows if row.code_smell_type == name] for name in sorted(types)}
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
         named = short_id("F", ref) or short_id("F", f"F{ref.strip()}")
@@ -206,7 +194,7 @@ class ReviewStore:
         return row
 
 
-def finding_of(row: FindingRow) -> Finding:
+def _finding_of(row: FindingRow) -> Finding:
     """The row as a finding."""
     more = row.more or {}
     judgement = Judgement(**more["judgement"]) if more.get("judgement") else None
@@ -214,17 +202,17 @@ def finding_of(row: FindingRow) -> Finding:
         id=f"F-{row.number}",
         judgement=judgement,
         aliases=tuple(more.get("aliases") or ()),
-        **{name: getattr(row, name) for name in COLUMNS},
-        **{name: more[name] for name in MORE if name in more},
+        **values(row, _COLUMNS),
+        **{name: more[name] for name in _MORE if name in more},
     )
 
 
 def _fill(row: FindingRow, finding: Finding) -> None:
-    for name in COLUMNS:
+    for name in _COLUMNS:
         setattr(row, name, getattr(finding, name))
     judgement = finding.judgement.to_json() if finding.judgement else None
-    aliases = list(finding.aliases)[-MOST_ALIASES:]
-    row.more = {name: getattr(finding, name) for name in MORE} | {"judgement": judgement, "aliases": aliases}
+    aliases = list(finding.aliases)[-_MOST_ALIASES:]
+    row.more = values(finding, _MORE) | {"judgement": judgement, "aliases": aliases}
     row.updated_at = datetime.now(UTC)
 
 
@@ -233,11 +221,11 @@ def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> Findin
 
     `moved` says that the report is of another review: the place is the newer one's.
     """
-    known = finding_of(row)
+    known = _finding_of(row)
     half = known.source == "cut" and found.source != "cut"
-    wanted = [name for name in WORDS if half or not getattr(known, name)]
+    wanted = [name for name in _WORDS if half or not getattr(known, name)]
     words = {name: getattr(found, name) for name in wanted if getattr(found, name)}
-    place = {name: getattr(found, name) for name in PLACE} if moved and found.line > 0 else {}
+    place = values(found, _PLACE) if moved and found.line > 0 else {}
     other = [f"{found.code_smell_type}|{found.line}|{found.message[:200]}"]
     same = found.message == known.message and found.code_smell_type == known.code_smell_type
     aliases = tuple(dict.fromkeys([*known.aliases, *([] if same else other)]))
@@ -246,10 +234,9 @@ def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> Findin
     return row
 
 
-def _number(db: sqlmodel.Session, number: int) -> FindingRow:
-    row = db.get(FindingRow, number)
-    assert row is not None, "a foreign key leads to its row"
-    return row
+def _is_reported(db: sqlmodel.Session, review: ReviewRow, finding: FindingRow) -> bool:
+    mine = (col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == finding.number)
+    return db.exec(select(ReviewFindingRow.id).where(*mine)).first() is not None
 
 
 def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | None:
@@ -262,6 +249,12 @@ def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
     row = db.get(ReviewRow, int(review_id.removeprefix("R-") or 0))
     if row is None:
         raise BadInput(f"There is no review {review_id!r}.")
+    return row
+
+
+def _fill_review(row: ReviewRow, review: ReviewRecord) -> ReviewRow:
+    row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
+    row.updated_at = datetime.now(UTC)
     return row
 
 

@@ -128,7 +128,7 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
         .order_by(col(EvidenceRow.id))
     )
     prior = belief = prior_of(row)
-    counts = dict.fromkeys(_COUNTED, 0)
+    counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
     for item in db.exec(which).all():
         factors = item.factors
         if item.kind == "before":

@@ -14,7 +14,7 @@ from swecli.models.message import Usage
 from swecli.models.session import Session
 from swecli.store.playbook.scope import project_of
 from swecli.store.records import Draft, PendingReflection, Spent
-from swecli.store.sessions.store import runs_elsewhere
+from swecli.store.sessions.reading import runs_elsewhere
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.playbook import DraftRow, ReflectionRow
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow, UsageColumns

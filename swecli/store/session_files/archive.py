@@ -6,7 +6,9 @@ messages and reductions are numbered from 1 within the session.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +18,7 @@ from sqlmodel import col, select
 from swecli.models.context import UNDO
 from swecli.store.playbook.scope import load_bullets
 from swecli.store.sessions.mapping import session_of
-from swecli.store.sessions.queries import find_row
+from swecli.store.sessions.queries import find_row, totals
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.playbook import TurnRow
 from swecli.store.tables.sessions import (
@@ -52,10 +54,9 @@ def export(database: Database, ref: str) -> Archive:
         row = find_row(db, ref, "")
         bullets = load_bullets(db, session_of(row, [])).bullets.values()
         whole = _columns(row) | read(db, row.id, row.interactions) | {"playbook": [one.to_json() for one in bullets]}
+        whole["totals"] = asdict(totals(db, row.id))
     rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
-    plain = _plain(whole)
-    assert isinstance(plain, dict)
-    return plain
+    return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
 
 
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
@@ -94,12 +95,9 @@ def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
 
 def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[Any]:
     """A session's rows in the order in which they were made."""
-    key, number = (
-        next(iter(table.__table__.primary_key.columns)),
-        "number" if table is InteractionRow else "interaction",
-    )
-    theirs = select(table).where(col(table.session_id) == session_id, col(getattr(table, number)) <= last)
-    return list(db.exec(theirs.order_by(key)).all())
+    number = table.number if table is InteractionRow else table.interaction
+    theirs = select(table).where(col(table.session_id) == session_id, number <= last)
+    return list(db.exec(theirs.order_by(*table.__table__.primary_key.columns)).all())
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
@@ -153,11 +151,3 @@ def _write_calls(db: sqlmodel.Session, message: MessageRow, calls: list[Archive]
         if call.get("full_result") is not None:
             db.flush()
             db.add(FullResultRow(call=row.id or 0, text=call["full_result"]))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

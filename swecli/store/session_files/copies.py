@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlmodel
-from sqlalchemy import and_, func
+from sqlalchemy import and_
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -68,15 +70,16 @@ def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> 
     """Copied turns are reflected upon as often as those they were copied from, at least once: what they teach is
     learned there, and counts once."""
     done = (col(ReflectionRow.session_id) == old, col(ReflectionRow.status) == "done")
-    which = (
-        sqlmodel.select(ReflectionRow.interaction, func.count()).where(*done).group_by(col(ReflectionRow.interaction))
-    )
-    times = dict(db.exec(which).all())
+    times = Counter(db.exec(select(ReflectionRow.interaction).where(*done)).all())
+    what: dict[str, Any] = {
+        "session_id": new,
+        "status": "done",
+        "author": "copy",
+        "detail": f"learned from in {old}",
+        "cost": 0.0,
+    }
     for number in range(1, last + 1):
-        for _ in range(max(1, times.get(number, 0))):
-            row = ReflectionRow(session_id=new, interaction=number, status="done", author="copy")
-            row.detail, row.cost = f"learned from in {old}", 0.0
-            db.add(row)
+        db.add_all(ReflectionRow(**what, interaction=number) for _ in range(max(1, times[number])))
 
 
 def delete(database: Database, ref: str, keep: str = "") -> str:

@@ -15,6 +15,7 @@ from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
+from swecli.store.playbook.deltas import last_number
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
@@ -180,8 +181,7 @@ def _check(whole: Archive) -> None:
 def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
     """Take in the session's own strategies: under their numbers, or new ones where those were given once. What they
     are called here, by what the export calls them."""
-    given = sqlmodel.text("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'bullet'")
-    newest = int(db.connection().execute(given).scalar_one())
+    newest = last_number(db)
     names: dict[str, str] = {}
     for bullet in sorted(own, key=lambda bullet: _number(bullet["id"])):
         number = _number(bullet["id"])
@@ -204,15 +204,11 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
     """Which of an export's strategies of a project and of its user are here too, word for word: their ids by the ids
     that the export has for them."""
     found: dict[str, str] = {}
-    for bullet in bullets:
-        same = select(BulletRow).where(
-            col(BulletRow.content) == bullet["content"], col(BulletRow.scope) == bullet["scope"]
-        )
-        if bullet["scope"] == "session":
-            continue
+    for bullet in (one for one in bullets if one["scope"] != "session"):
+        words = (col(BulletRow.content) == bullet["content"], col(BulletRow.scope) == bullet["scope"])
+        same = select(BulletRow.number).where(*words, col(BulletRow.state) != "deleted")
         if bullet["scope"] == "project":
             same = same.where(col(BulletRow.project) == project)
-        row = db.exec(same.where(col(BulletRow.state) != "deleted").order_by(col(BulletRow.number))).first()
-        if row is not None:
-            found[bullet["id"]] = f"P-{row.number}"
+        if number := db.exec(same.order_by(col(BulletRow.number))).first():
+            found[bullet["id"]] = f"P-{number}"
     return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlmodel
@@ -14,9 +14,9 @@ from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduc
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.sessions.mapping import request_of
-from swecli.store.sessions.store import read_messages
+from swecli.store.sessions.reading import read_messages
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_json, clean_text
+from swecli.store.tables.columns import clean_json, clean_text, shared, values
 from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
 
 PIN = "pin"
@@ -56,7 +56,7 @@ class ContextStore:
                 opens=row.epoch is not None,
                 epoch=clean.epoch.to_json() if clean.epoch else None,
                 edits=clean.edits.to_json() if clean.edits else None,
-                **{name: getattr(row, name) for name in _PLAIN},
+                **values(row, _PLAIN),
             )
             db.add(stored)
             if row.epoch is not None:
@@ -78,21 +78,14 @@ class ContextStore:
             BadInput: there is nothing to take back.
         """
         with self._database.transaction() as db:
-            which = _rows(session.id).where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
-            row = db.exec(which.order_by(col(ReductionRow.number).desc()).limit(1)).first()
+            which = _newest_first(session.id, col(ReductionRow.undone).is_(False))
+            row = db.exec(which.where(col(ReductionRow.how).not_in((BEGIN, UNDO))).limit(1)).first()
             if row is None:
                 raise BadInput("Nothing has been taken out of this session's requests yet.")
             row.undone = True
-            db.add(
-                ReductionRow(
-                    session_id=session.id,
-                    how=UNDO,
-                    interaction=session.interactions,
-                    detail=f"R-{row.number}",
-                    hold_turns=hold_turns,
-                    hold_tokens=hold_tokens,
-                )
-            )
+            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
+            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
+            db.add(undo)
             taken = _reduction(row)
             db.flush()
             present = _present(db, session.id)
@@ -101,9 +94,8 @@ class ContextStore:
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """The session's reductions, newest first, those that were undone too."""
-        which = select(ReductionRow).where(col(ReductionRow.session_id) == session.id)
         with self._database.reading() as db:
-            return [_reduction(row) for row in db.exec(which.order_by(col(ReductionRow.number).desc()).limit(limit))]
+            return [_reduction(row) for row in db.exec(_newest_first(session.id).limit(limit))]
 
     def pin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction stays. Raises BadInput when there is none of that number."""
@@ -121,7 +113,8 @@ class ContextStore:
         """Commit that an interaction may leave like any other. Raises BadInput when it is not pinned."""
         if interaction not in session.context.pins:
             raise BadInput(f"T{interaction} is not pinned.")
-        self._remove(session.id, [(PIN, str(interaction))])
+        with self._database.transaction() as db:
+            _delete(db, session.id, PIN, str(interaction))
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
     def keep(self, session: Session, survivors: Iterable[Survivor]) -> None:
@@ -135,13 +128,8 @@ class ContextStore:
             for one in fresh:
                 _delete(db, session.id, one.kind, one.key)
                 if one.text:
-                    db.add(_survivor_row(session.id, one))
+                    db.add(SurvivorRow(session_id=session.id, **asdict(one)))
         session.context.keep(fresh)
-
-    def _remove(self, session_id: str, keys: Sequence[tuple[str, str]]) -> None:
-        with self._database.transaction() as db:
-            for kind, key in keys:
-                _delete(db, session_id, kind, key)
 
     def _load_pinned(self, session_id: str, state: ContextState, loaded: set[int]) -> None:
         epoch = state.epoch
@@ -150,17 +138,16 @@ class ContextStore:
                 state.pinned[pin] = read_messages(db, session_id, pin, pin)
 
 
-_PLAIN = ("how", "interaction", "step", "before", "after", "detail", "hold_turns", "hold_tokens")
+_PLAIN = shared(Reduction, ReductionRow, "epoch", "edits", "number", "undone", "created_at")
 
 
 def _clean(epoch: Epoch | None) -> Epoch | None:
     return None if epoch is None else Epoch.from_json(clean_json(epoch.to_json()))
 
 
-def _rows(session_id: str) -> Any:
-    return select(ReductionRow).where(
-        col(ReductionRow.session_id) == session_id, col(ReductionRow.undone) == sqlmodel.false()
-    )
+def _newest_first(session_id: str, *where: Any) -> Any:
+    which = select(ReductionRow).where(col(ReductionRow.session_id) == session_id, *where)
+    return which.order_by(col(ReductionRow.number).desc())
 
 
 def _known(session_id: str) -> Any:
@@ -174,35 +161,25 @@ def _known(session_id: str) -> Any:
     return which.where(col(SessionRow.id) == session_id).order_by(col(SurvivorRow.id))
 
 
-def _survivor_row(session_id: str, one: Survivor) -> SurvivorRow:
-    return SurvivorRow(session_id=session_id, kind=one.kind, key=one.key, text=one.text, interaction=one.interaction)
-
-
 def _delete(db: sqlmodel.Session, session_id: str, kind: str, key: str) -> None:
-    db.exec(
-        sqlmodel.delete(SurvivorRow).where(
-            col(SurvivorRow.session_id) == session_id, col(SurvivorRow.kind) == kind, col(SurvivorRow.key) == key
-        )
-    )
+    one = (col(SurvivorRow.session_id) == session_id, col(SurvivorRow.kind) == kind, col(SurvivorRow.key) == key)
+    db.exec(sqlmodel.delete(SurvivorRow).where(*one))
 
 
 def _present(db: sqlmodel.Session, session_id: str) -> list[Reduction]:
     """The row that began the present epoch and those after it, oldest first."""
+    stands = col(ReductionRow.undone).is_(False)
     opening = select(func.max(ReductionRow.number)).where(
-        col(ReductionRow.session_id) == session_id,
-        col(ReductionRow.undone) == sqlmodel.false(),
-        col(ReductionRow.opens) == sqlmodel.true(),
+        col(ReductionRow.session_id) == session_id, stands, col(ReductionRow.opens).is_(True)
     )
-    since = _rows(session_id).where(col(ReductionRow.number) >= func.coalesce(opening.scalar_subquery(), 0))
-    return [_reduction(row) for row in db.exec(since.order_by(col(ReductionRow.number))).all()]
+    since = col(ReductionRow.number) >= func.coalesce(opening.scalar_subquery(), 0)
+    return [_reduction(row) for row in db.exec(_newest_first(session_id, stands, since)).all()][::-1]
 
 
 def _reduction(row: ReductionRow) -> Reduction:
     return Reduction(
-        **{name: getattr(row, name) for name in _PLAIN},
+        **values(row, (*_PLAIN, "undone", "created_at")),
         epoch=Epoch.from_json(row.epoch) if row.epoch else None,
         edits=Edits.from_json(row.edits) if row.edits else Edits(),
         number=row.number or 0,
-        undone=row.undone,
-        created_at=row.created_at,
     )

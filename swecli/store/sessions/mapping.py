@@ -6,40 +6,29 @@ Where a name or a shape differs, it stands below by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from sqlalchemy.types import TypeDecorator
-from sqlmodel import SQLModel
 
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.records import InteractionInfo
-from swecli.store.tables.columns import UtcTime, clean_text
+from swecli.store.tables.columns import UtcTime, clean_text, shared, values
 from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow, UsageColumns
 
 _FIRST_QUERY = 200  # characters of the first question kept for lists
 
 
-def _shared(model: Any, table: type[SQLModel], *others: str) -> tuple[str, ...]:
-    """The names that both have, without those that differ."""
-    return tuple(field.name for field in fields(model) if field.name in table.model_fields and field.name not in others)
-
-
-_MESSAGE = _shared(ChatMessage, MessageRow, "id", "role")
-_CALL = _shared(ToolCall, CallRow, "id")
+_MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
+_CALL = shared(ToolCall, CallRow, "id")
 _RESULT = tuple(name for name in _CALL if name not in ("name", "parameters"))
-_SESSION = _shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
+_SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
 _SETTINGS = tuple(name for name in _SESSION if name not in ("id", "project", "parent_id", "created_at", "updated_at"))
-_REQUEST = _shared(RequestRecord, RequestRow)
-_USAGE = _shared(Usage, UsageColumns)
-_INTERACTION = _shared(InteractionInfo, InteractionRow, "shown", "cited")
-
-
-def _values(of: Any, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(of, name) for name in names}
+_REQUEST = shared(RequestRecord, RequestRow)
+_USAGE = shared(Usage, UsageColumns)
+_INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 
 
 def _clean(model: Any, names: Sequence[str], table: Any) -> None:
@@ -70,18 +59,18 @@ def clean_message(message: ChatMessage) -> None:
 
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
     """A new row for the message; its calls have rows of their own."""
-    return MessageRow(session_id=session_id, role=message.role.value, **_values(message, _MESSAGE))
+    return MessageRow(session_id=session_id, role=message.role.value, **values(message, _MESSAGE))
 
 
 def message_of(row: MessageRow, calls: Sequence[CallRow]) -> ChatMessage:
     """The message with its calls, in their order."""
-    called = [ToolCall(id=call.call_id, **_values(call, _CALL)) for call in calls]
-    return ChatMessage(role=Role(row.role), id=row.id, tool_calls=called, **_values(row, _MESSAGE))
+    called = [ToolCall(id=call.call_id, **values(call, _CALL)) for call in calls]
+    return ChatMessage(role=Role(row.role), id=row.id, tool_calls=called, **values(row, _MESSAGE))
 
 
 def call_row(session_id: str, message_id: int, call: ToolCall) -> CallRow:
     """A new row for the call."""
-    return CallRow(message_id=message_id, session_id=session_id, call_id=call.id, **_values(call, _CALL))
+    return CallRow(message_id=message_id, session_id=session_id, call_id=call.id, **values(call, _CALL))
 
 
 def fill_call(row: CallRow, call: ToolCall) -> None:
@@ -93,7 +82,7 @@ def fill_call(row: CallRow, call: ToolCall) -> None:
 def session_row(session: Session) -> SessionRow:
     """A new row for a session that has no message yet."""
     names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
-    return SessionRow(**names, **_values(session, _SESSION))
+    return SessionRow(**names, **values(session, _SESSION))
 
 
 def fill_settings(row: SessionRow, session: Session) -> None:
@@ -107,7 +96,7 @@ def session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
     """The session with those of its messages."""
     counts = {"interactions": row.interactions, "cost": row.cost, "messages": messages}
     names = {"working_directory": row.directory, "window": window_of(row.window_spec), "title": redact(row.title)}
-    return Session(**_values(row, _SESSION) | counts | names)
+    return Session(**values(row, _SESSION) | counts | names)
 
 
 def window_of(text: str) -> WindowSpec:
@@ -120,21 +109,21 @@ def window_of(text: str) -> WindowSpec:
 
 def request_row(session_id: str, record: RequestRecord) -> RequestRow:
     """A new row for a request."""
-    return RequestRow(session_id=session_id, **_values(record, _REQUEST), **_values(record.usage, _USAGE))
+    return RequestRow(session_id=session_id, **values(record, _REQUEST), **values(record.usage, _USAGE))
 
 
 def request_of(row: RequestRow) -> RequestRecord:
     """The request as it was recorded."""
     extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
-    return RequestRecord(usage=usage_of(row), **_values(row, _REQUEST) | extra)
+    return RequestRecord(usage=usage_of(row), **values(row, _REQUEST) | extra)
 
 
 def usage_of(row: UsageColumns) -> Usage:
     """The five buckets."""
-    return Usage(**_values(row, _USAGE))
+    return Usage(**values(row, _USAGE))
 
 
 def interaction_of(row: InteractionRow) -> InteractionInfo:
     """The turn's record."""
     names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
-    return InteractionInfo(**names, **_values(row, _INTERACTION))
+    return InteractionInfo(**names, **values(row, _INTERACTION))

@@ -1,55 +1,131 @@
-"""Sessions in the database: each function is one transaction and a fixed number of statements."""
+"""What happens in the session in use: each function is one transaction with a fixed number of statements."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import func
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
-from swecli.models.errors import BadInput, DamagedDatabase
+from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from swecli.redact import redact
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
-from swecli.store.sessions.queries import find_row
+from swecli.store.sessions.queries import SessionQueries
+from swecli.store.sessions.reading import INTERRUPTED, RUNNING, find_turn
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import finite
+from swecli.store.tables.columns import clean_text, finite
 from swecli.store.tables.playbook import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
 
-_RUNNING = "running"
-INTERRUPTED = "interrupted"
 _UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
 
 
-class SessionStore:
-    """Writes sessions and reads them back."""
+class SessionWriter(SessionQueries):
+    """Commits what happens in the session in use, and shows it in `current_session` after.
+
+    Any of its functions may raise StoreError, with one line for the user; then neither has changed.
+    """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
+        self._open_calls: dict[str, int] = {}
+        self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
 
-    def put_message(self, session: Session, message: ChatMessage, *, opens: bool = False) -> list[int]:
+    def _use(self, session: Session) -> Session:
+        self.current_session, self._open_calls, self._waiting = session, {}, None
+        return session
+
+    def store_query(self, query: str) -> None:
+        """Commit what the user has sent before its turn is made ready: if the process ends meanwhile, it is there.
+
+        `begin_interaction` of the same text goes on with it, `drop_query` takes it back.
+        """
+        self._leave_waiting()
+        message = ChatMessage(Role.USER, query)
+        self._commit(message, opens=True)
+        self._waiting = message
+
+    def drop_query(self) -> None:
+        """Take back what `store_query` stored, with the interaction it opened: the user has it in the input line
+        again. Nothing where none waits."""
+        if (message := self._waiting) is None:
+            return
+        with self.database.transaction() as db:
+            db.exec(sqlmodel.delete(MessageRow).where(col(MessageRow.id) == message.id))
+            db.delete(self._turn(db, message.interaction))
+            row = self._row(db)
+            row.messages -= 1
+            if row.interactions == message.interaction:  # else another process has gone on behind it
+                row.interactions -= 1
+            if not row.messages:
+                with suppress(IntegrityError), db.begin_nested():  # something else may belong to it already
+                    db.delete(row)
+        self._waiting = None
+
+    def _leave_waiting(self) -> None:
+        """A stored query whose turn never began stays as one that was interrupted."""
+        if (message := self._waiting) is not None:
+            self._session().add_message(message)
+            self._waiting = None
+            self.finish_interaction(INTERRUPTED)
+
+    def begin_interaction(
+        self, query: str, sent: str | None = None, *, tokens: int | None = None, encoding: str = ""
+    ) -> ChatMessage:
+        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place,
+        `tokens` its size, where it was counted."""
+        message = ChatMessage(Role.USER, query, sent=sent, tokens=tokens, encoding=encoding)
+        waiting = self._waiting
+        if waiting is None or waiting.content != clean_text(query):
+            self._leave_waiting()
+            return self._put(message, opens=True)
+        message.id, message.interaction, message.created_at = waiting.id, waiting.interaction, waiting.created_at
+        mapping.clean_message(message)
+        row = sqlmodel.update(MessageRow).where(col(MessageRow.id) == message.id)
+        with self.database.transaction() as db:
+            db.exec(row.values(sent=message.sent, tokens=message.tokens, encoding=message.encoding))
+        self._waiting, self._open_calls = None, {}
+        self._session().add_message(message)
+        return message
+
+    def append(self, message: ChatMessage) -> ChatMessage:
+        """Commit a message of the running interaction, with its calls; gives it its `id` and `interaction`."""
+        return self._put(message, opens=False)
+
+    def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
+        keys = self._commit(message, opens=opens)
+        self._open_calls = {} if opens else self._open_calls
+        self._open_calls |= zip((call.id for call in message.tool_calls), keys, strict=True)
+        self._session().add_message(message)
+        return message
+
+    def _commit(self, message: ChatMessage, *, opens: bool) -> list[int]:
         """Commit a message with its calls, and its session if this is the first; returns the keys of the calls.
 
         Sets `message.id` and `message.interaction`; the texts become what a reader will get. `opens` begins a new
         interaction, numbered after the newest in the database: another process may have added some.
         """
         mapping.clean_message(message)
-        with self._database.transaction() as db:
-            row = _session_row(db, session)
+        session = self._session()
+        with self.database.transaction() as db:
+            row = self._row(db)
             if opens:
                 row.interactions += 1
                 row.first_query = row.first_query or mapping.first_query(message.content)
-                db.add(_running(session.id, row.interactions, message.created_at))
+                turn = InteractionRow(session_id=session.id, number=row.interactions, status=RUNNING, pid=os.getpid())
+                turn.started_at = message.created_at
+                db.add(turn)
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
@@ -61,40 +137,22 @@ class SessionStore:
         message.id = stored.id
         return [call.id or 0 for call in calls]
 
-    def put_sent(self, message: ChatMessage) -> None:
-        """Commit what the model gets of a stored user message."""
-        mapping.clean_message(message)
-        row = sqlmodel.update(MessageRow).where(col(MessageRow.id) == message.id)
-        with self._database.transaction() as db:
-            db.exec(row.values(sent=message.sent, tokens=message.tokens, encoding=message.encoding))
+    def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
+        """Commit what became of a call: decision, result, error, duration.
 
-    def drop_query(self, session_id: str, message: ChatMessage) -> None:
-        """Delete a user message, and the interaction it opened, to which nothing else belongs yet."""
-        turn = (col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == message.interaction)
-        with self._database.transaction() as db:
-            db.exec(sqlmodel.delete(MessageRow).where(col(MessageRow.id) == message.id))
-            db.exec(sqlmodel.delete(InteractionRow).where(*turn))
-            row = db.exec(select(SessionRow).where(col(SessionRow.id) == session_id)).one()
-            row.messages -= 1
-            if row.interactions == message.interaction:  # else another process has gone on behind it
-                row.interactions -= 1
-            if not row.messages:
-                with suppress(IntegrityError), db.begin_nested():  # something else may belong to it already
-                    db.delete(row)
-
-    def put_result(self, session_id: str, call: ToolCall, full_result: str | None, key: int | None = None) -> None:
-        """Commit what became of a call; `key` as given by `put_message`, else the newest call of that id is meant.
+        Args:
+            full_result: the whole output, where the model got less than that in `call.result`.
 
         Raises:
-            BadInput: the session has no such call.
+            BadInput: no message of the session has such a call.
         """
         mapping.clean_call(call)
-        with self._database.transaction() as db:
-            which = select(CallRow).where(col(CallRow.session_id) == session_id)
-            if key is None:
-                which = which.where(col(CallRow.call_id) == call.id).order_by(col(CallRow.id).desc()).limit(1)
-            else:
-                which = which.where(col(CallRow.id) == key)
+        which = select(CallRow).where(col(CallRow.session_id) == self._session().id)
+        if (key := self._open_calls.get(call.id)) is None:
+            which = which.where(col(CallRow.call_id) == call.id).order_by(col(CallRow.id).desc()).limit(1)
+        else:
+            which = which.where(col(CallRow.id) == key)
+        with self.database.transaction() as db:
             row = db.exec(which).first()
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
@@ -104,11 +162,16 @@ class SessionStore:
                 db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call) == row.id))
             mapping.fill_call(row, call)
 
-    def put_unfinished(self, now: Unfinished) -> None:
-        """Commit what a running turn has so far. What has come to its end meanwhile is left as it is."""
+    def open_call(self, call_id: str) -> int | None:
+        """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
+        return self._open_calls.get(call_id)
+
+    def note_unfinished(self, now: Unfinished) -> None:
+        """Commit what a running turn has so far: what a resumed session shows if this process is killed. What has come
+        to its end meanwhile is left as it is. Any thread."""
         of = (col(InteractionRow.session_id) == now.session_id, col(InteractionRow.number) == now.interaction)
-        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == _RUNNING)
-        with self._database.transaction() as db:
+        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == RUNNING)
+        with self.database.transaction() as db:
             if now.partial is not None:
                 db.exec(running.values(partial=now.partial, partial_after=now.after))
             for key, (result, full) in now.outputs.items():
@@ -117,157 +180,91 @@ class SessionStore:
                 if db.exec(open_call.values(result=result, error=_UNFINISHED)).rowcount and full is not None:
                     db.merge(FullResultRow(call=key, text=full))
 
-    def put_request(self, session: Session, record: RequestRecord) -> float | None:
-        """Commit what a request took; returns what the session has cost so far, None once that is not known."""
-        with self._database.transaction() as db:
-            row = _session_row(db, session)
-            cost = finite(record.cost)
+    def record_request(self, record: RequestRecord) -> None:
+        """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
+        session, cost = self._session(), finite(record.cost)
+        with self.database.transaction() as db:
+            row = self._row(db)
             row.cost = None if row.cost is None or cost is None else row.cost + cost
             db.add(mapping.request_row(session.id, record))
-            return row.cost
+        session.cost = row.cost
+        if record.purpose == "turn":
+            session.context.take_request(record, datetime.now(UTC))
 
-    def finish(
+    def finish_interaction(
         self,
-        session_id: str,
-        number: int,
         outcome: str,
-        shown: Sequence[str],
-        cited: Sequence[str],
+        *,
+        shown: Sequence[str] = (),
+        cited: Sequence[str] = (),
         choice: Mapping[str, Any] | None = None,
-    ) -> InteractionInfo:
-        """Commit how an interaction ended; from now on its reflection is pending. Raises BadInput if there is none."""
-        now = datetime.now(UTC)
-        with self._database.transaction() as db:
-            row = _interaction(db, session_id, number)
+    ) -> None:
+        """Commit how the newest interaction ended, which strategies it was shown and cited, and how they were chosen.
+
+        From now on its reflection is pending. Raises BadInput when nothing was begun.
+        """
+        session, now = self._session(), datetime.now(UTC)
+        with self.database.transaction() as db:
+            row = self._turn(db, session.interactions)
             row.status, row.finished_at, row.pending, row.partial = outcome, now, True, ""
             row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
-                db.merge(ChoiceRow(session_id=session_id, interaction=number, choice=dict(choice)))
+                db.merge(ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice)))
             ids = (short_id("P", name) for name in cited)
             if numbers := [int(name.removeprefix("P-")) for name in ids if name]:
                 used = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers))
                 db.exec(used.values(last_used=now))
-            return mapping.interaction_of(row)
+        for name in cited:
+            if bullet := session.playbook.bullets.get(name):
+                session.playbook.bullets[name] = replace(bullet, last_used=now)
 
-    def note_shown(self, session_id: str, number: int, names: Sequence[str]) -> None:
-        """Commit that a running interaction was shown these strategies too. Raises BadInput if there is none."""
-        with self._database.transaction() as db:
-            row = _interaction(db, session_id, number)
+    def note_shown(self, names: Sequence[str]) -> None:
+        """Commit that the running interaction was shown these strategies too. Raises BadInput where there is none."""
+        with self.database.transaction() as db:
+            row = self._turn(db, self._session().interactions)
             row.shown = list(dict.fromkeys((*(row.shown or ()), *names)))
 
-    def interaction(self, session_id: str, number: int) -> InteractionInfo | None:
-        """A turn's record."""
-        with self._database.reading() as db:
-            row = _find_interaction(db, session_id, number)
+    def interaction_info(self, n: int) -> InteractionInfo | None:
+        """The record of the session's interaction `n`; None if there is none."""
+        with self.database.reading() as db:
+            row = find_turn(db, self._session().id, n)
             return None if row is None else mapping.interaction_of(row)
 
-    def put_settings(self, session: Session) -> None:
-        """Commit title, model and window. A session without messages has no row yet and gets them with its first."""
-        with self._database.transaction() as db:
+    def rename(self, title: str) -> None:
+        """Give the session another title. A secret in it is not kept."""
+        self._set(title=redact(clean_text(title)))
+
+    def set_window(self, spec: WindowSpec, window_start: int | None = None) -> None:
+        """Change the session's reflection window, and where it begins now (None: as it was)."""
+        start = self._session().window_start if window_start is None else window_start
+        self._set(window=spec, window_start=start)
+
+    def set_model(self, name: str) -> None:
+        """Note that the session goes on with another model."""
+        self._set(model=clean_text(name))
+
+    def _set(self, **settings: Any) -> None:
+        """Commit and show settings. A session without messages has no row yet and gets them with its first."""
+        session = self._session()
+        changed = replace(session, **settings)
+        with self.database.transaction() as db:
             row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
             if row is not None:
-                mapping.fill_settings(row, session)
+                mapping.fill_settings(row, changed)
+        for name, value in settings.items():
+            setattr(session, name, value)
 
-    def load(self, ref: str | None, directory: str, newest: int) -> Session:
-        """A session with its newest interactions; one that a dead process left running is marked as interrupted.
+    def _row(self, db: sqlmodel.Session) -> SessionRow:
+        session = self._session()
+        row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+        if row is None:
+            row = mapping.session_row(session)
+            db.add(row)
+            db.flush()
+        return row
 
-        Raises:
-            BadInput: none is meant by `ref`, or more than one.
-            DamagedDatabase: a row of it holds what was never written.
-        """
-        reading = bool(self._database.only_read)
-        with _legible(), self._database.reading() if reading else self._database.transaction() as db:
-            row = find_row(db, ref, directory)
-            if not reading:
-                _settle(db, row.id)
-            first = row.interactions - max(1, newest) + 1
-            return mapping.session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
-
-    def messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
-        """The messages of the interactions from `first` to `last`, in order."""
-        with _legible(), self._database.reading() as db:
-            return read_messages(db, session_id, first, last)
-
-
-@contextmanager
-def _legible() -> Iterator[None]:
-    """Damage that leaves the structure whole shows as a time, a role or JSON that cannot be read."""
-    try:
-        yield
-    except ValueError as error:
-        raise DamagedDatabase(
-            f"The session cannot be read: {' '.join(str(error).split())}.",
-            "Resume another; a copy of the file may help.",
-        ) from error
-
-
-def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
-    row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
-    if row is None:
-        row = mapping.session_row(session)
-        db.add(row)
-        db.flush()
-    return row
-
-
-def _running(session_id: str, number: int, started_at: datetime) -> InteractionRow:
-    return InteractionRow(session_id=session_id, number=number, status=_RUNNING, pid=os.getpid(), started_at=started_at)
-
-
-def _find_interaction(db: sqlmodel.Session, session_id: str, number: int) -> InteractionRow | None:
-    which = select(InteractionRow).where(
-        col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == number
-    )
-    return db.exec(which).first()
-
-
-def _interaction(db: sqlmodel.Session, session_id: str, number: int) -> InteractionRow:
-    row = _find_interaction(db, session_id, number)
-    if row is None:
-        raise BadInput(f"The session has no interaction {number}.")
-    return row
-
-
-def read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
-    """The messages of those interactions, within a transaction."""
-    theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).between(first, last))
-    rows = db.exec(select(MessageRow).where(*theirs).order_by(col(MessageRow.id))).all()
-    which = select(CallRow).join(MessageRow, col(CallRow.message_id) == col(MessageRow.id)).where(*theirs)
-    calls = db.exec(which.order_by(col(CallRow.message_id), col(CallRow.id))).all()
-    of = {message: list(group) for message, group in groupby(calls, key=lambda call: call.message_id)}
-    return [mapping.message_of(row, of.get(row.id or 0, [])) for row in rows]
-
-
-def _settle(db: sqlmodel.Session, session_id: str) -> None:
-    which = select(InteractionRow).where(
-        col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == _RUNNING
-    )
-    for row in db.exec(which).all():
-        if not runs_elsewhere(row.pid):
-            row.status, row.pending = INTERRUPTED, True
-            _keep_partial(db, row)
-
-
-def _keep_partial(db: sqlmodel.Session, turn: InteractionRow) -> None:
-    """What a dead process had of an answer becomes a message, unless the answer was stored whole after that."""
-    of_session = col(MessageRow.session_id) == turn.session_id
-    newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).where(of_session)).one() or 0
-    if turn.partial and newest <= turn.partial_after:
-        message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-        db.add(mapping.message_row(turn.session_id, message))
-        counted = sqlmodel.update(SessionRow).where(col(SessionRow.id) == turn.session_id)
-        db.exec(counted.values(messages=SessionRow.messages + 1))
-    turn.partial = ""
-
-
-def runs_elsewhere(pid: int) -> bool:
-    """Whether another process of that number is alive. (Nothing runs in this one: it is just resuming.)"""
-    if pid <= 0 or pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    def _turn(self, db: sqlmodel.Session, number: int) -> InteractionRow:
+        row = find_turn(db, self._session().id, number)
+        if row is None:
+            raise BadInput(f"The session has no interaction {number}.")
+        return row

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Float, Integer, Text, TypeDecorator
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
+from sqlmodel import SQLModel
 
 LARGEST = 2**63 - 1
 # Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
@@ -67,52 +69,57 @@ def clean_json(value: Any, depth: int = 0) -> Any:
     return clean_text(str(value))
 
 
-class CleanText(TypeDecorator[str]):
+def shared(model: Any, table: type[SQLModel], *others: str) -> tuple[str, ...]:
+    """The names that a model (a dataclass) and a table both have, without those that differ."""
+    return tuple(field.name for field in fields(model) if field.name in table.model_fields and field.name not in others)
+
+
+def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
+    """What something has under these names."""
+    return {name: getattr(of, name) for name in names}
+
+
+class _Clean(TypeDecorator[Any]):
+    """A column whose values are made safe by `clean` on their way in."""
+
+    impl: Any = Text
+    cache_ok = True
+    clean: Any
+
+    def process_bind_param(self, value: Any, dialect: Dialect | None) -> Any:
+        """Clean what goes in."""
+        return None if value is None else self.clean(value)
+
+
+class CleanText(_Clean):
     """Text of any length."""
 
-    impl = Text
     cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Clean what goes in."""
-        return None if value is None else clean_text(value)
+    clean = staticmethod(clean_text)
 
 
-class CleanJson(TypeDecorator[Any]):
+class CleanJson(_Clean):
     """A JSON value."""
 
     impl = JSON
     cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Clean what goes in."""
-        return clean_json(value)
+    clean = staticmethod(clean_json)
 
 
-class Number(TypeDecorator[int]):
+class Number(_Clean):
     """A 64-bit integer, also as a key that counts up."""
 
-    impl = BigInteger
+    impl = Integer
     cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """SQLite counts up only a column that is declared INTEGER, which there has 64 bits."""
-        return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else BigInteger())
-
-    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
-        """Clamp what goes in."""
-        return None if value is None else clamp(value)
+    clean = staticmethod(clamp)
 
 
-class Money(TypeDecorator[float]):
+class Money(_Clean):
     """US dollars; NULL where unknown."""
 
     impl = Float
     cache_ok = True
-
-    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
-        """Store what is no finite number as unknown."""
-        return finite(value)
+    clean = staticmethod(finite)
 
 
 class UtcTime(TypeDecorator[datetime]):

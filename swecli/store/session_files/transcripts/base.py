@@ -162,15 +162,7 @@ def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]
 
 def first_objects(head: str) -> list[dict[str, Any]]:
     """The whole JSON objects among the first lines of a file."""
-    found = []
-    for line in head.splitlines()[:20]:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
+    return list(objects(enumerate(head.splitlines()[:20]), Transcript("", "")))
 
 
 def text_of(content: Any) -> str:
@@ -187,6 +179,12 @@ def text_of(content: Any) -> str:
 def fields_of(value: Any) -> dict[str, Any]:
     """A value if it is an object, else one without fields."""
     return value if isinstance(value, dict) else {}
+
+
+def blocks_of(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a message; a text alone is one."""
+    whole = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
+    return [fields_of(block) for block in whole]
 
 
 def count(value: Any) -> int:

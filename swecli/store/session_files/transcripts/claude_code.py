@@ -10,16 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from swecli.models.message import Usage
-from swecli.store.session_files.transcripts.base import (
-    Format,
-    Line,
-    Transcript,
-    count,
-    fields_of,
-    first_objects,
-    objects,
-    text_of,
-)
+from swecli.store.session_files.transcripts import base
+from swecli.store.session_files.transcripts.base import Format, Line, Transcript, fields_of, text_of
 
 _ASIDE = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
 
@@ -30,12 +22,12 @@ class _ClaudeCode(Format):
     def fits(self, head: str) -> bool:
         return any(
             ("sessionId" in event and "type" in event) or (event.get("type") == "summary" and "leafUuid" in event)
-            for event in first_objects(head)
+            for event in base.first_objects(head)
         )
 
     def read(self, lines: Iterable[Line], into: Transcript) -> None:
         billed = ""
-        for event in objects(lines, into):
+        for event in base.objects(lines, into):
             kind, message = event.get("type"), fields_of(event.get("message"))
             if kind == "summary":
                 into.title = text_of(event.get("summary"))
@@ -56,10 +48,9 @@ class _ClaudeCode(Format):
 
 
 def _user(content: Any, into: Transcript) -> None:
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    typed = text_of([block for block in blocks if fields_of(block).get("type") == "text"])
-    for block in blocks:
-        result = fields_of(block)
+    blocks = base.blocks_of(content)
+    typed = text_of([block for block in blocks if block.get("type") == "text"])
+    for result in blocks:
         if result.get("type") == "tool_result":
             failed = bool(result.get("is_error"))
             into.result(str(result.get("tool_use_id")), text_of(result.get("content")), failed=failed)
@@ -68,8 +59,7 @@ def _user(content: Any, into: Transcript) -> None:
 
 
 def _answer(content: Any, key: str, into: Transcript) -> None:
-    for item in content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]:
-        block = fields_of(item)
+    for block in base.blocks_of(content):
         if block.get("type") == "thinking":
             into.answer("", reasoning=text_of(block.get("thinking")), key=key)
         elif block.get("type") == "text":
@@ -80,7 +70,7 @@ def _answer(content: Any, key: str, into: Transcript) -> None:
 
 def _usage(usage: dict[str, Any]) -> Usage:
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-    return Usage(*(count(usage.get(name)) for name in names))
+    return Usage(*(base.count(usage.get(name)) for name in names))
 
 
 FORMAT = _ClaudeCode()

@@ -12,16 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from swecli.models.message import Usage
-from swecli.store.session_files.transcripts.base import (
-    Format,
-    Line,
-    Transcript,
-    count,
-    fields_of,
-    first_objects,
-    objects,
-    text_of,
-)
+from swecli.store.session_files.transcripts import base
+from swecli.store.session_files.transcripts.base import Format, Line, Transcript, fields_of, text_of
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -34,11 +26,11 @@ class _Codex(Format):
         return any(
             (event.get("type") == "session_meta" and "payload" in event)
             or ("type" not in event and {"id", "timestamp", "instructions"} <= event.keys())
-            for event in first_objects(head)[:1]
+            for event in base.first_objects(head)[:1]
         )
 
     def read(self, lines: Iterable[Line], into: Transcript) -> None:
-        for event in objects(lines, into):
+        for event in base.objects(lines, into):
             into.take_time(event.get("timestamp"))
             kind, item = event.get("type"), fields_of(event.get("payload", event))
             if kind in ("session_meta", None):
@@ -91,8 +83,8 @@ def _parsed(value: Any) -> Any:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    cached, reasoning = count(usage.get("cached_input_tokens")), count(usage.get("reasoning_output_tokens"))
-    sent, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    cached, reasoning = base.count(usage.get("cached_input_tokens")), base.count(usage.get("reasoning_output_tokens"))
+    sent, written = base.count(usage.get("input_tokens")), base.count(usage.get("output_tokens"))
     return Usage(max(0, sent - cached), cached, 0, max(0, written - reasoning), reasoning)
 
 

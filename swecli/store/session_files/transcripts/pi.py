@@ -9,27 +9,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from swecli.models.message import Usage
-from swecli.store.session_files.transcripts.base import (
-    Format,
-    Line,
-    Transcript,
-    count,
-    fields_of,
-    first_objects,
-    objects,
-    text_of,
-)
+from swecli.store.session_files.transcripts import base
+from swecli.store.session_files.transcripts.base import Format, Line, Transcript, fields_of, text_of
 
 
 class _Pi(Format):
     name = "pi"
 
     def fits(self, head: str) -> bool:
-        return any(event.get("type") == "session" and "cwd" in event for event in first_objects(head)[:1])
+        return any(event.get("type") == "session" and "cwd" in event for event in base.first_objects(head)[:1])
 
     def read(self, lines: Iterable[Line], into: Transcript) -> None:
         entries = []
-        for event in objects(lines, into):
+        for event in base.objects(lines, into):
             if event.get("type") == "session":
                 into.id, into.directory = str(event.get("id") or ""), str(event.get("cwd") or into.directory)
             elif event.get("type") == "session_info":
@@ -66,15 +58,14 @@ def _message(message: dict[str, Any], into: Transcript) -> None:
         usage = fields_of(message.get("usage"))
         if usage:
             cost = fields_of(usage.get("cost")).get("total")
-            buckets = Usage(*(count(usage.get(name)) for name in ("input", "cacheRead", "cacheWrite", "output")))
+            buckets = Usage(*(base.count(usage.get(name)) for name in ("input", "cacheRead", "cacheWrite", "output")))
             model = "/".join(str(message[name]) for name in ("provider", "model") if message.get(name))
             into.used(buckets, model=model, cost=float(cost) if isinstance(cost, (int, float)) else None)
 
 
 def _answer(content: Any, into: Transcript) -> None:
     into.answer("")
-    for item in content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]:
-        block = fields_of(item)
+    for block in base.blocks_of(content):
         if block.get("type") == "toolCall":
             into.call(str(block.get("id")), str(block.get("name") or ""), block.get("arguments"))
         elif block.get("type") == "thinking":
