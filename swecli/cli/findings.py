@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +15,10 @@ from swecli.cli.subcommands import Actions, open_sessions
 from swecli.config.trust import project_root
 from swecli.headless.plain import one_line
 from swecli.models.errors import UsageError
-from swecli.models.finding import STATES, Finding
+from swecli.models.finding import STATES, Finding, FindingState
 
 if TYPE_CHECKING:
+    from swecli.app import Runtime
     from swecli.store.reviews import ReviewStore
 
 
@@ -25,19 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = Actions(parser)
     listing = actions.add("list", partial(_with_ledger, _list), "the open findings")
     show = actions.add("show", partial(_with_ledger, _show), "one finding with its evidence")
-    dismiss = actions.add("dismiss", partial(_with_ledger, _dismiss), "dismiss a finding for good, and say why")
-    fixed = actions.add("fixed", partial(_with_ledger, _fixed), "mark a finding as fixed")
-    reopen = actions.add("reopen", partial(_with_ledger, _reopen), "open a finding again")
-    check = actions.add("recheck", partial(_with_ledger, _recheck), "compare findings with the files as they are now")
+    dismiss = actions.add("dismiss", partial(_with_ledger, _settle), "dismiss a finding for good, and say why")
+    fixed = actions.add("fixed", partial(_with_ledger, _settle), "mark a finding as fixed")
+    reopen = actions.add("reopen", partial(_with_ledger, _settle), "open a finding again")
+    recheck = actions.add("recheck", partial(_with_ledger, _recheck), "compare findings with the files as they are now")
+    check = actions.add("check", _check, "let the model check gone and unverified findings; without --yes the price")
     export = actions.add("export", partial(_with_ledger, _export), "print findings as Markdown, JSON or SARIF")
     for action in (show, dismiss, fixed, reopen):
         action.add_argument("finding", metavar="ID", help="for example F-12")
-    check.add_argument("finding", metavar="ID", nargs="*", help="only these (default: all)")
+    for action in (recheck, check):
+        action.add_argument("finding", metavar="ID", nargs="*", help="only these (default: all)")
     dismiss.add_argument("reason", nargs="+", help="why it is no problem")
     for action in (fixed, reopen):
         action.add_argument("reason", nargs="*", help="why")
+    check.add_argument("--yes", action="store_true", help="really ask")
+    check.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o")
     listing.add_argument(
-        "words", nargs="*", metavar="WORD", help="severity>=high path:src type:LEAK verdict:confirmed text"
+        "words", nargs="*", metavar="WORD", help="severity>=high path:src type:LEAK verdict:confirmed since:R-2 text"
     )
     for action in (listing, export):
         action.add_argument("--state", action="append", default=[], choices=(*STATES, "all"), help="default: open ones")
@@ -55,11 +61,12 @@ def _with_ledger(perform: Callable[[ReviewStore, argparse.Namespace], int], args
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
     # late: see _with_ledger
-    from swecli.review.judge.ledger import named_from, states_of  # noqa: PLC0415
+    from swecli.review.judge.ledger import named_from  # noqa: PLC0415
     from swecli.review.publish.view import chosen  # noqa: PLC0415
 
-    found = store.findings(states_of(args.state), named_from(Path.cwd(), args.path))
-    return chosen(found, ["all", *getattr(args, "words", ())])
+    named = named_from(Path.cwd(), args.path)
+    found = chosen(store, [*args.state, *getattr(args, "words", ())])
+    return [finding for finding in found if not named or finding.path in named]
 
 
 def _list(store: ReviewStore, args: argparse.Namespace) -> int:
@@ -73,37 +80,61 @@ def _list(store: ReviewStore, args: argparse.Namespace) -> int:
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> int:
     # late: see _with_ledger
-    from swecli.review.judge.sources import Sources  # noqa: PLC0415
     from swecli.review.publish.view import view  # noqa: PLC0415
 
     finding = store.get(args.finding)
-    laid_out = view(finding, Sources(Path(store.project)), store.history(finding.id))
+    laid_out = view(finding, Path(store.project), store.history(finding.id))
     return report(args, finding.to_json(), "\n".join(laid_out.lines()))
 
 
-def _dismiss(store: ReviewStore, args: argparse.Namespace) -> int:
+def _settle(store: ReviewStore, args: argparse.Namespace) -> int:
     # late: see _with_ledger
     from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
-    finding = settle(store, args.finding, "dismissed", " ".join(args.reason))
-    return report(args, finding.to_json(), f"{finding.id} is dismissed: {finding.reason}")
+    state, text = _SETTLED[args.action]
+    finding = settle(store, args.finding, state, " ".join(args.reason))
+    if state == "fixed":
+        _propose(store)
+    return report(args, finding.to_json(), f"{finding.id} {text.format(reason=finding.reason)}")
 
 
-def _fixed(store: ReviewStore, args: argparse.Namespace) -> int:
+_SETTLED: dict[str, tuple[FindingState, str]] = {
+    "dismiss": ("dismissed", "is dismissed: {reason}"),
+    "fixed": ("fixed", "is fixed; found again it counts as regressed."),
+    "reopen": ("open", "is open."),
+}
+
+
+def _check(args: argparse.Namespace) -> int:
     # late: see _with_ledger
-    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+    from swecli.app import build_runtime  # noqa: PLC0415
+    from swecli.cli.review import as_run  # noqa: PLC0415
+    from swecli.cli.startup import make_start  # noqa: PLC0415
+    from swecli.headless.runner import refuse  # noqa: PLC0415
 
-    finding = settle(store, args.finding, "fixed", " ".join(args.reason))
-    _propose(store)
-    return report(args, finding.to_json(), f"{finding.id} is fixed; found again it counts as regressed.")
+    runtime = build_runtime(make_start(as_run(args)), refuse)
+    try:
+        return asyncio.run(_ask(runtime, args))
+    finally:
+        runtime.close()
 
 
-def _reopen(store: ReviewStore, args: argparse.Namespace) -> int:
+async def _ask(runtime: Runtime, args: argparse.Namespace) -> int:
     # late: see _with_ledger
-    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+    from swecli.review.judge.ledger import recheck  # noqa: PLC0415
+    from swecli.review.read.checking import ENOUGH, check, checkable, price_line, verifier  # noqa: PLC0415
+    from swecli.review.read.job import collaborators  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-    finding = settle(store, args.finding, "open", " ".join(args.reason))
-    return report(args, finding.to_json(), f"{finding.id} is open.")
+    store = ReviewStore(runtime.sessions.database, str(project_root(Path.cwd())))
+    recheck(store, Path.cwd())
+    claims, parts = checkable(store, args.finding), collaborators(runtime.agent, runtime.sessions, store)
+    sys.stderr.write(f"{price_line(verifier(parts, ENOUGH), claims)}\n")
+    if not args.yes or not claims:
+        return report(args, [], "Nothing was checked: add --yes." if claims else "There is nothing to check.")
+    event, taken = await check(parts, claims, ENOUGH)
+    lines = [*taken.problems, *(f"{f.id} {f.place}: {f.standing}" for f in event.findings)]
+    return report(args, [f.to_json() for f in event.findings], "\n".join(map(one_line, lines)))
 
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> int:

@@ -90,7 +90,7 @@ def _run(args: argparse.Namespace) -> int:
         from swecli.review.publish.posting import need_token  # noqa: PLC0415
 
         need_token(os.environ)  # before anything is paid for
-    runtime = build_runtime(make_start(_as_run(args)), refuse)
+    runtime = build_runtime(make_start(as_run(args)), refuse)
     try:
         store = ReviewStore(runtime.sessions.database, str(project_root(root)))
         return asyncio.run(_review(runtime, store, args, spec))
@@ -122,17 +122,18 @@ def post(root: Path, target: Target, end: ReviewFinished, least: str, *, really:
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
 
 
-def _as_run(args: argparse.Namespace) -> argparse.Namespace:
+def as_run(args: argparse.Namespace) -> argparse.Namespace:
     """The flags of a run, as far as a review has them."""
     blank = {"prompt": "", "window": None, "mode": None, "max_turns": None, "no_color": True}
+    blank |= {"allow_home": False, "max_budget_usd": None, "review_loops": None}
     return argparse.Namespace(**blank | vars(args) | {"go_on": False, "resume": None, "cwd": None})
 
 
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     # late: see _run
     from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
-    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
-    from swecli.review.read.run import Review  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
+    from swecli.review.read.run import begin_review  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
@@ -145,16 +146,17 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     )
     if args.dry_run:
         return await _dry_run(agent, spec or (), options, json=style in ("json", "stream-json"))
-    job = await begin_job(agent, store, spec, options)
-    end, stopped = await run_review(Review(job, collaborators(agent, job, store)), writer)
+    review = await begin_review(agent, store, spec, options)
+    target = review.job.target
+    end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     text = result_text(end, style, code, _least(args))
     if args.output and text:
         _to_file(Path(args.output), text)
     elif text:
         print_line(text.rstrip("\n"))
-    if args.post and job.target.pr is not None and not stopped:
-        post(Path.cwd().resolve(), job.target, end, _least(args), really=args.yes)
+    if args.post and target.pr is not None and not stopped:
+        post(Path.cwd().resolve(), target, end, _least(args), really=args.yes)
     if not end.complete and not stopped and args.allow_incomplete:
         writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
@@ -166,9 +168,10 @@ async def _dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions, *,
     from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.models.events import to_json  # noqa: PLC0415
     from swecli.review.publish.event_lines import planned_lines  # noqa: PLC0415
-    from swecli.review.read.job import dry_run  # noqa: PLC0415
+    from swecli.review.read.job import plan_for, planned  # noqa: PLC0415
 
-    target, event = await dry_run(agent, spec, options)
+    target, plan, estimate = await plan_for(agent, spec, options)
+    event = planned(plan, estimate)
     lines = [f"{target.label}: {len(target.files)} files", *target.notes, *planned_lines(event)]
     print_line(dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, lines)))
     return 0

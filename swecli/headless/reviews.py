@@ -9,11 +9,12 @@ from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import until_signal
 from swecli.headless.writers.base import line_for_people
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
-from swecli.models.finding import Finding, counted
+from swecli.models.finding import counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.review.publish.event_lines import event_lines
 from swecli.review.publish.exports import as_markdown
 from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.view import brief
 from swecli.review.read.coverage import in_words
 from swecli.review.read.run import Review
 
@@ -34,7 +35,7 @@ class ReviewWriter:
             case ReviewFinished():
                 lines = _end_lines(event)
             case FindingsAccumulated():
-                lines = [f"found: {line_of(finding)}" for finding in event.findings]
+                lines = [f"found: {brief(finding).line}" for finding in event.findings]
             case ReviewEvent():
                 lines = event_lines(event)
             case Notice() | StepRetried() | ContextReduced():
@@ -57,15 +58,6 @@ def _end_lines(event: ReviewFinished) -> list[str]:
     return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), *left]
 
 
-def line_of(finding: Finding) -> str:
-    """A finding on one line."""
-    mark = f" [{finding.doubt}]" if finding.doubt else ""
-    state = f" [{finding.standing}]"
-    return (
-        f"{finding.id} {finding.place} {finding.code_smell_type} ({finding.severity}): {finding.message}{mark}{state}"
-    )
-
-
 def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") -> str:
     """The result in that format; "" where it was streamed. `code` is what the program will exit with, `least` the
     verdict that a result of SARIF needs."""
@@ -75,7 +67,7 @@ def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") 
         return as_markdown(end.findings, coverage=end.coverage)
     if style == "sarif":
         return dumps(as_sarif([finding for finding in end.findings if finding.sure(least)], end, code), indent=2)
-    shown = [line_of(finding) for finding in end.findings if finding.state != "refuted"]
+    shown = [brief(finding).line for finding in end.findings if finding.state != "refuted"]
     nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 

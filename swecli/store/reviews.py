@@ -18,7 +18,7 @@ from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
 _COLUMNS = shared(Finding, FindingRow)
-_MORE = ("symbol", "verdict", "source", "late", "resembles")  # as they are, in one column
+_MORE = ("symbol", "verdict", "source", "late", "resembles", "replaced")  # as they are, in one column
 _PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
 _WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
 _MOST_ALIASES = 12
@@ -125,6 +125,15 @@ class ReviewStore:
         )
         with self.database.reading() as db:
             return [replace(_finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
+
+    def since(self, review_id: str) -> set[str]:
+        """The ids of what that review and those behind it reported. Raises BadInput for what is no id of a review."""
+        named = short_id("R", review_id) or short_id("R", f"R{review_id.strip()}")
+        if not named:
+            raise BadInput(f"{review_id!r} is no id of a review.", "For example: since:R-2")
+        which = select(ReviewFindingRow.finding).where(col(ReviewFindingRow.review) >= int(named.removeprefix("R-")))
+        with self.database.reading() as db:
+            return {f"F-{number}" for number in db.exec(which).all()}
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """The project's findings, by id; of these states and paths only, where some are named."""

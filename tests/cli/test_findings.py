@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.project import make_project
-from tests.support.reviews import script_report
+from tests.support.reviews import script_report, script_verdict
 from tests.support.shell import Run, script
 
 
@@ -49,6 +49,16 @@ def test_a_recheck_follows_the_files(run: Run) -> None:
         "F-1 shop/prices.py:3 → shop/prices.py:4",
     ]
     assert run("findings", "recheck").out == "Nothing has changed.\n"
+
+
+def test_a_check_names_its_price_and_asks_only_after_a_yes(run: Run) -> None:
+    model = script("../check.json", script_verdict(("F-1", "confirmed", "TAX = 0.19")))
+    priced = run("findings", "check", "F-1", "-m", model)
+    assert (priced.code, priced.out) == (0, "Nothing was checked: add --yes.\n")
+    assert priced.err.startswith("1 finding to check: 1 request, about")
+    assert run("findings", "check", "F-1", "-m", model, "--yes").out == "F-1 shop/prices.py:3: open, confirmed\n"
+    again = run("findings", "check", "F-1", "-m", model)
+    assert "0 requests" in again.err, "a verdict is not paid for twice"
 
 
 @pytest.mark.parametrize("style", ["markdown", "json", "sarif"])

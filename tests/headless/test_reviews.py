@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import json
 
-from swecli.headless.reviews import ReviewWriter, line_of
+from swecli.headless.reviews import ReviewWriter
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
+from swecli.review.publish.view import brief
 
 ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file")
 
 
 def test_a_finding_is_a_line() -> None:
-    assert line_of(ONE) == "F-1 a.py:3 DEAD_CODE (medium): m [not in its file: no such file] [regressed, unverified]"
+    assert brief(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
 
 
 def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:

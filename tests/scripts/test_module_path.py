@@ -137,7 +137,7 @@ def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str
     assert not mark.exists(), mark.read_text()
 
 
-@pytest.mark.parametrize("tool", ["radon", "vulture"])
+@pytest.mark.parametrize("tool", ["ruff", "vulture"])
 def test_a_linter_that_a_review_asks_runs_none(command: str, tool: str, tmp_path: Path) -> None:
     """They are Python programs themselves, and would find what PYTHONPATH names."""
     mark = trap(ALL)

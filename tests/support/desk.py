@@ -9,6 +9,7 @@ from swecli.app import Runtime
 from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import discover
+from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 
@@ -24,6 +25,11 @@ class Desk(CommandContext):
         self.left = False
         self.settled = 0
         self.offered: list[list[tuple[str, str]]] = []
+        self.handed_over: list[list[str]] = []
+        self._picks = list(picks)
+
+    def will_pick(self, *picks: str | None) -> None:
+        """What the user answers from now on, in order."""
         self._picks = list(picks)
 
     def leave(self, code: int = 0) -> None:
@@ -32,6 +38,18 @@ class Desk(CommandContext):
     async def pick(self, title: str, options: Sequence[tuple[str, str]]) -> str | None:
         self.offered.append(list(options))
         return self._picks.pop(0)
+
+    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+        """The next pick is the mark of an option; None for no answer."""
+        self.offered.append([(option.mark, option.label) for option in options])
+        mark = self._picks.pop(0)
+        return None if mark is None else [option.mark for option in options].index(mark)
+
+    async def ask_text(self, label: str) -> str | None:
+        return self._picks.pop(0)
+
+    async def hand_over(self, argv: Sequence[str]) -> None:
+        self.handed_over.append(list(argv))
 
     async def settle(self) -> None:
         self.settled += 1

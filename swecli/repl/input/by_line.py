@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 import termios
 from collections.abc import Sequence
@@ -114,6 +115,11 @@ class PromptByLine:
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None for none."""
         return await self._line(f"{clean(label)} ") or None
+
+    async def hand_over(self, argv: Sequence[str]) -> None:
+        """Let another program have the terminal until it ends."""
+        with suppress(OSError):
+            await asyncio.to_thread(subprocess.call, argv)
 
     async def _line(self, label: str) -> str:
         try:

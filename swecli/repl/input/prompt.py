@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
@@ -168,6 +169,11 @@ class PromptLine:
         """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
         with self._scrollback.away():
             await self.buffer.open_in_editor(validate_and_handle=False)
+
+    async def hand_over(self, argv: Sequence[str]) -> None:
+        """Let another program have the terminal until it ends; what is printed meanwhile comes after it."""
+        with self._scrollback.away(), suppress(OSError):
+            await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
     # Questions
 

@@ -36,6 +36,9 @@ class Asker(Protocol):
     async def ask_text(self, label: str) -> str | None:
         """A line that the user types; None for none."""
 
+    async def hand_over(self, argv: Sequence[str]) -> None:
+        """Let another program have the terminal until it ends."""
+
 
 class Question:
     """One question. `result` gets the option's place, the text typed (where there are no options), or None: no answer.

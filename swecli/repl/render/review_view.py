@@ -7,9 +7,11 @@ from rich.text import Text
 
 from swecli.models.finding import Finding, counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
-from swecli.repl.render.layout import prefixed
-from swecli.repl.render.sanitise import one_line
+from swecli.repl.render.diff import draw, parse
+from swecli.repl.render.layout import indented, prefixed
+from swecli.repl.render.sanitise import clean, one_line
 from swecli.review.publish.event_lines import event_lines
+from swecli.review.publish.view import FindingView, brief
 from swecli.review.read.coverage import in_words as coverage_line
 
 ENDS = {
@@ -34,15 +36,28 @@ def drawn(event: ReviewEvent) -> RenderableType | None:
 
 def row(finding: Finding) -> RenderableType:
     """One finding on a line or two."""
-    text = Text().append(f"{finding.id} {one_line(finding.place, 200)} ", "head")
-    style = "error" if finding.at_least("high") else "warn"
-    text.append(f"{one_line(finding.code_smell_type, 60)} ({finding.severity})", style)
-    text.append(f" {one_line(finding.message, 300)}")
-    if finding.doubt:
-        text.append(f" · {one_line(finding.doubt, 130)}", "quiet")
-    if finding.state != "open":
-        text.append(f" · {finding.state}", "quiet")
-    return prefixed(text, "  ")
+    return prefixed(_head(brief(finding), finding, 300), "  ")
+
+
+def card(finding: Finding, laid_out: FindingView) -> RenderableType:
+    """One finding with its code and its suggestion as a diff."""
+    parts: list[RenderableType] = [_head(laid_out, finding, 4_000)]
+    for label, text in laid_out.facts:
+        fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(one_line(text, 1_000), "quiet")
+        parts.append(prefixed(fact, "  "))
+    parts += [Text(clean(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in laid_out.code]
+    if laid_out.diff:
+        parts += [Text("suggested:", style="quiet"), indented(draw(parse("\n".join(laid_out.diff))), 1)]
+    return Group(*parts)
+
+
+def _head(laid_out: FindingView, finding: Finding, most: int) -> Text:
+    text = Text().append(f"{one_line(laid_out.place, 200)} ", "head")
+    text.append(one_line(laid_out.claim, 80), "error" if finding.at_least("high") else "warn")
+    text.append(f" {one_line(laid_out.message, most)}")
+    for mark in laid_out.marks:
+        text.append(f" · {one_line(mark, 130)}", "quiet")
+    return text
 
 
 def summary(event: ReviewFinished) -> RenderableType:
@@ -59,5 +74,5 @@ def summary(event: ReviewFinished) -> RenderableType:
     if len(event.lost) > 5:
         lines.append(Text(f"lost: {len(event.lost) - 5} more", style="warn"))
     if event.unique:
-        lines.append(Text("/findings lists them, /findings show F-1 one of them", style="quiet"))
+        lines.append(Text("/findings walk goes through them · /findings lists them", style="quiet"))
     return Group(*lines)

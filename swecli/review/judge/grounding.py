@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from swecli.models.finding import Finding, Judgement, fingerprint, one_spaced
-from swecli.review.judge.measures import LIMITS, function_at
+from swecli.review.judge.measures import LIMITS, function_at, measure
 from swecli.review.judge.places import block_of, squeezed
 from swecli.review.judge.sources import Source, Sources
 from swecli.review.judge.states import Cause, move
@@ -73,12 +73,12 @@ def _placed(finding: Finding, source: Source) -> Finding:
 
 def _block(finding: Finding, source: Source, sources: Sources) -> str:
     """What must stand unchanged for the finding to be true still: its lines, or the function that was measured."""
-    last, measure = finding.end_line or finding.line, None
+    last, measured = finding.end_line or finding.line, None
     if finding.code_smell_type in LIMITS:
-        function = function_at(sources.functions(source.path), finding.line)
+        function = function_at(sources.symbols(source.path), finding.line)
         if function is not None:
-            last, measure = max(last, function.last), function.measure(finding.code_smell_type)
-    return block_of(source.lines[finding.line - 1 : last], measure).stored()
+            last, measured = max(last, function.last), measure(function, finding.code_smell_type)
+    return block_of(source.lines[finding.line - 1 : last], measured).stored()
 
 
 def occurrence(source: Source, line: int) -> int:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.config.trust import project_root
-from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, STATES, Finding, FindingState
+from swecli.models.finding import Finding, FindingState
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.measures import LIMITS, Function, function_at, function_named, in_words
+from swecli.review.judge.measures import LIMITS, function_at, function_named, in_words, measure
 from swecli.review.judge.places import places, read_block
 from swecli.review.judge.sources import Source, Sources
 from swecli.review.judge.states import Cause, move
+from swecli.review.judge.symbols import Symbol
 from swecli.store.reviews import ReviewStore
 
 CODE_GONE, FILE_GONE = "its code stands nowhere", "the file was deleted, and its code stands nowhere else"
@@ -62,7 +62,7 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
     function = _function(finding, sources, line)
     if function is not None and block.measure is not None:
-        limit, now = LIMITS[finding.code_smell_type], function.measure(finding.code_smell_type)
+        limit, now = LIMITS[finding.code_smell_type], measure(function, finding.code_smell_type)
         if now <= limit < block.measure:
             fixed = move(finding, Cause("measured", "rule", in_words(function, finding.code_smell_type)))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
@@ -86,11 +86,11 @@ def _without_file(finding: Finding, sources: Sources) -> Finding:
     return replace(fixed, file_hash=sources.get(finding.path).hash)
 
 
-def _function(finding: Finding, sources: Sources, line: int) -> Function | None:
+def _function(finding: Finding, sources: Sources, line: int) -> Symbol | None:
     """The function that is to be measured for it; None for a smell without a measure."""
     if finding.code_smell_type not in LIMITS:
         return None
-    functions = sources.functions(finding.path)
+    functions = sources.symbols(finding.path)
     return function_at(functions, line) if line else function_named(functions, finding.anchor, finding.line)
 
 
@@ -110,18 +110,6 @@ def named_from(here: Path, paths: Iterable[str]) -> list[str]:
     top = project_root(here)
     meant = [(here / path).resolve() for path in paths]
     return [*paths, *(path.relative_to(top).as_posix() for path in meant if path.is_relative_to(top))]
-
-
-def states_of(words: Sequence[str]) -> list[str]:
-    """The states that words name; "all" is all of them, none means those that are open. Raises BadInput."""
-    if not words:
-        return list(OPEN_STATES)
-    if "all" in words:
-        return []
-    unknown = [word for word in words if word not in STATES]
-    if unknown:
-        raise BadInput(f"There is no state {unknown[0]!r}.", f"States: {', '.join(STATES)}, all")
-    return list(words)
 
 
 def change_line(before: Finding, after: Finding) -> str:

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.review.judge.measures import Function, functions_in
 from swecli.review.judge.symbols import Symbol, symbol_at, symbols_in
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, split_lines
@@ -35,7 +34,6 @@ class Sources:
 
     root: Path
     _kept: dict[str, Source] = field(default_factory=dict)
-    _functions: dict[str, tuple[Function, ...]] = field(default_factory=dict)
     _symbols: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
 
     def get(self, path: str) -> Source:
@@ -43,7 +41,6 @@ class Sources:
         if path not in self._kept:
             while len(self._kept) >= KEPT:
                 oldest = next(iter(self._kept))
-                self._functions.pop(oldest, None)
                 self._symbols.pop(oldest, None)
                 self._kept.pop(oldest)
             self._kept[path] = self._read(path)
@@ -59,13 +56,6 @@ class Sources:
             if len(found) >= MOST_ALIKE:
                 break
         return sorted((name for name in found if name != path), key=lambda name: Path(name).name != wanted.name)
-
-    def functions(self, path: str) -> tuple[Function, ...]:
-        """The Python functions in it; never raises."""
-        source = self.get(path)
-        if path not in self._functions:
-            self._functions[path] = functions_in(path, source.lines)
-        return self._functions[path]
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The functions and classes of a Python file; never raises."""

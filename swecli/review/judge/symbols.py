@@ -11,6 +11,7 @@ from dataclasses import dataclass
 LARGEST = 1_000_000  # letters of a file that is parsed
 AROUND = 15  # lines on each side where no block can be told
 MOST_UP = 2_000  # lines that are looked through for the beginning of a block
+_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
 _HEADER = re.compile(
     r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\s+\(?[\w$*]|[\w$\])>]\s*\([^;]*$"
 )
@@ -23,24 +24,38 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A named stretch of a file, lines from 1. `name` is "" where only the surroundings are known."""
+    """A named stretch of a file, lines from 1, decorators included. `name` is "" where only the surroundings are known.
+
+    Of a Python function `line` is that of its `def` (else 0), and `parameters` and `paths` are counted.
+    """
 
     name: str
     first: int
     last: int
+    line: int = 0
+    parameters: int = 0
+    paths: int = 0
+
+
+def parse(path: str, lines: Sequence[str]) -> ast.Module | None:
+    """The syntax tree of a Python file; None for any other, and where it cannot be parsed."""
+    text = "\n".join(lines)
+    if not path.endswith((".py", ".pyi")) or len(text) > LARGEST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a doubtful escape in someone's file is nothing to warn our user of
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def symbols_in(path: str, lines: Sequence[str]) -> tuple[Symbol, ...]:
     """The functions and classes of a Python file, inner ones too; none where it cannot be parsed."""
-    text = "\n".join(lines)
-    if not path.endswith((".py", ".pyi")) or len(text) > LARGEST:
-        return ()
+    tree = parse(path, lines)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a doubtful escape in someone's file is nothing to warn our user of
-            tree = ast.parse(text)
-        return tuple(_named(tree, ""))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return tuple(_named(tree, "")) if tree is not None else ()
+    except RecursionError:
         return ()
 
 
@@ -50,10 +65,23 @@ def _named(node: ast.AST, above: str) -> list[Symbol]:
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             name = f"{above}{child.name}"
             first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
-            found += [Symbol(name, first, child.end_lineno or child.lineno), *_named(child, f"{name}.")]
+            measured = (0, 0, 0)
+            if not isinstance(child, ast.ClassDef):
+                given = child.args
+                measured = child.lineno, len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs), _paths(child)
+            found.append(Symbol(name, first, child.end_lineno or child.lineno, *measured))
+            found += _named(child, f"{name}.")
         else:
             found += _named(child, above)
     return found
+
+
+def _paths(node: ast.AST) -> int:
+    """McCabe's cyclomatic complexity."""
+    parts = list(ast.walk(node))
+    branches = sum(isinstance(part, _BRANCHES) for part in parts)
+    words = sum(len(part.values) - 1 for part in parts if isinstance(part, ast.BoolOp))
+    return 1 + branches + words + sum(1 + len(part.ifs) for part in parts if isinstance(part, ast.comprehension))
 
 
 def symbol_at(symbols: Sequence[Symbol], path: str, lines: Sequence[str], line: int) -> Symbol:

@@ -14,11 +14,12 @@ from swecli.agent.step import ModelStep, Sleep
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
+from swecli.llm.price_table import cost_of_model
 from swecli.models.errors import SwecliError
 from swecli.models.finding import SEVERITIES, Finding, Judgement, Verdict
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
 from swecli.review.judge.evidence import evidence_pack
-from swecli.review.judge.measures import LIMITS, function_at
+from swecli.review.judge.measures import LIMITS, function_at, measure
 from swecli.review.judge.places import squeezed
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.states import Cause, move
@@ -26,6 +27,7 @@ from swecli.store.reviews import ReviewStore
 
 MOST_CLAIMS = 6  # of one file in one request
 SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
+REPLY_TOKENS = 120  # a judgement, about
 LEAST_TOKENS = 20_000  # that verification may take in a small review
 VERSION = "1"  # of the prompt; judgements of another one are not used again
 TOOL = "judge_findings"
@@ -95,6 +97,15 @@ class Verifier:
         self.store.keep_judgements(made)
         return out
 
+    def price(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
+        """What checking them is expected to take, each asked once: requests, tokens, US dollars (None: unknown)."""
+        stored = self.store.judgements({self._key(finding): finding for finding in claims})
+        asked = [f for f in claims if self._key(f) not in stored and by_rule(f, self.sources) is None]
+        batches = _batches(asked)
+        packs = sum(self.counter.count(evidence_pack(finding, self.sources)) for finding in asked)
+        usage = Usage(packs + len(batches) * self.counter.count(_PROMPT), len(asked) * REPLY_TOKENS)
+        return len(batches), usage, cost_of_model(usage, self.model.name)
+
     async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
         """One request, and a second one for the places it asks to see; whether the service answered."""
         waiting: dict[str, list[str]] = {finding.id: [] for finding in batch}
@@ -152,10 +163,10 @@ def by_rule(finding: Finding, sources: Sources) -> Judgement | None:
     present = "".join(lines[max(0, finding.line - 1) : finding.end_line or finding.line])
     if finding.suggestion.strip() and squeezed(finding.suggestion) == squeezed(present):
         return Judgement("refuted", finding.path, finding.line, present.strip(), "the suggestion is the code", "rule")
-    function = function_at(sources.functions(finding.path), finding.line)
+    function = function_at(sources.symbols(finding.path), finding.line)
     if finding.code_smell_type not in LIMITS or function is None:
         return None
-    measured, limit = function.measure(finding.code_smell_type), LIMITS[finding.code_smell_type]
+    measured, limit = measure(function, finding.code_smell_type), LIMITS[finding.code_smell_type]
     why = f"measured {measured}, at most {limit} are meant"
     quote = lines[function.line - 1].strip()
     verdict: Verdict = "confirmed" if measured > limit else "refuted"

@@ -2,64 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from swecli.agent.turn import TurnState
 from swecli.models.events import Event, Notice
-from swecli.models.finding import Finding, Judgement
+from swecli.models.finding import OPEN_STATES, Finding, Judgement, counted
 from swecli.models.message import INTERRUPTED_RESULT, RequestRecord, Usage
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.states import Cause, move
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.job import Collaborators, ReviewJob, ReviewOptions
+from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+
+ENOUGH = 10_000_000  # tokens: who asks for a check by hand has seen its price
 
 
 async def run_checks(job: ReviewJob, parts: Collaborators, review: str, state: TurnState) -> list[Event]:
-    """Check what the review found, unless it is not wanted; the events to emit. What it took is added to `state`."""
+    """Check what the review found and what of its files is gone, unless it is not wanted; the events to emit.
+
+    It takes at most two thirds of the tokens that the reviewer's requests took; what it took is added to `state`.
+    """
     if not job.options.verify:
         _let_stand(parts, review)
         return []
-    checked = await _check(job, parts, review, state.usage.total)
-    if checked is None:
-        return []
-    event, taken = checked
+    found = parts.store.of_review(review)
+    claims = [*found, *parts.store.findings(["gone"], job.plan.files)]
+    event, taken = await check(parts, claims, max(LEAST_TOKENS, int(state.usage.total * SHARE)), {f.id for f in found})
     state.spend(taken.usage, taken.cost)
-    return [*(Notice(line, "warning") for line in taken.problems), event]
+    return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])]
+
+
+def checkable(store: ReviewStore, refs: Sequence[str] = ()) -> list[Finding]:
+    """Those findings, else all that are gone or were not verified, as far as a check can say something of them.
+
+    Raises BadInput for an unknown id.
+    """
+    open_ones = store.findings(OPEN_STATES)
+    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]
+    return _claims(listed)
+
+
+def _claims(findings: Iterable[Finding]) -> list[Finding]:
+    return list({f.id: f for f in findings if f.state not in ("dismissed", "refuted", "fixed") and f.anchor}.values())
+
+
+def price_line(asked: Verifier, claims: Sequence[Finding]) -> str:
+    """What checking them is expected to take, before anything is paid for."""
+    requests, usage, cost = asked.price(claims)
+    price = "price unknown" if cost is None else f"about ${cost:.4f}"
+    return (
+        f"{counted(len(claims), 'finding')} to check: {counted(requests, 'request')}, "
+        f"about {usage.total:,} tokens, {price}"
+    )
+
+
+def verifier(parts: Collaborators, tokens: int) -> Verifier:
+    """What checks; it takes at most so many tokens."""
+    model = parts.verify_model or parts.model
+    return Verifier(model, parts.store, Sources(parts.ctx.root), parts.counter, tokens, parts.max_tokens, parts.sleep)
+
+
+async def check(
+    parts: Collaborators, findings: Iterable[Finding], tokens: int, reported: Collection[str] = ()
+) -> tuple[FindingsJudged, Verification]:
+    """Judge findings and commit the verdicts; `reported` are the ids of those that were just reported."""
+    asked, claims = verifier(parts, tokens), _claims(findings)
+    taken = await asked.verify(claims)
+    after = [_with_verdict(f, taken.judged[f.id], f.id in reported) for f in claims if f.id in taken.judged]
+    parts.store.put(after, "check", asked.model.name)
+    _record(parts, taken, asked.model.name)
+    count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
+    return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(after)), taken
 
 
 def unverified(found: Sequence[Finding], options: ReviewOptions) -> int:
     """How many findings a complete review would have had checked."""
     left = [f for f in found if f.is_open and not f.verdict and f.at_least(options.fail_on)]
     return len(left) if options.verify else 0
-
-
-async def _check(
-    job: ReviewJob, parts: Collaborators, review: str, spent: int
-) -> tuple[FindingsJudged, Verification] | None:
-    """Judge what the review found and commit the verdicts; None where nothing is to be checked.
-
-    Args:
-        spent: tokens that the reviewer's requests took; checking takes at most two thirds of that.
-    """
-    found = {finding.id: finding for finding in parts.store.of_review(review)}
-    gone = parts.store.findings(["gone"], job.plan.files)
-    claims = [f for f in (*found.values(), *gone) if f.state not in ("dismissed", "refuted") and f.anchor]
-    claims = list({finding.id: finding for finding in claims}.values())
-    if not claims:
-        return None
-    tokens = max(LEAST_TOKENS, int(spent * SHARE))
-    model = parts.verify_model or parts.model
-    verifier = Verifier(
-        model, parts.store, Sources(parts.ctx.root), parts.counter, tokens, parts.max_tokens, parts.sleep
-    )
-    taken = await verifier.verify(claims)
-    after = [_with_verdict(f, taken.judged[f.id], f.id in found) for f in claims if f.id in taken.judged]
-    parts.store.put(after, "check", model.name)
-    _record(parts, taken, model.name)
-    count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
-    return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(after)), taken
 
 
 def _with_verdict(finding: Finding, judgement: Judgement, reported: bool) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from swecli.agent.agent import Agent
 from swecli.agent.step import Sleep
@@ -20,7 +20,7 @@ from swecli.models.review_events import ReviewPlanned
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources
 from swecli.review.read.estimate import make_estimate
-from swecli.review.read.linter_hints import Hint, find_hints
+from swecli.review.read.linter_hints import Hint, find_hints, measured
 from swecli.review.read.project_rules import Rule, load_rules
 from swecli.review.read.prompt import system_prompt
 from swecli.review.target.plan import Plan, make_plan
@@ -55,19 +55,20 @@ class ReviewOptions:
 
 @dataclass(slots=True)
 class ReviewJob:
-    """What is to be reviewed: the `record` as it was begun or left, `first` the lines to emit before it begins."""
+    """What is to be reviewed: the `record` as it was begun or left, `sessions` with its transcript, `first` the lines
+    to emit before it begins."""
 
     record: ReviewRecord
     target: Target
     plan: Plan
     most_loops: int
+    sessions: SessionManager
+    options: ReviewOptions
     hints: Sequence[Hint] = ()
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
     max_cost: float | None = None
-    sessions: SessionManager | None = None
     estimate: Estimate | None = None
-    options: ReviewOptions = field(default_factory=ReviewOptions)
 
 
 @dataclass(slots=True)
@@ -87,53 +88,68 @@ class Collaborators:
     sleep: Sleep = asyncio.sleep
 
 
-async def new_job(agent: Agent, target: Target, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
-    """Begin a review of that target: hints and rules are gathered, its record is committed.
+async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
+    """The job of the target that the words name; without words (None) the review that was not finished.
+
+    git and GitHub are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError.
+    """
+    if spec is not None:
+        return await _new_job(agent, store, spec, options)
+    record, here = store.unfinished(), project_root(agent.ctx.root)
+    if record is None:
+        raise BadInput("There is no unfinished review.", "Start one: swecli review")
+    target = await asyncio.to_thread(find_any, here, record.spec, agent.ctx.environ or {}, options.include)
+    return _old_job(agent, target, record, options)
+
+
+async def _new_job(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> ReviewJob:
+    """A review of that target: hints and rules are gathered, its record is committed.
 
     The project's rules are used in a trusted folder only.
     """
-    root, settings = project_root(agent.ctx.root), agent.settings
+    root, settings, before = project_root(agent.ctx.root), agent.settings, store.unfinished()
+    target, plan, estimate = await plan_for(agent, spec, options)
     rules, notes = load_rules(root) if options.trusted else ([], [])
     if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (run /trust to use it)")
-    plan = await asyncio.to_thread(plan_of, agent, target)
     await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
-    before = store.unfinished()
+    hints = [*await asyncio.to_thread(measured, plan.files, Sources(root)), *hints]
     if before is not None and before.spec == target.spec:
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue goes on with it"
         )
-    sessions = sessions_of(agent)
+    sessions = SessionManager(agent.sessions.database)  # its own: the chat's session is left alone
     session = sessions.start(
         f"review of {root}", agent.model.name, title=f"Review of {target.label}", project=str(root)
     )
-    prompt = system_prompt(rules)
-    record = store.begin(ReviewRecord(store.project, target.spec, target.label, session.id, prompt=prompt))
-    job = ReviewJob(record, target, plan, options.loops or settings.review_loops, hints, rules)
-    job.first = (*target.notes, *notes, *failed)
-    job.max_cost, job.sessions, job.options = settings.max_budget_usd, sessions, options
-    job.estimate = make_estimate(plan, job.most_loops, agent.model.name, verify=options.verify)
-    return job
+    record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=system_prompt(rules))
+    return ReviewJob(
+        store.begin(record), target, plan, options.loops or settings.review_loops, sessions, options, hints, rules,
+        (*target.notes, *notes, *failed), settings.max_budget_usd, estimate,
+    )  # fmt: skip
 
 
-def planned(job: ReviewJob) -> ReviewPlanned:
-    """What a job will read, as an event."""
-    plan, rules = job.plan, tuple(rule.name for rule in job.rules)
-    lines = sum(len(hunk.lines) for hunk in plan.hunks)
-    return ReviewPlanned(
-        job.record.id, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, job.estimate, rules
-    )
+def _old_job(agent: Agent, target: Target, record: ReviewRecord, options: ReviewOptions) -> ReviewJob:
+    """Go on with a review that was killed or interrupted. Raises BadInput when it has had all its loops."""
+    settings, most = agent.settings, options.loops or agent.settings.review_loops
+    if record.loops >= most:
+        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
+    sessions = SessionManager(agent.sessions.database)
+    try:
+        sessions.resume(record.session_id, "")
+    except BadInput:  # killed before its first message, or the session was deleted: the findings are there
+        sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
+    plan, cost = plan_of(agent, target), settings.max_budget_usd
+    return ReviewJob(record, target, plan, most, sessions, options, first=target.notes, max_cost=cost)
 
 
-async def dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions) -> tuple[Target, ReviewPlanned]:
-    """What a review of the target would read and take: no request is made and nothing is stored. Raises SwecliError."""
+async def plan_for(agent: Agent, spec: Sequence[str], options: ReviewOptions) -> tuple[Target, Plan, Estimate]:
+    """What these words name, what of it would be read, and what that is expected to take. Raises SwecliError."""
     target = await asyncio.to_thread(find_any, agent.ctx.root, tuple(spec), agent.ctx.environ or {}, options.include)
     plan = await asyncio.to_thread(plan_of, agent, target)
     loops = options.loops or agent.settings.review_loops
-    job = ReviewJob(ReviewRecord("", target.spec, target.label), target, plan, loops)
-    job.estimate = make_estimate(plan, loops, agent.model.name, verify=options.verify)
-    return target, planned(job)
+    return target, plan, make_estimate(plan, loops, agent.model.name, verify=options.verify)
 
 
 def plan_of(agent: Agent, target: Target) -> Plan:
@@ -146,30 +162,14 @@ def plan_of(agent: Agent, target: Target) -> Plan:
     return plan
 
 
-def old_job(agent: Agent, target: Target, record: ReviewRecord, options: ReviewOptions) -> ReviewJob:
-    """Go on with a review that was killed or interrupted.
-
-    Raises BadInput when it has had all its loops.
-    """
-    settings, most = agent.settings, options.loops or agent.settings.review_loops
-    if record.loops >= most:
-        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
-    sessions = sessions_of(agent)
-    try:
-        sessions.resume(record.session_id, "")
-    except BadInput:  # killed before its first message, or the session was deleted: the findings are there
-        sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    job = ReviewJob(record, target, plan_of(agent, target), most, first=target.notes)
-    job.max_cost, job.sessions, job.options = settings.max_budget_usd, sessions, options
-    return job
+def planned(plan: Plan, estimate: Estimate | None, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
+    """What a review will read, as an event."""
+    lines = sum(len(hunk.lines) for hunk in plan.hunks)
+    names = tuple(rule.name for rule in rules)
+    return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, estimate, names)
 
 
-def sessions_of(agent: Agent) -> SessionManager:
-    """A session manager of the review's own, on the same database: the chat's session is left alone."""
-    return SessionManager(agent.sessions.database)
-
-
-def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collaborators:
+def collaborators(agent: Agent, sessions: SessionManager, store: ReviewStore) -> Collaborators:
     """What a review works with, out of the session's agent; its workspace is the whole repository."""
     window = agent.model.profile.window
     limit = min(RESULT_LIMIT, window * 4 // 10) if window else RESULT_LIMIT
@@ -177,22 +177,6 @@ def collaborators(agent: Agent, job: ReviewJob, store: ReviewStore) -> Collabora
     name = agent.settings.review_verify_model
     verify_model = make_model(name, agent.settings, agent.ctx.environ or {}) if name else None
     return Collaborators(
-        agent.model, agent.tools, agent.permissions, ctx, job.sessions or sessions_of(agent), store,
-        agent.counter, limit, agent.settings.max_tokens, verify_model,
+        agent.model, agent.tools, agent.permissions, ctx, sessions, store, agent.counter, limit,
+        agent.settings.max_tokens, verify_model,
     )  # fmt: skip
-
-
-async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
-    """The job of the target that the words name; without words (None) the review that was not finished.
-
-    git and GitHub are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError.
-    """
-    here, environ = agent.ctx.root, agent.ctx.environ or {}
-    record = store.unfinished() if spec is None else None
-    if spec is None and record is None:
-        raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    if record is not None:
-        target = await asyncio.to_thread(find_any, project_root(here), record.spec, environ, options.include)
-        return old_job(agent, target, record, options)
-    target = await asyncio.to_thread(find_any, here, tuple(spec or ()), environ, options.include)
-    return await new_job(agent, target, store, options)

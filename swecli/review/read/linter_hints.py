@@ -1,21 +1,26 @@
-"""What deterministic tools say of the files, where they are installed: hints for the model, labelled as such."""
+"""What measures and deterministic tools say of the files: hints for the model, labelled as such."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from swecli.review.judge.measures import LIMITS, in_words, measure
+from swecli.review.judge.sources import Sources
 from swecli.tools.processes import child_environment, find_program, run_group
 
 SECONDS = 60.0
 MOST_FILES = 400  # on one command line
 LARGEST = 5_000_000
 _PLAIN = re.compile(r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.+)$", re.MULTILINE)
+# both write `path:line: text`; neither imports what it reads
+BUILTIN = (
+    "ruff check --output-format=concise --no-fix --no-cache --exit-zero --quiet --",
+    "vulture --min-confidence 80 --",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +37,16 @@ class Hint:
         return f"- {self.tool}: {self.path}:{self.line_number}: {' '.join(self.text.split())[:200]}"
 
 
-Reader = Callable[[str, str], list[Hint]]
-
-
-def read_ruff(tool: str, output: str) -> list[Hint]:
-    """`ruff check --output-format json`."""
-    return [
-        Hint(tool, str(row["filename"]), int(row["location"]["row"]), f"{row.get('code') or ''} {row['message']}")
-        for row in json.loads(output)
-    ]
-
-
-def read_radon(tool: str, output: str) -> list[Hint]:
-    """`radon cc -j -n C`: functions by cyclomatic complexity."""
-    return [
-        Hint(tool, path, int(row["lineno"]), f"{row['name']} has complexity {row['complexity']}")
-        for path, rows in json.loads(output).items()
-        if isinstance(rows, list)
-        for row in rows
-    ]
-
-
-def read_plain(tool: str, output: str) -> list[Hint]:
-    """`path:line: text`, as vulture and most tools write it."""
-    return [Hint(tool, match["path"], int(match["line"]), match["text"]) for match in _PLAIN.finditer(output)]
-
-
-BUILTIN: tuple[tuple[tuple[str, ...], Reader], ...] = (
-    (("ruff", "check", "--output-format=json", "--no-fix", "--no-cache", "--exit-zero", "--quiet", "--"), read_ruff),
-    (("radon", "cc", "-j", "-n", "C", "--"), read_radon),
-    (("vulture", "--min-confidence", "80", "--"), read_plain),
-)
+def measured(files: Sequence[str], sources: Sources) -> list[Hint]:
+    """The Python functions of these files that are over a limit."""
+    over = (
+        Hint("measured", path, function.line, in_words(function, smell))
+        for path in files
+        for function in sources.symbols(path)
+        for smell, limit in LIMITS.items()
+        if function.line and measure(function, smell) > limit
+    )
+    return list(over)
 
 
 async def find_hints(
@@ -75,33 +59,29 @@ async def find_hints(
         commands: the user's own, for example "mypy"; the files come behind, unless `{files}` says where. Their output
             is read as `path:line: text`.
     """
-    python = [f"./{name}" for name in files if name.endswith((".py", ".pyi"))][:MOST_FILES]
+    python = [name for name in files if name.endswith((".py", ".pyi"))]
     own = child_environment(environ)
     # PYTHONPATH may name this folder: then a `json.py` in it is what a linter imports
     isolated = {name: value for name, value in own.items() if not name.startswith("PYTHON")}
-    jobs = [([*argv, *python], reader, isolated) for argv, reader in BUILTIN] if python else []
-    for command in commands:
-        words = shlex.split(command)
-        named = [f"./{name}" for name in files[:MOST_FILES]]
-        at = words.index("{files}") if "{files}" in words else len(words)
-        jobs += [([*words[:at], *named, *words[at + 1 :]], read_plain, own)] if words else []
-    hints, notes = list[Hint](), list[str]()
-    for (tool, *words), reader, env in jobs:
-        program = find_program(tool, environ, root)
+    jobs = [(command.split(), python, isolated) for command in BUILTIN if python]
+    jobs += [(words, list(files), own) for command in commands if (words := shlex.split(command))]
+    hints, notes, known = list[Hint](), list[str](), set(files)
+    for (tool, *words), given, env in jobs:
+        program, named = find_program(tool, environ, root), [f"./{name}" for name in given[:MOST_FILES]]
         if program is None:
-            notes += [f"{tool} is not installed"] if tool in {c.split()[0] for c in commands if c.split()} else []
+            notes += [f"{tool} is not installed"] if given is not python else []
             continue
-        found, problem = await _run(root, [program, *words], tool, reader, env)
-        hints += found
-        notes += [f"no leads from {tool}: {problem}"] if problem else []
-    known = set(files)
-    cleaned = [Hint(hint.tool, _relative(hint.path, root), hint.line_number, hint.text) for hint in hints]
-    return [hint for hint in cleaned if hint.path in known], notes
+        at = words.index("{files}") if "{files}" in words else len(words)
+        argv = [program, *words[:at], *named, *words[at + 1 :]]
+        output, problem = await _run(root, argv, env)
+        found = [Hint(tool, _relative(m["path"], root), int(m["line"]), m["text"]) for m in _PLAIN.finditer(output)]
+        hints += [hint for hint in found if hint.path in known]
+        notes += [f"no leads from {tool}: {problem}"] if problem and not found else []
+    return hints, notes
 
 
-async def _run(
-    root: Path, argv: Sequence[str], tool: str, reader: Reader, env: Mapping[str, str]
-) -> tuple[list[Hint], str]:
+async def _run(root: Path, argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, str]:
+    """What a program writes, and what went wrong. 1, and 3 of vulture, is how a linter ends that found something."""
     output = bytearray()
 
     def take(piece: bytes) -> bool:
@@ -110,11 +90,11 @@ async def _run(
 
     try:
         ended = await run_group(argv, cwd=root, env=env, timeout=SECONDS, on_output=take, errors_too=False)
-        if ended.how == "timeout":
-            return [], f"it took longer than {SECONDS:.0f} s"
-        return await asyncio.to_thread(reader, tool, output.decode("utf-8", "replace")), ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return [], f"{type(error).__name__}: {error}"
+    except (OSError, ValueError) as error:
+        return "", f"{type(error).__name__}: {error}"
+    problem = f"it ended with {ended.code}" if ended.code not in (0, 1, 3) else ""
+    problem = f"it took longer than {SECONDS:.0f} s" if ended.how == "timeout" else problem
+    return output.decode("utf-8", "replace"), problem
 
 
 def _relative(path: str, root: Path) -> str:

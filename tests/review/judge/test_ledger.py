@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.ledger import change_line, recheck, rechecked, settle, states_of
+from swecli.review.judge.ledger import change_line, recheck, rechecked, settle
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -40,13 +40,6 @@ def test_only_what_changed_is_told_and_kept(store: ReviewStore) -> None:
     assert "F-2 a.py:1: gone → open (its code is back)" in [
         change_line(*pair) for pair in recheck(store, Path.cwd(), ["F-2"])
     ]
-
-
-def test_states_are_named_or_refused() -> None:
-    assert states_of([]) == ["open", "regressed", "gone"]
-    assert states_of(["all"]) == []
-    with pytest.raises(BadInput, match="no state 'odd'"):
-        states_of(["odd"])
 
 
 CODE = """import os

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.review.judge.measures import function_at, function_named, functions_in
+from swecli.review.judge.measures import function_at, function_named
+from swecli.review.judge.symbols import symbols_in
 
 CODE = """@cache
 def f(a, /, b, *, c):
@@ -20,15 +21,15 @@ class A:
 
 
 def test_functions_have_their_lines_parameters_and_paths() -> None:
-    found = functions_in("a.py", CODE)
-    assert [(f.name, f.first, f.line, f.last, f.parameters) for f in found] == [
-        ("f", 1, 2, 5, 3), ("g", 3, 3, 4, 1), ("g", 9, 9, 10, 1),
+    found = symbols_in("a.py", CODE)
+    assert [(f.name, f.first, f.line, f.last, f.parameters) for f in found if f.line] == [
+        ("f", 1, 2, 5, 3), ("f.g", 3, 3, 4, 1), ("A.g", 9, 9, 10, 1),
     ]  # fmt: skip
-    assert [f.complexity for f in found] == [5, 4, 1]
+    assert [f.paths for f in found if f.line] == [5, 4, 1]
 
 
 def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
-    found = functions_in("a.py", CODE)
+    found = symbols_in("a.py", CODE)
     inner = function_at(found, 4)
     assert inner is not None
     assert inner.line == 3
@@ -41,8 +42,8 @@ def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
 def test_what_cannot_be_parsed_has_none(text: str) -> None:
-    assert functions_in("a.py", [text]) == ()
+    assert symbols_in("a.py", [text]) == ()
 
 
 def test_other_languages_have_none() -> None:
-    assert functions_in("a.js", CODE) == ()
+    assert symbols_in("a.js", CODE) == ()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Change, Finding, Judgement
-from swecli.review.judge.sources import Sources
+from swecli.models.finding import Change, Finding, Judgement, ReviewRecord
 from swecli.review.publish.view import chosen, view
+from swecli.store.reviews import ReviewStore
+from swecli.store.sqlite.database import open_database
 
 ONE = Finding(
     "src/a.py", 6, "MAGIC_NUMBERS", "37 has no name", "high", suggestion="LIMIT = 37", id="F-1", verdict="confirmed",
@@ -19,20 +21,27 @@ TWO = Finding("b.py", 1, "LEAK", "never closed", "low", id="F-2", state="dismiss
 THREE = Finding("src/c.py", 2, "RESOURCE_LEAK", "stays open", "critical", id="F-3")
 
 
+def ledger() -> ReviewStore:
+    store = ReviewStore(open_database(":memory:"), "/p")
+    marked = [replace(found, id="", fingerprint=found.id) for found in (ONE, TWO, THREE)]
+    store.note(store.begin(ReviewRecord("/p", (), "first")), marked)
+    return store
+
+
 def test_it_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
-    lines = view(ONE, Sources(Path.cwd()), [Change("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
-    assert lines[0] == "F-1  src/a.py:6  MAGIC_NUMBERS (high)"
+    lines = view(ONE, Path.cwd(), [Change("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
+    assert lines[:2] == ["F-1 src/a.py:6 MAGIC_NUMBERS (high)", "open, confirmed"]
     assert "checked: confirmed by m: nothing names it src/a.py:6 `x = 37`" in lines
     assert "2026-01-01: open → gone by rule w" in lines
     assert [line for line in lines if line.startswith(">")] == [">    6 x = 37"]
-    assert sum(line[:1] in " >" for line in lines) == 9
-    assert lines[-2:] == ["-x = 37", "+LIMIT = 37"]
+    assert len([line for line in lines if line[:1] in " >" and line[1:7].strip().isdecimal()]) == 9
+    assert lines[-5:] == ["--- src/a.py", "+++ src/a.py", "@@ -6,1 +6,1 @@", "-x = 37", "+LIMIT = 37"]
 
 
 def test_one_that_stands_nowhere_has_no_code() -> None:
-    assert view(THREE, Sources(Path.cwd())).code == ()
+    assert view(THREE, Path.cwd()).code == ()
 
 
 @pytest.mark.parametrize(
@@ -50,10 +59,17 @@ def test_one_that_stands_nowhere_has_no_code() -> None:
     ],
 )
 def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
-    assert [finding.id for finding in chosen([TWO, THREE, ONE], words)] == ids
+    assert [finding.id for finding in chosen(ledger(), words)] == ids
 
 
-@pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe"])
+def test_since_names_what_later_reviews_reported() -> None:
+    store = ledger()
+    again = store.note(store.begin(ReviewRecord("/p", (), "again")), [store.get("F-3")])
+    assert [finding.id for finding in chosen(store, [f"since:{again.review.id}"])] == ["F-3"]
+    assert len(chosen(store, ["since:1"])) == 2
+
+
+@pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe", "since:soon"])
 def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
-    with pytest.raises(BadInput, match="There is no"):
-        chosen([ONE], [word])
+    with pytest.raises(BadInput, match="There is no|is no id"):
+        chosen(ledger(), [word])

@@ -6,20 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
-from swecli.review.read.linter_hints import Hint, find_hints, read_plain, read_radon, read_ruff
-
-RUFF = '[{"filename": "/p/a.py", "location": {"row": 3}, "code": "E722", "message": "bare except"}]'
-# as radon 6.0.1 and vulture 2.16 wrote it
-RADON = (
-    '{"./a.py": [{"type": "function", "rank": "C", "endline": 20, "col_offset": 0, "name": "f", "lineno": 5, '
-    '"complexity": 14, "closures": []}], "./broken.py": {"error": "invalid syntax (<unknown>, line 1)"}}'
-)
-VULTURE = (
-    "a.py:1: unused import 'os' (90% confidence)\n"
-    "with space/b c.py:20: unreachable code after 'return' (100% confidence)\n"
-)
+from swecli.review.judge.sources import Sources
+from swecli.review.read.linter_hints import Hint, find_hints, measured
 
 
 def tool(name: str, script: str) -> dict[str, str]:
@@ -30,16 +18,17 @@ def tool(name: str, script: str) -> dict[str, str]:
     return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": os.environ["HOME"]}
 
 
-def test_each_tools_own_words_are_read() -> None:
-    assert read_ruff("ruff", RUFF) == [Hint("ruff", "/p/a.py", 3, "E722 bare except")]
-    assert read_radon("radon", RADON) == [Hint("radon", "./a.py", 5, "f has complexity 14")]
-    assert read_plain("vulture", VULTURE) == [
-        Hint("vulture", "a.py", 1, "unused import 'os' (90% confidence)"),
-        Hint("vulture", "with space/b c.py", 20, "unreachable code after 'return' (100% confidence)"),
-    ]
-    assert read_plain("v", "a.py:3: unused f\nnoise\nb.py:4:5: odd") == [
-        Hint("v", "a.py", 3, "unused f"), Hint("v", "b.py", 4, "odd"),
-    ]  # fmt: skip
+def test_functions_over_a_limit_are_measured() -> None:
+    Path("a.py").write_text("def f(a, b, c, d, e, f, g, h):\n    return 1\n\n\ndef g():\n    return 2\n")
+    [lead] = measured(["a.py", "b.txt"], Sources(Path.cwd()))
+    assert lead.line() == "- measured: a.py:1: `f` has 8 parameters now, at most 7 are meant"
+
+
+async def test_what_vulture_writes_is_read() -> None:
+    Path("a.py").write_text("x\n")
+    environ = tool("vulture", "echo \"a.py:1: unused import 'os' (90% confidence)\"; echo noise; exit 3")
+    leads, _ = await find_hints(Path.cwd(), ["a.py"], environ)
+    assert leads == [Hint("vulture", "a.py", 1, "unused import 'os' (90% confidence)")]
 
 
 async def test_the_real_ruff_is_asked_and_understood() -> None:
@@ -48,7 +37,7 @@ async def test_the_real_ruff_is_asked_and_understood() -> None:
     environ = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": os.environ["HOME"]}
     leads, notes = await find_hints(Path.cwd(), ["a.py", "broken.py"], environ)
     said = [lead.line() for lead in leads if lead.tool == "ruff"]
-    assert "- ruff: a.py:1: F401 `os` imported but unused" in said
+    assert "- ruff: a.py:1: F401 [*] `os` imported but unused" in said
     assert any(line.startswith("- ruff: a.py:5: E722") for line in said)
     assert any(line.startswith("- ruff: broken.py:1: ") for line in said)
     assert notes == []
@@ -68,10 +57,9 @@ async def test_a_tool_of_the_workspace_is_never_run() -> None:
     assert not Path("started").exists()
 
 
-@pytest.mark.parametrize(("name", "script"), [("ruff", "echo not json"), ("radon", "echo '{\"a\": [1]}'")])
-async def test_a_tool_that_fails_is_named(name: str, script: str) -> None:
-    _, notes = await find_hints(Path.cwd(), ["a.py"], tool(name, script))
-    assert notes[0].startswith(f"no leads from {name}: ")
+async def test_a_tool_that_fails_is_named() -> None:
+    _, notes = await find_hints(Path.cwd(), ["a.py"], tool("ruff", "exit 2"))
+    assert notes == ["no leads from ruff: it ended with 2"]
 
 
 async def test_a_command_of_the_user_that_is_not_there_is_named() -> None:

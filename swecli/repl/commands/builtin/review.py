@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.config.trust import is_trusted, project_root
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.commands.builtin.findings import propose
 
 if TYPE_CHECKING:
     from swecli.models.review_events import ReviewFinished
@@ -60,7 +59,10 @@ async def review(ctx: CommandContext, args: str) -> None:
     if words[:1] == ["--fix"]:
         if len(words) != 2:
             raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
-        await _fix(ctx, store, words[1])
+        # late: see above
+        from swecli.repl.commands.ledger import repair  # noqa: PLC0415
+
+        await repair(ctx, store, words[1])
         return
     wish = _wish(words)
     target, running = await _begin(ctx, store, wish)
@@ -89,17 +91,17 @@ def _wish(words: list[str]) -> Wish:
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
-    from swecli.review.read.run import Review  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
+    from swecli.review.read.run import begin_review  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
     trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
     spec = None if wish.target == ("--continue",) else wish.target
     options = ReviewOptions(wish.loops, trusted=trusted, verify=not wish.unverified)
-    job = await begin_job(agent, store, spec, options)
-    if wish.post and job.target.pr is None:
+    running = await begin_review(agent, store, spec, options)
+    if wish.post and running.job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    return job.target, Review(job, collaborators(agent, job, store))
+    return running.job.target, running
 
 
 async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
@@ -141,28 +143,3 @@ async def _post(ctx: CommandContext, target: Target, end: ReviewFinished, *, unv
         return
     for line in await asyncio.to_thread(ready.send):
         ctx.screen.note(line)
-
-
-async def _fix(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
-    """Let the agent repair a finding in an ordinary turn, then look at it again."""
-    # late: see above
-    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
-    from swecli.review.repair import repair_request  # noqa: PLC0415
-
-    agent = ctx.runtime.agent
-    recheck(store, agent.ctx.root, [ref])
-    finding = store.get(ref)
-    if not finding.is_open:
-        raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
-    async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
-        async for event in events:
-            ctx.show(event)
-    changed = recheck(store, agent.ctx.root)
-    for before, after in changed:
-        if before.state != after.state:
-            ctx.screen.line(change_line(before, after))
-    if store.get(ref).is_open:
-        ctx.screen.note(
-            f"{finding.id} is still open: its code is there · /findings fixed {finding.id} if it is mended otherwise"
-        )
-    propose(ctx, store)

@@ -1,0 +1,250 @@
+"""What `/findings` does, the walk through them included: one finding after the other as a card, with keys."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from swecli.config.trust import project_root
+from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.finding import Finding, counted
+from swecli.models.message import ToolCall
+from swecli.repl.chat.approval import Approver
+from swecli.repl.commands.base import CommandContext
+from swecli.repl.input.keys import editor
+from swecli.repl.input.question import Option
+from swecli.repl.render.review_view import card, row
+from swecli.review.fix import apply_suggestion, repair_request, take_back
+from swecli.review.judge.ledger import change_line, recheck, settle
+from swecli.review.lessons import lessons, told
+from swecli.review.publish.exports import write_findings
+from swecli.review.publish.view import chosen, view
+from swecli.review.read.checking import ENOUGH, check, checkable, price_line, verifier
+from swecli.review.read.job import collaborators
+from swecli.store.reviews import ReviewStore
+from swecli.tools.execute import execute
+
+_TAKE_LINE = ("editor", "vi", "vim", "nvim", "nano", "pico", "emacs", "micro", "kak")
+_STEPS = {"n": 1, "p": -1}
+_RECENT = 3  # reasons of earlier dismissals that are offered
+
+
+async def perform(ctx: CommandContext, name: str, rest: str) -> None:
+    """Do what `/findings NAME REST` asks. Raises SwecliError."""
+    doing = _DOINGS.get(name)
+    if doing is None:
+        raise UsageError(f"/findings cannot {name!r}.", f"It knows: {', '.join(_DOINGS)}")
+    await doing(ctx, ReviewStore(ctx.runtime.sessions.database, str(project_root(ctx.runtime.cwd))), rest)
+
+
+async def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    found = _chosen(ctx, store, rest)
+    for finding in found:
+        ctx.screen.print(row(finding))
+    if found:
+        ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
+
+
+def _chosen(ctx: CommandContext, store: ReviewStore, rest: str) -> list[Finding]:
+    found = chosen(store, rest.split())
+    if not found:
+        ctx.screen.note("no such findings · /review makes them")
+    return found
+
+
+async def _dismiss(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ref, _, why = rest.partition(" ")
+    store.get(ref)
+    if not why.strip():
+        raise UsageError("A dismissal needs a reason.", f"Use /findings dismiss {ref} WHY")
+    found = settle(store, ref, "dismissed", why.strip())
+    ctx.screen.note(f"{found.id} is dismissed and stays so: {found.reason}")
+
+
+async def _fixed(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ref, _, why = rest.partition(" ")
+    ctx.screen.note(f"{settle(store, ref, 'fixed', why.strip()).id} is fixed; found again it counts as regressed")
+    _propose(ctx, store)
+
+
+async def _reopen(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    ctx.screen.note(f"{settle(store, rest, 'open').id} is open")
+
+
+async def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    changed = recheck(store, ctx.runtime.agent.ctx.root, rest.split())
+    for before, after in changed:
+        ctx.screen.line(change_line(before, after))
+    if not changed:
+        ctx.screen.note("nothing has changed")
+    _propose(ctx, store)
+
+
+async def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    words = rest.split(maxsplit=1)
+    style = words.pop(0) if words and words[0] in ("markdown", "json", "sarif") else "markdown"
+    if not words:
+        raise UsageError("The export has no file.", "Use /findings export sarif findings.sarif")
+    count = write_findings(store.findings(["open", "regressed"]), style, ctx.runtime.cwd / words[0])
+    ctx.screen.note(f"{words[0]} holds {counted(count, 'finding')}")
+
+
+async def repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
+    """Let the agent repair a finding in an ordinary turn, then look at it again. Raises SwecliError."""
+    agent = ctx.runtime.agent
+    recheck(store, agent.ctx.root, [ref])
+    finding = store.get(ref)
+    if not finding.is_open:
+        raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
+    async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
+        async for event in events:
+            ctx.show(event)
+    for before, after in recheck(store, agent.ctx.root):
+        if before.state != after.state:
+            ctx.screen.line(change_line(before, after))
+    after = store.get(ref)
+    if after.state == "gone":
+        ctx.screen.note(f"{after.id} is gone, not verified · /findings check {after.id} has it checked")
+    elif after.is_open:
+        ctx.screen.note(
+            f"{after.id} is still open: its code is there · /findings fixed {after.id} if it is mended otherwise"
+        )
+    _propose(ctx, store)
+
+
+def _propose(ctx: CommandContext, store: ReviewStore) -> None:
+    """Propose a smell that was fixed again and again to the playbook, and report it."""
+    sessions = ctx.runtime.sessions
+    for applied in lessons(sessions, store, sessions.current_session):
+        ctx.screen.note(told(applied, "/playbook"))
+
+
+async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    at, findings = 0, _chosen(ctx, store, rest)
+    while findings and 0 <= at < len(findings):
+        recheck(store, ctx.runtime.cwd, [findings[at].id])
+        finding = store.get(findings[at].id)
+        await _show(ctx, store, finding.id)
+        options = _options(finding, first=at == 0, last=at == len(findings) - 1)
+        title = f"{finding.id}, {at + 1} of {len(findings)}"
+        picked = await ctx.asker.choose(title, options, guarded=True)
+        key = "q" if picked is None else options[picked].mark
+        if key == "f":
+            await repair(ctx, store, finding.id)
+        if key in ("q", "f"):
+            return
+        try:
+            stays = key not in _STEPS and not await _perform(ctx, store, finding, key)
+        except SwecliError as error:
+            ctx.screen.error(error.message, error.hint)
+            stays = True
+        at += 0 if stays else _STEPS.get(key, 1)
+
+
+async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    finding = store.get(rest)
+    laid_out = view(finding, Path(store.project), store.history(finding.id))
+    ctx.screen.print(card(finding, laid_out))
+
+
+def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
+    """What can be done about it; the keys stay the same from card to card."""
+    can_apply = finding.suggestion and finding.replaced is None and finding.state in ("open", "regressed")
+    rows = [
+        ("a", "apply the suggestion", can_apply),
+        ("u", "undo: put the replaced lines back", finding.replaced is not None),
+        ("f", "fix by the agent", finding.is_open),
+        ("d", "dismiss", finding.state != "dismissed"),
+        ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
+        ("o", "open in the editor", finding.line > 0),
+        ("n", "leave the walk" if last else "next", True),
+        ("p", "back", not first),
+        ("q", "quit", not last),
+    ]
+    return [Option(label, key) for key, label, offered in rows if offered]
+
+
+async def _perform(ctx: CommandContext, store: ReviewStore, finding: Finding, key: str) -> bool:
+    """Do what a key stands for; whether the walk goes on to the next. Raises SwecliError."""
+    if key == "d":
+        reason = await _reason(ctx, store)
+        if reason:
+            ctx.screen.note(f"{settle(store, finding.id, 'dismissed', reason).id} is dismissed and stays so: {reason}")
+        return bool(reason)
+    doing = {"a": _apply, "u": _undo, "c": _check}.get(key)
+    if doing is not None:
+        await doing(ctx, store, finding.id)
+    else:
+        await _open(ctx, Path(store.project) / finding.path, finding.line)
+    return False
+
+
+async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    call, after = apply_suggestion(store.get(rest), ctx.runtime.agent.ctx.root)
+    if await _edit(ctx, call):
+        store.put([after], "applied", "user")
+        ctx.screen.note(f"{after.id} is gone, not verified · /findings undo {after.id} puts the lines back")
+
+
+async def _undo(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    call, after = take_back(store.get(rest), ctx.runtime.agent.ctx.root)
+    if await _edit(ctx, call):
+        store.put([after], "taken back", "user")
+        ctx.screen.note(f"{after.id} is {after.state}: the lines are as they were")
+
+
+async def _edit(ctx: CommandContext, call: ToolCall) -> bool:
+    """Run the edit tool as the agent would, with the same rules and the same question; whether it was done.
+
+    What the agent has read is left as it is: to the agent the file has changed since.
+    """
+    agent, approver = ctx.runtime.agent, Approver(ctx.renderer, ctx.asker)
+    result, _ = await execute(call, agent.tools, replace(agent.ctx, seen={}), agent.permissions, approver)
+    if not result.ok:
+        ctx.screen.warn("nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0])
+    return result.ok
+
+
+async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    """Ask the verifier about these findings, or all that wait for it, after its price was named."""
+    recheck(store, ctx.runtime.cwd)
+    parts, claims = collaborators(ctx.runtime.agent, ctx.runtime.sessions, store), checkable(store, rest.split())
+    asked = price_line(verifier(parts, ENOUGH), claims)
+    if not claims or await ctx.pick(asked, [("yes", "yes"), ("no", "no")]) != "yes":
+        ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
+        return
+    event, taken = await check(parts, claims, ENOUGH)
+    for line in taken.problems:
+        ctx.screen.warn(line)
+    ctx.show(event)
+    for after in event.findings:
+        ctx.screen.note(f"{after.id}: {after.standing}{f', {after.judgement.why}' if after.judgement else ''}")
+    _propose(ctx, store)
+
+
+async def _reason(ctx: CommandContext, store: ReviewStore) -> str:
+    """Why it is no problem: one of the last reasons, or a new one; "" for none."""
+    known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
+    recent = list(known)[:_RECENT]
+    if recent:
+        answer = await ctx.pick("Why is it no problem?", [*((r, r) for r in recent), ("", "another reason")])
+        if answer is None or answer:
+            return answer or ""
+    return (await ctx.asker.ask_text("Why is it no problem?") or "").strip()
+
+
+async def _open(ctx: CommandContext, path: Path, line: int) -> None:
+    """Let the user's editor have the terminal, at the line where it is one that takes `+LINE`."""
+    program, *words = (editor(ctx.runtime.start.environ) or "").split() or [""]
+    if not program:
+        raise BadInput("No editor was found.", "Set $EDITOR.")
+    plus = [f"+{line}"] if Path(program).name in _TAKE_LINE else []
+    await ctx.asker.hand_over([program, *words, *plus, str(path)])
+
+
+_DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {
+    "list": _list, "walk": _walk, "show": _show, "apply": _apply, "undo": _undo, "dismiss": _dismiss, "fixed": _fixed,
+    "reopen": _reopen, "recheck": _recheck, "check": _check, "export": _export,
+}  # fmt: skip
