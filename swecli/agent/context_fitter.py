@@ -80,7 +80,9 @@ class ContextFitter:
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> Fitted:
         """Make the next request of a turn's keyed messages."""
         climb, failure = self._climb(lawful(messages), at), None
-        if self._size(climb).over:
+        size = self._size(climb)
+        self.known = self.known.grew(size.tokens)
+        if size.over:
             if climb.deep:
                 climb.happened += self._too_often(climb)
             climb.take(self._reduced(climb, CLEAR))
@@ -182,10 +184,10 @@ class ContextFitter:
     def _cut(self, climb: _Climb) -> Cut | None:
         """What a summary is asked for now; None where it may not be asked for, or would take too little out."""
         at, measured = climb.at, self._size(climb)
-        if not (self.rules.condense and measured.over) or climb.deep or at.refused:
+        if not (self.rules.condense and measured.over) or climb.deep or at.refused or self.known.due:
             return None
         cut = cut_for_summary(climb.messages, at.interaction, self.session.context.pins)
-        if cut is None or measured.tokens < self.known.retry_at:
+        if cut is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.gone) * climb.limits.scale
         return cut if gain >= ladder.room(climb.messages, climb.limits, self.counter) * ladder.SUMMARY_BATCH else None
@@ -208,6 +210,7 @@ class ContextFitter:
                 often = f"{self.known.failures} times in a row, and is tried again as the conversation grows"
                 how = f"condensing failed {often}" if self.known.failures > 1 else "the conversation was not condensed"
                 climb.happened.append(Notice(f"{how}: {climb.failed}", "warning"))
+        self.known = replace(self.known, left=measured.tokens)
         if any(isinstance(one, Reduction) for one in climb.happened):
             self.known = self.known.take_reduction(at.interaction, at.step, deep=climb.deep)
 

@@ -11,7 +11,8 @@ from swecli.models.message import Usage
 
 SMALLER = 0.75  # of what was refused, each time
 REPORTED = (1, 3)  # failures to condense in a row that are reported: the first, and that it goes on
-GROWN = 1.1  # how much more than when it was seen last makes a difference: of a failed summary, of a count that stays
+RETRY = 0.1  # of what a failed summary's fallback left, which comes in before another is asked for
+GROWN = 1.1  # how much larger a request with the same count is than the one before, to be suspected of a cut
 STEPS, OFTEN = 4, 2  # more reductions than OFTEN within so many steps are too many
 # A provider that counts less than this part of what was sent may have cut it without a word: tokenisers differ by less.
 # No model has so small a window as SMALLEST: a count below it is no count.
@@ -28,8 +29,9 @@ class ModelLimits:
     `limits` maps the shape of a request (model, tokens of its tools, tokens of the answer asked for) to the tokens that
     such a one proved to hold; `windows` a model to the window that its provider named; `scales` a model to what it
     counted for the last request divided by our own count of it.
-    `failures` to condense came in a row; below `retry_at` tokens it is not tried again. `reduced` are the newest steps
-    with a reduction, of one interaction; `deep` is the newest interaction in which there were too many of them.
+    `failures` to condense came in a row; it is not tried again before `due` tokens have come in; `left` is the size of
+    the last request. `reduced` are the newest steps with a reduction, of one interaction; `deep` is the newest
+    interaction in which there were too many of them.
     `full` is the largest request of a model that was read in full, `same` the first one with about its newest count
     (that count and ours), `suspected` are models that may have cut one, `toolless` those whose server does not show
     them the tools.
@@ -40,7 +42,8 @@ class ModelLimits:
     windows: Mapping[str, int] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     failures: int = 0
-    retry_at: int = 0
+    due: int = 0
+    left: int = 0
     reduced: tuple[tuple[int, int], ...] = ()
     deep: int = 0
     full: Mapping[str, int] = field(default_factory=dict)
@@ -49,12 +52,18 @@ class ModelLimits:
     toolless: frozenset[str] = frozenset()
 
     def failed(self, left: int) -> ModelLimits:
-        """Condensing has failed, and what took its place left so many tokens."""
-        return replace(self, failures=self.failures + 1, retry_at=round(left * GROWN))
+        """Condensing has failed, and what took its place left so many tokens: a tenth of them is due before the next
+        attempt, twice as much after each failure beyond the third."""
+        due = round(left * RETRY * 2 ** max(0, self.failures - 2))
+        return replace(self, failures=self.failures + 1, due=due, left=left)
+
+    def grew(self, tokens: int) -> ModelLimits:
+        """The next request would have so many tokens, before anything is taken out of it."""
+        return replace(self, due=max(0, self.due - max(0, tokens - self.left)))
 
     def succeeded(self) -> ModelLimits:
         """Condensing worked."""
-        return replace(self, failures=0, retry_at=0)
+        return replace(self, failures=0, due=0)
 
     def take_reduction(self, interaction: int, step: int, *, deep: bool = False) -> ModelLimits:
         """A request of that step was made smaller; `deep`: by so much that the steps before no longer count."""
