@@ -61,6 +61,14 @@ class Runtime:
         self.use_reflector(model)
         self.sessions.set_model(model.name)
 
+    def switch_fast(self, name: str) -> None:
+        """Let another model reflect, condense and verify findings. Raises ModelNotFound or AuthFailed; then nothing has
+        changed."""
+        small = make_model(name, self.settings, self.start.environ)
+        self.settings = replace(self.settings, reflect_model=name, condense_model=name, review_verify_model=name)
+        self.agent.settings, self.agent.condense_model = self.settings, small
+        self.use_reflector(self.agent.model)
+
     def use_reflector(self, model: ChatModel) -> None:
         """Let the model reflect that the settings name; without one, that which answers.
 

@@ -69,6 +69,7 @@ class Agent:
         self.known = ModelLimits()
         self._ask, self._sleep = ask, sleep
         self._notes: list[str] = []
+        self.thinking = ""  # how much the model thinks, where the user set that in this run
         self._reopen = ""
         self._more = False  # whether there are strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -136,6 +137,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
+        self.thinking = ""  # how much the model thinks, where the user set that in this run
         self._reopen = ""
         self.builder.stale.found.clear()
         for path in turn.files:
@@ -174,7 +176,7 @@ class Agent:
         if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
-        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens)
+        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens, self.thinking)
         summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
         specs = self.specs()
         return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)

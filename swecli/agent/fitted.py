@@ -15,7 +15,7 @@ from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
 @dataclass(frozen=True, slots=True)
 class FitRules:
     """When the ladder is climbed: `threshold` in percent of the model's window; `condense`: whether a model may be
-    asked for a summary; `max_tokens` of one answer."""
+    asked for a summary; `max_tokens` of one answer; `thinking` as a request has it."""
 
     threshold: int = MAX_CONDENSE_THRESHOLD
     condense: bool = True

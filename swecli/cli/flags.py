@@ -38,7 +38,7 @@ subcommands:
   swecli context     show, plan, why, log, undo, pin, window, prompt, compact, replay
   swecli config      get, set, path, edit
   swecli db          path, check, backup
-  swecli models      models that can be used, and what each needs
+  swecli models      models that can be used, and what each needs; show, test, forget
   swecli doctor      check this installation
 Each takes --help and --json.
 

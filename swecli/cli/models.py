@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
+import time
 from typing import Any
 
 from swecli.cli.output import print_line, print_table, report
 from swecli.cli.subcommands import add_common_flags, configuration_of
 from swecli.config.paths import find_paths
-from swecli.llm.default_model import choose_model
+from swecli.config.settings import Settings
+from swecli.llm.base import ChatModel
+from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.learned import LearnedFacts
+from swecli.llm.merge import ReplyBuilder
 from swecli.llm.price_table import chat_models, model_table, row_of
 from swecli.llm.registry import in_tree, installed, load, make_model
+from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
+from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
+_TEST_TOKENS = 2_000  # of an answer: some models think before they call
 KNOWN_HEAD = ("model", "window", "$ per million in", "out")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its own argument."""
-    parser.add_argument("word", nargs="?", help="list the known models with this in their name; or show, forget")
-    parser.add_argument("name", nargs="?", help="with show: what is known of this model; with forget: unlearn it")
+    parser.add_argument("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
+    parser.add_argument(
+        "name", nargs="?", help="show what is known of this model, ask it once, or unlearn what it taught"
+    )
     add_common_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is asked for. Raises BadInput when no known model has the word in its name."""
-    if args.name and args.word not in ("show", "forget"):
-        raise BadInput(f"swecli models takes no {args.word!r} with a name.", "Use show NAME or forget NAME.")
+    with_name = {"show": _show, "test": _test, "forget": _forget}
+    if args.name and args.word not in with_name:
+        raise BadInput(f"swecli models takes no {args.word!r} with a name.", "Use show, test or forget with NAME.")
     if args.name:
-        return _show(args) if args.word == "show" else _forget(args)
+        return with_name[args.word](args)
     return _known(args) if args.word else _usable(args)
 
 
@@ -55,17 +66,55 @@ def _shown(value: Any) -> str:
     return "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
 
 
+def _test(args: argparse.Namespace) -> int:
+    """Ask the model once, with one tool, and print what came and what it taught. Raises ProviderError."""
+    model = make_model(args.name, configuration_of(args).settings, os.environ)
+    notices: list[str] = []
+    reply, seconds = asyncio.run(_ask_once(model, notices))
+    used, cost = reply.usage.prompt if reply.usage else None, reply.cost
+    came = f"called the tool {reply.calls[0].name}" if reply.calls else f"answered in text: {reply.text.strip()[:80]!r}"
+    taught = [field for field, layer in model.profile.origins.items() if layer == "learned"]
+    learned = {field: _shown(getattr(model.profile, field)) for field in taught}
+    lines = [*notices, f"{model.name} {came}", f"{seconds:.1f} s · {_shown(used)} tokens in · dollars: {_shown(cost)}"]
+    lines += [f"learned: {field} = {value}" for field, value in learned.items()]
+    lines.append(f"swecli models show {model.name} lists what is known of it.")
+    facts = {"model": model.name, "answer": came, "seconds": round(seconds, 1), "prompt_tokens": used, "cost_usd": cost}
+    return report(args, facts | {"notices": notices, "learned": learned}, "\n".join(lines))
+
+
+async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, float]:
+    """The answer to a small request with one tool, and its seconds."""
+    ping = ToolSpec("ping", "Answers pong.", {"type": "object", "properties": {}})
+    messages = [
+        {"role": "system", "content": "You are being tried out."},
+        {"role": "user", "content": "Call ping once."},
+    ]
+    request = ModelRequest(model.name, messages, [ping], min(_TEST_TOKENS, model.profile.reserve()))
+    builder, began = ReplyBuilder(), time.monotonic()
+
+    def retried(retry: Retry) -> None:
+        builder.reset()
+        notices.append(retry.reason or "asked again")
+
+    async for chunk in stream_with_retry(model, request, on_retry=retried):
+        builder.add(chunk)
+    return builder.build(), time.monotonic() - began
+
+
 def _forget(args: argparse.Namespace) -> int:
     """Drop what one model taught. Raises BadInput where nothing was learned of it."""
     facts = LearnedFacts(find_paths(os.environ).state / "models.json")
-    if not facts.forget(args.name.partition("/")[2] or args.name):
+    entry = configuration_of(args).settings.entry(args.name)
+    name = entry.model or entry.name if entry else args.name
+    if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):
         raise BadInput(f"Nothing was learned of {args.name!r}.", "swecli models show NAME lists what is known.")
     return report(args, {"forgotten": args.name}, f"Forgot what was learned of {args.name}.")
 
 
 def _usable(args: argparse.Namespace) -> int:
-    choice = choose_model(configuration_of(args).settings, os.environ)
-    rows = _rows()
+    settings = configuration_of(args).settings
+    choice = choose_model(settings, os.environ)
+    rows = [*_own(settings), *_rows(), *_live(settings)]
     if args.json:
         named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
         return report(args, {"chosen": choice.name, "why": choice.why, "models": named}, "")
@@ -73,6 +122,27 @@ def _usable(args: argparse.Namespace) -> int:
     print_line(f"\nA start here would use {choice.name}: {choice.why}.")
     print_line("Any other litellm model works with -m; `swecli models WORD` lists those that are known.")
     return 0
+
+
+def _own(settings: Settings) -> list[tuple[str, str, str, str]]:
+    """The models of the user's tables."""
+    rows = []
+    for entry in settings.models:
+        state = "key not set" if entry.key_env and not os.environ.get(entry.key_env, "").strip() else "ready"
+        key = entry.key_env or ("key_command" if entry.key_command else "")
+        rows.append((entry.name, key, state, entry.base_url or entry.model or ""))
+    return rows
+
+
+def _live(settings: Settings) -> list[tuple[str, str, str, str]]:
+    """What the servers on this machine offer."""
+    rows = []
+    for found in live_models(os.environ):
+        name = f"{found.provider}/{found.model}"
+        known = make_model(name, settings, os.environ).profile
+        takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
+        rows.append((name, "", takes, f"port {found.port}"))
+    return rows
 
 
 def _rows() -> list[tuple[str, str, str, str]]:

@@ -95,12 +95,12 @@ def existing_database(configured: Configuration) -> Iterator[str | Path]:
 @contextmanager
 def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[SessionManager]:
     """The store, opened; with `make` a missing database is made. Raises SwecliError."""
-    # late: a wrong argument needs no database
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
-
     configured = configuration_of(args)
     with nullcontext(configured.database) if make else existing_database(configured) as location:
+        # late: a wrong argument, and a database that is not there, need none of it
+        from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+        from swecli.store.sqlite.database import open_database  # noqa: PLC0415
+
         database = open_database(location, to_read=not make)
         try:
             for notice in database.unreported():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from swecli.config.model_entry import ModelEntry, parse_models
-from swecli.config.parsers import flag, one_of, text, thinking, whole
+from swecli.config.parsers import flag, one_of, text, whole
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
@@ -85,9 +85,6 @@ class Settings:
     model: str = _setting("", text, "model as provider/name, or a [models.NAME]; empty: chosen at start", tightens=True)
     models: tuple[ModelEntry, ...] = _setting(
         (), parse_models, "models of your own: tables [models.NAME]", env=False, tightens=True
-    )
-    thinking: str = _setting(
-        "", thinking, "how much a model thinks: off to max, or tokens; empty: its own", tightens=True
     )
     window: WindowSpec = _setting(WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto")
     window_min: int = _setting(3, whole(1, 1000), "smallest window that `auto` picks")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, Service, base_of
-from swecli.llm.probe import CONNECT_SECONDS, first_model
+from swecli.llm.probe import CONNECT_SECONDS, listed
 from swecli.models.errors import ConfigError
 from swecli.models.message import Choice
 
@@ -36,9 +36,18 @@ def find_local(places: Sequence[tuple[str, int]]) -> Found | None:
     All ports are tried at once, 0.05 s in all; only a server that took the connection is asked for its models.
     """
     for provider, port in _listening(places):
-        if model := first_model(provider, port):
+        for model in listed(provider, ("127.0.0.1", port)):
             return Found(provider, port, model)
     return None
+
+
+def live_models(environ: Mapping[str, str]) -> list[Found]:
+    """What the servers on this machine list, at most 20 models of each."""
+    return [
+        Found(provider, port, model)
+        for provider, port in _listening(_places(environ))
+        for model in listed(provider, ("127.0.0.1", port))[:20]
+    ]
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str], probe: Probe = find_local) -> Choice:
@@ -52,6 +61,11 @@ def choose_model(settings: Settings, environ: Mapping[str, str], probe: Probe = 
     found = probe(_places(environ))
     if found is not None:
         return Choice(f"{found.provider}/{found.model}", f"a local server answers on port {found.port}")
+    idle = [(key, one) for one in KEYED for key in one.keys if not one.default_model and environ.get(key, "").strip()]
+    for key, service in idle[:1]:
+        return Choice(
+            DEMO, f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
+        )
     return Choice(DEMO, "no key and no local server was found")
 
 

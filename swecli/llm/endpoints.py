@@ -55,7 +55,7 @@ LOCAL = (
     _local("llamacpp", 8080, alias="llama.cpp"),
     _local("vllm", 8000, "HOSTED_VLLM_API_BASE", alias="hosted_vllm"),
 )
-# default models stand in litellm's local table
+# default models stand in litellm's local table, with tools and prices; where it names none such, a key chooses nothing
 KEYED = (
     _keyed("openai", "https://api.openai.com/v1", default_model="openai/gpt-6.1-sol"),
     _keyed("anthropic", "https://api.anthropic.com", default_model="anthropic/claude-sonnet-5-5", api="anthropic"),
@@ -68,13 +68,25 @@ KEYED = (
         api="litellm",
     ),
     _keyed("openrouter", "https://openrouter.ai/api/v1"),
-    _keyed("mistral", "https://api.mistral.ai/v1"),
-    _keyed("groq", "https://api.groq.com/openai/v1"),
-    _keyed("deepseek", "https://api.deepseek.com"),
-    _keyed("xai", "https://api.x.ai/v1"),
-    _keyed("cerebras", "https://api.cerebras.ai/v1"),
-    _keyed("together_ai", "https://api.together.xyz/v1", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
-    _keyed("fireworks_ai", "https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+    _keyed("mistral", "https://api.mistral.ai/v1", default_model="mistral/mistral-large-4"),
+    _keyed("groq", "https://api.groq.com/openai/v1", default_model="groq/openai/gpt-oss-120b"),
+    _keyed("deepseek", "https://api.deepseek.com", default_model="deepseek/deepseek-v4-pro"),
+    _keyed("xai", "https://api.x.ai/v1", default_model="xai/grok-4.7"),
+    _keyed("cerebras", "https://api.cerebras.ai/v1", default_model="cerebras/gpt-oss-120b"),
+    _keyed(
+        "together_ai",
+        "https://api.together.xyz/v1",
+        "TOGETHERAI_API_KEY",
+        "TOGETHER_AI_API_KEY",
+        default_model="together_ai/zai-org/GLM-5.3",
+    ),
+    _keyed(
+        "fireworks_ai",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_AI_API_KEY",
+        "FIREWORKS_API_KEY",
+        default_model="fireworks_ai/accounts/fireworks/models/glm-5p3",
+    ),
     _keyed("perplexity", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
 )
 SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,16 @@ def chat_models(models: Mapping[str, Row], provider: str) -> list[str]:
     return sorted(names)
 
 
+def near_names(provider: str, model: str, offered: Sequence[str] = ()) -> str:
+    """The question whether a model of that provider with a similar name was meant; "" where there is none."""
+    # late: only for what was mistyped
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    known = [*offered, *(name.removeprefix(f"{provider}/") for name in chat_models(model_table(), provider))]
+    near = get_close_matches(model, dict.fromkeys(known), n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(f'{provider}/{name}' for name in near)}? " if near else ""
+
+
 def row_of(models: Mapping[str, Row], name: str) -> Row | None:
     """The row of `provider/model` in a table that was read."""
     provider, _, model = name.partition("/")
@@ -125,12 +135,6 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
         + usage.output * price_out
         + usage.reasoning * (price_out if reasoning is None else reasoning)
     )
-
-
-def cost_of_model(usage: Usage, name: str) -> float | None:
-    """The same for a model named `provider/name`."""
-    provider, _, model = name.partition("/")
-    return cost_of(usage, find_row(provider, model))
 
 
 def limit(row: Row | None, *keys: str) -> int | None:

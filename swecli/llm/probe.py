@@ -19,11 +19,9 @@ _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 
 def probe(at: Endpoint) -> dict[str, Any]:
     """Fields of the record that the chosen server itself names; empty where it keeps silent for half a second."""
-    parts = urlsplit(at.address)
-    loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
-    if parts.scheme != "http" or not (at.local or loopback) or at.api != "openai":
+    place = _place(at)
+    if place is None:
         return {}
-    place = (parts.hostname or "127.0.0.1", parts.port or 80)
     asked = {"ollama": (_ollama,), "ollama_chat": (_ollama,), "lm_studio": (_lm_studio,), "lmstudio": (_lm_studio,)}
     for ask in asked.get(at.provider, (_vllm, _llama_cpp)):
         if found := ask(place, at.model):
@@ -31,10 +29,26 @@ def probe(at: Endpoint) -> dict[str, Any]:
     return {}
 
 
-def first_model(provider: str, port: int) -> str | None:
-    """The first chat model a local server lists; None when it lists none, or is no model's server."""
-    path, key, field = ("/api/tags", "models", "name") if provider == "ollama" else ("/v1/models", "data", "id")
-    return next(iter(_names(_ask(("127.0.0.1", port), path), key, field)), None)
+def offered(at: Endpoint) -> list[str]:
+    """The chat models that the server itself lists, where it is a local one."""
+    place = _place(at)
+    return listed(at.provider, place) if place else []
+
+
+def listed(provider: str, place: tuple[str, int]) -> list[str]:
+    """The chat models that a local server lists; none where it lists none, or is no model's server."""
+    path, key, field = ("/v1/models", "data", "id")
+    if provider in ("ollama", "ollama_chat"):
+        path, key, field = ("/api/tags", "models", "name")
+    return _names(_ask(place, path), key, field)
+
+
+def _place(at: Endpoint) -> tuple[str, int] | None:
+    """Host and port of a server that may be asked: a local one, or one on this machine."""
+    parts = urlsplit(at.address)
+    near = at.local or parts.hostname in ("127.0.0.1", "localhost", "::1")
+    usable = near and parts.scheme == "http" and at.api == "openai"
+    return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
 def _names(answer: Any, key: str, field: str) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from swecli.llm.learned import LearnedFacts
 from tests.support.shell import Run
+from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
 
 def test_without_keys_everything_says_what_it_needs(run: Run) -> None:
@@ -62,3 +63,57 @@ def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_fo
     assert run("models", "forget", "openai/gpt-4.1").code == 0
     assert run("models", "forget", "openai/gpt-4.1").code == 42
     assert run("models", "gpt", "nothing").code == 42
+
+
+def tables(own_home: Path, text: str) -> None:
+    (own_home / "swecli").mkdir(exist_ok=True)
+    (own_home / "swecli" / "config.toml").write_text(text)
+
+
+def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
+    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = '[models.work]\napi = "openai"\nmodel = "m"\nbase_url = "http://gw.example/v1"\nkey_env = "WORK_KEY"\n'
+    tables(own_home, f'{table}context_window = 9000\n[models.w2]\nmodel = "openai/gpt-4.1"\nkey_command = ["false"]')
+    rows = run("models", "--json").json["models"][:2]
+    assert rows[0] == {"model": "work", "key": "WORK_KEY", "state": "key not set", "address": "http://gw.example/v1"}
+    assert rows[1] == {"model": "w2", "key": "key_command", "state": "ready", "address": "openai/gpt-4.1"}
+    monkeypatch.setenv("WORK_KEY", "k")
+    assert run("models", "show", "work", "--json").json["window"] == {"value": 9000, "from": "config"}
+    LearnedFacts(own_home / "swecli" / "models.json").learn("openai http://gw.example/v1 m", "max_output", 99, "so")
+    assert run("models", "show", "work", "--json").json["max_output"] == {"value": 99, "from": "learned"}
+    assert run("models", "forget", "work").code == 0
+    assert run("config", "get", "models").out.strip() == '["work", "w2"]'
+
+
+def test_one_small_request_says_what_a_model_can_do(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_tools = Refusal(400, "gpt-4.1 does not support tools")
+    monkeypatch.setenv("WORK_KEY", "test-key")
+    with StrictProvider([no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]) as server:
+        table = f'[models.work]\napi = "openai"\nmodel = "gpt-4.1"\nbase_url = "{server.openai_base}"\n'
+        tables(own_home, f'{table}key_env = "WORK_KEY"\nprice = {{ input = 1, output = 2 }}')
+        done = run("models", "test", "work", "--json").json
+        assert (done["answer"], done["prompt_tokens"]) == ("answered in text: 'pong'", 40)
+        assert done["cost_usd"] == pytest.approx(40e-6 + 14e-6)
+        assert done["learned"] == {"tools": "no"}
+        assert done["notices"] == ["gpt-4.1 takes no tools: it can answer, not act"]
+        assert run("models", "forget", "work").code == 0
+        assert "work called the tool ping" in run("models", "test", "work").out
+        assert len(server.requests) == 3
+        monkeypatch.setenv("WORK_KEY", "wrong")
+        refused = run("models", "test", "work")
+        assert "refused the key in WORK_KEY" in refused.complaint
+
+
+def test_models_of_a_server_on_this_machine_are_listed_with_window_and_tools(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StrictProvider(models=("qwen3:8b",)) as server:
+        monkeypatch.setenv("VLLM_BASE_URL", f"127.0.0.1:{server.port}")
+        row = run("models", "--json").json["models"][-1]
+        assert row == {
+            "model": "vllm/qwen3:8b",
+            "key": "",
+            "state": "unknown tokens, tools",
+            "address": f"port {server.port}",
+        }

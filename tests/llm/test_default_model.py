@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.default_model import Found, choose_model, find_local, first_model
-from swecli.llm.endpoints import SERVICES
+from swecli.llm.default_model import Found, choose_model, find_local
+from swecli.llm.endpoints import KEYED, SERVICES
 from swecli.models.message import Choice
 from tests.support.strict_provider import StrictProvider
 
@@ -44,6 +44,13 @@ def test_a_setting_wins_and_says_which_layer_it_came_from() -> None:
 def test_a_key_chooses_its_providers_model(environ: dict[str, str], provider: str, variable: str) -> None:
     choice = choose_model(Settings(), environ, never)
     assert choice == Choice(SERVICES[provider].default_model, f"{variable} is set")
+
+
+def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_to_do() -> None:
+    chosen = {one.name: choose_model(Settings(), {one.keys[-1]: "k"}, nothing) for one in KEYED}
+    assert {name for name, choice in chosen.items() if choice.name == "demo"} == {"openrouter", "perplexity"}
+    assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].why
+    assert "-m openrouter/NAME" in chosen["openrouter"].why
 
 
 def test_a_local_server_comes_before_the_demo() -> None:
@@ -132,7 +139,7 @@ def test_other_servers_on_those_ports_are_not_taken_for_models(answer: bytes) ->
 
 def test_a_server_that_never_answers_does_not_hold_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert first_model("vllm", server.getsockname()[1]) is None
+        assert find_local([("vllm", server.getsockname()[1])]) is None
 
 
 def test_choosing_imports_nothing_heavy_and_looks_up_no_name() -> None:

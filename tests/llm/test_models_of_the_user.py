@@ -173,14 +173,22 @@ def test_a_table_with_the_name_of_a_known_model_adds_to_it() -> None:
     assert (model.profile.window, model.profile.max_output) == (9_000, 32_768)
 
 
-async def test_thinking_is_the_tables_and_else_the_settings() -> None:
-    with StrictProvider([Reply("a"), Reply("b"), Reply("c")], models=("gpt-5",)) as server:
-        key = {"KEY": "test-key"}
-        own = table(server, model="gpt-5", key_env="KEY")
-        await ask(made("work", own, key), request())
-        await ask(made("work", own, key, thinking="low"), request())
-        await ask(made("work", own | {"thinking": "high"}, key, thinking="low"), request())
-        assert [body.get("reasoning_effort") for body in server.bodies] == [None, "low", "high"]
+async def test_thinking_is_the_tables_unless_a_request_says_otherwise() -> None:
+    with StrictProvider([Reply("a"), Reply("b")], models=("gpt-5",)) as server:
+        model = made("work", table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"})
+        await ask(model, request())
+        await ask(model, request(thinking="low"))
+        assert [body["reasoning_effort"] for body in server.bodies] == ["high", "low"]
+
+
+async def test_a_model_that_is_not_there_is_answered_with_near_names() -> None:
+    with StrictProvider(models=("qwen3:8b", "gpt-4.1")) as server:
+        model = made("work", table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"})
+        with pytest.raises(ModelNotFound, match=r"Did you mean openai/qwen3:8b"):
+            await ask(model, request())
+        far = make_model("anthropic/claude-sonet-4-5", Settings(), server.environ())
+        with pytest.raises(ModelNotFound, match=r"Did you mean anthropic/claude-sonnet-4-5"):
+            await ask(far, request())
 
 
 async def test_a_redirect_to_another_host_is_not_followed_with_the_key() -> None:

@@ -58,4 +58,6 @@ def test_the_defaults_are_chat_models_of_the_table_that_can_call_tools_in_parall
         assert row is not None
         assert row["supports_function_calling"]
         assert row["mode"] == "chat"
-        assert row["max_input_tokens"] >= 200_000
+        assert row["max_input_tokens"] >= 100_000
+        assert row["input_cost_per_token"] > 0
+        assert not row.get("deprecation_date")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.price_table import cost_of, cost_of_model, find_row, limit, model_table
+from swecli.llm.price_table import cost_of, find_row, limit, model_table
 from swecli.llm.providers.litellm import load_litellm
 from swecli.models.message import Usage
 
@@ -49,7 +49,7 @@ def test_a_long_prompt_takes_the_dearer_price_of_the_table() -> None:
 def test_an_unknown_price_is_unknown_and_never_zero() -> None:
     assert cost_of(Usage(input=5), None) is None
     assert cost_of(Usage(input=5), {"input_cost_per_token": 1e-6}) is None
-    assert cost_of_model(Usage(input=5), "openai/nonesuch") is None
+    assert cost_of(Usage(input=5), find_row("openai", "nonesuch")) is None
 
 
 def test_a_price_of_nothing_is_nothing() -> None:

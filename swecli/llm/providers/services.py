@@ -45,10 +45,7 @@ def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatM
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
     endpoint = resolve(name, environ, entry)
     row = find_row(endpoint.provider, endpoint.model)
-    thinking = settings.thinking if row is None or row.get("supports_reasoning") else ""
-    endpoint = replace(
-        endpoint, name=called if entry else name, max_tokens=settings.max_tokens, thinking=endpoint.thinking or thinking
-    )
+    endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
     return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
 
 

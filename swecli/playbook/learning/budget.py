@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from swecli.llm.price_table import cost_of_model
+from swecli.llm.price_table import Row, cost_of
 from swecli.models.message import Usage
 from swecli.playbook.learning.reflector_model import MAX_TOKENS
 from swecli.store.records import SessionTotals, Spent
@@ -33,7 +33,7 @@ def units(usage: Usage) -> float:
 
 
 def refusal(
-    limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, str], *, friction: bool
+    limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, Row], *, friction: bool
 ) -> str:
     """Why a model is not asked now; "" when it may be.
 
@@ -41,10 +41,10 @@ def refusal(
         limits: the user's.
         totals: what the session took so far, in all and by purpose.
         today: what reflections took today, in all sessions.
-        question: its length in characters, and the model's name.
+        question: its length in characters, and the model's prices.
         friction: something went wrong in the turn: such turns come first when the budget is short.
     """
-    length, model = question
+    length, price = question
     tokens = length // _LETTERS
     used = units(totals.by_purpose.get(REFLECTING, Spent()).usage)
     allowed = max(_LEAST if limits.percent else 0, (units(totals.usage) - used) * limits.percent / 100)
@@ -53,7 +53,7 @@ def refusal(
         return f"reflecting may take {limits.percent} % of the session: {used:,.0f} of {allowed:,.0f} units are used"
     if limits.usd_per_day is None:
         return ""
-    worst = cost_of_model(Usage(input=tokens, output=MAX_TOKENS), model)
+    worst = cost_of(Usage(input=tokens, output=MAX_TOKENS), price)
     if today.cost is None or worst is None:
         return f"${limits.usd_per_day:g} a day are allowed for reflecting, and what it costs is not known"
     if today.cost + 2 * worst > limits.usd_per_day:

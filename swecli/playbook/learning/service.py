@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from swecli.config.settings import Settings
-from swecli.llm.price_table import cost_of_model
+from swecli.llm.price_table import Row, cost_of
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import RequestRecord
@@ -213,7 +213,7 @@ class LearningService:
         """Why the model cannot be asked about this turn now; "" when it can."""
         if self.reflector.model is None:
             return self.reflector.missing
-        question = (length + len(self.reflector.template), self.reflector.model.name)
+        question = (length + len(self.reflector.template), self.reflector.model.profile.price)
         today = self.sessions.playbook.spent(self.day())
         return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
 
@@ -231,20 +231,20 @@ class LearningService:
         try:
             await ask(model, self.reflector.template, question, look.digest.shown, asked)
         except asyncio.CancelledError:
-            self._bill(model.name, number, asked)
+            self._bill(model.name, model.profile.price, number, asked)
             self.sessions.playbook.record_reflection(
                 session.id, number, status="cancelled", author=model.name, usage=asked.usage, cost=asked.cost, detail=""
             )
             raise
-        self._bill(model.name, number, asked)
+        self._bill(model.name, model.profile.price, number, asked)
         draft = Draft(session.id, number, asked.answer, model.name, asked.failure, asked.usage, asked.cost)
         self.sessions.playbook.keep_draft(draft)
         return draft
 
-    def _bill(self, name: str, number: int, asked: Asked) -> None:
-        """Record what was spent; where nobody said what the tokens cost, what the table of prices says of the model."""
+    def _bill(self, name: str, price: Row, number: int, asked: Asked) -> None:
+        """Record what was spent; where nobody said what the tokens cost, by `price`."""
         if asked.attempts:
-            cost = cost_of_model(asked.usage, name) if asked.cost is None else asked.cost
+            cost = cost_of(asked.usage, price) if asked.cost is None else asked.cost
             self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, asked.usage, cost, 0))
 
     def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:

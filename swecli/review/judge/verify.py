@@ -14,7 +14,7 @@ from swecli.agent.step import ModelStep, Sleep
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
-from swecli.llm.price_table import cost_of_model
+from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import SEVERITIES, Finding, Judgement, Verdict
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
@@ -104,7 +104,7 @@ class Verifier:
         batches = _batches(asked)
         packs = sum(self.counter.count(evidence_pack(finding, self.sources)) for finding in asked)
         usage = Usage(packs + len(batches) * self.counter.count(_PROMPT), len(asked) * REPLY_TOKENS)
-        return len(batches), usage, cost_of_model(usage, self.model.name)
+        return len(batches), usage, cost_of(usage, self.model.profile.price)
 
     async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
         """One request, and a second one for the places it asks to see; whether the service answered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.llm.price_table import cost_of_model
+from swecli.llm.price_table import Row, cost_of
 from swecli.models.coverage import Estimate
 from swecli.models.message import Usage
 from swecli.review.target.plan import Plan
@@ -15,7 +15,7 @@ MOST_LOOPS_OF_PART = 3
 VERIFY_SHARE = 2 / 3  # at most, of the reviewer's requests
 
 
-def make_estimate(plan: Plan, most_loops: int, model: str, *, verify: bool) -> Estimate:
+def make_estimate(plan: Plan, most_loops: int, price: Row, *, verify: bool) -> Estimate:
     """The ranges for a plan: least where each part is reported at once and nothing is found, most where each takes
     three loops with reading and every finding is checked."""
     parts = plan.parts[:most_loops]
@@ -28,7 +28,7 @@ def make_estimate(plan: Plan, most_loops: int, model: str, *, verify: bool) -> E
     tokens = (least, int(most * (1 + VERIFY_SHARE if verify else 1)))
     replies = (loops[0] * REPLY_TOKENS, (loops[1] + checks) * REPLY_TOKENS)
     costs = [
-        cost_of_model(Usage(input=max(0, size - reply), output=reply), model)
+        cost_of(Usage(input=max(0, size - reply), output=reply), price)
         for size, reply in zip(tokens, replies, strict=True)
     ]
     cost = (costs[0], costs[1]) if costs[0] is not None and costs[1] is not None else None

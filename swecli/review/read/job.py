@@ -149,7 +149,7 @@ async def plan_for(agent: Agent, spec: Sequence[str], options: ReviewOptions) ->
     target = await asyncio.to_thread(find_any, agent.ctx.root, tuple(spec), agent.ctx.environ or {}, options.include)
     plan = await asyncio.to_thread(plan_of, agent, target)
     loops = options.loops or agent.settings.review_loops
-    return target, plan, make_estimate(plan, loops, agent.model.name, verify=options.verify)
+    return target, plan, make_estimate(plan, loops, agent.model.profile.price, verify=options.verify)
 
 
 def plan_of(agent: Agent, target: Target) -> Plan:

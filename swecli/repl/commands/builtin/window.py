@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import money, tokens
+
+if TYPE_CHECKING:
+    from swecli.llm.price_table import Row
 
 _SIZES = (
     ("5", "the last 5 turns"),
@@ -62,16 +67,16 @@ def _show_preview(ctx: CommandContext, spec: WindowSpec) -> None:
     changes = [f"{', '.join(found.leaves)} would be left out"] if found.leaves else []
     changes += [f"{', '.join(found.returns)} would come back"] if found.returns else []
     ctx.screen.line(f"window {session.window} → {spec}: {'; '.join(changes) or 'no change'}")
-    price = _priced(agent.model.name, found.before, found.after)
+    price = _priced(agent.model.profile.price, found.before, found.after)
     ctx.screen.note(f"the next request: {tokens(found.before)} → {tokens(found.after)} tokens{price}")
 
 
-def _priced(model: str, before: int, after: int) -> str:
+def _priced(price: Row, before: int, after: int) -> str:
     """Both in money, where the price is known."""
     # late: reads the price table, which only this asks for
-    from swecli.llm.price_table import cost_of_model  # noqa: PLC0415
+    from swecli.llm.price_table import cost_of  # noqa: PLC0415
 
-    costs = [cost_of_model(Usage(input=count), model) for count in (before, after)]
+    costs = [cost_of(Usage(input=count), price) for count in (before, after)]
     return f", {money(costs[0])} → {money(costs[1])} uncached" if None not in costs else ""
 
 

@@ -70,3 +70,21 @@ async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: 
     assert "is now trusted" in await desk.type("/trust")
     assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
     assert "already trusted" in await desk.type("/trust")
+
+
+async def test_the_effort_goes_with_the_next_request(runtime: Runtime, desk: Desk) -> None:
+    assert "as the model does by itself" in await desk.type("/effort")
+    assert "thinking high" in await desk.type("/effort high")
+    assert runtime.agent.fitter().rules.thinking == "high"
+    with pytest.raises(BadInput, match="none of off, low"):
+        await desk.type("/effort hard")
+
+
+async def test_another_model_does_the_small_work(runtime: Runtime, desk: Desk) -> None:
+    assert "fast: demo" in await desk.type("/model fast demo")
+    assert runtime.agent.condense_model is not None
+    assert (runtime.agent.model.name, runtime.agent.condense_model.name) == ("scripted/test", "demo")
+    assert runtime.agent.settings.review_verify_model == "demo"
+    with pytest.raises(SwecliError):
+        await desk.type("/model fast nosuch/thing")
+    assert runtime.agent.condense_model.name == "demo"
