@@ -161,10 +161,13 @@ class Agent:
         """Made for each turn: model, limits and counter may have changed since the last one."""
         limit = self._result_limit()
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
-        calls = CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
         limits = TurnLimits(self.settings.max_turns, self.settings.max_budget_usd)
         record = TurnRecord(self.sessions, self.counter)
-        return Loop(TurnServices(self.model, calls, fitter, record, limits, self._steering, self._sleep))
+        return Loop(TurnServices(self.model, self.runner(limit), fitter, record, limits, self._steering, self._sleep))
+
+    def runner(self, limit: int) -> CallRunner:
+        """What runs the calls of a turn, each result cut at so many characters."""
+        return CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
 
     def fitter(self) -> ContextFitter:
         """The ladder for the next turn of the session in use."""

@@ -11,7 +11,7 @@ from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.earlier import Excerpts, excerpts
-from swecli.context.mentions import expand_mentions
+from swecli.context.mentions import Expansion, expand_mentions
 from swecli.context.notes import environment_notes, new_line, strategy_notes
 from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
 from swecli.context.system_message import HeadParts, open_findings
@@ -37,13 +37,14 @@ class Query:
     """What the user typed, with texts that go with it and are not the user's own words: what was piped in.
 
     `window` looks at what another window would hold (of what is loaded); `reopen` says why a new epoch must begin, ""
-    when it need not.
+    when it need not; `sent` is the text with its @files as it was sent before: "" reads them now.
     """
 
     text: str
     attached: tuple[str, ...] = ()
     window: WindowSpec | None = None
     reopen: str = ""
+    sent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class RequestBuilder:
         session = self.sessions.current_session or Session(id="", working_directory=str(self.root))
         self.sessions.playbook.renew(session)  # another process may have changed it
         remember_counts(session, counter)
-        mentioned = expand_mentions(query.text, self.root)
+        mentioned = Expansion(query.sent) if query.sent else expand_mentions(query.text, self.root)
         sent, window = "\n\n".join([mentioned.text, *query.attached]), query.window or session.window
         past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)

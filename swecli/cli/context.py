@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 from swecli.cli.context_live import add_live_actions
@@ -12,20 +14,23 @@ from swecli.cli.output import print_json, print_line, print_table
 from swecli.cli.replay import HEAD, TURN_HEAD, ReplayReport
 from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
+from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.prompts import load_prompt
-from swecli.context.replay import TTL, Cache, replay
-from swecli.context.replay_history import History, read_history
-from swecli.context.replay_plot import plot
-from swecli.context.replay_policies import POLICIES, Limits
-from swecli.context.replay_prices import prices_of
-from swecli.context.replay_svg import svg
+from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.plot import plot, svg
+from swecli.context.replay.policies import OURS, POLICIES, TTL, Assumed, SentTurn
+from swecli.context.replay.prices import prices_of
+from swecli.context.replay.run import account
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_POLICIES = (*POLICIES, OURS)
 _ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN
 
 
@@ -36,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = actions.add("replay", _replay, "compare what each policy would have sent and cost; nothing is sent")
     add = again.add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
-    add("--policy", action="append", choices=tuple(POLICIES), help="only this one (repeat for more; default: all)")
+    add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default: the session's model)")
     add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
@@ -67,13 +72,15 @@ def _replay(args: argparse.Namespace) -> int:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, str(working_directory()), window_hint=1)
         sessions.load_back_to(1)
-    counter = TokenCounter()
-    history = _history(session, counter, configuration_of(args).settings.max_strategies)
+    settings = configuration_of(args).settings
+    history = _history(session, settings)
     prices = prices_of(args.model or session.model)
-    limits = Limits(window=args.window, context_window=args.context_window or prices.context_window or _ASSUMED_WINDOW)
-    names = list(dict.fromkeys(args.policy or POLICIES))
-    replays = replay(history, names, prices, limits, Cache(ttl=args.ttl))
-    report = ReplayReport(session, replays, prices, limits, args.ttl, counter)
+    assumed = Assumed(prices, args.window, args.context_window or prices.context_window or _ASSUMED_WINDOW, args.ttl)
+    replays = []
+    for name in dict.fromkeys(args.policy or _POLICIES):
+        turns = _ours(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
+        replays.append(account(name, turns, history, assumed))
+    report = ReplayReport(history, replays, assumed)
     if args.svg:
         _write(args.svg, svg(replays, f"Replay of {session.title or session.id}"))
     if args.json:
@@ -83,18 +90,23 @@ def _replay(args: argparse.Namespace) -> int:
     return 0
 
 
-def _history(session: Session, counter: TokenCounter, max_strategies: int) -> History:
+def _history(session: Session, settings: Settings) -> History:
     # late: the tools are looked for on disk, after all that can be wrong with the arguments
     from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
 
-    return read_history(
-        session,
-        counter,
-        system_prompt=load_prompt("system"),
-        condense_prompt=load_prompt("condense"),
-        tools=ToolRegistry.discover().specs(),
-        max_strategies=max_strategies,
-    )
+    condense = settings.custom_condensing_prompt or load_prompt("condense")
+    texts = Texts(load_prompt("system"), condense, ToolRegistry.discover().specs())
+    return read_history(session, TokenCounter(), texts)
+
+
+def _ours(history: History, assumed: Assumed, settings: Settings) -> list[SentTurn]:
+    """The turns as the product itself takes them, in a store of their own."""
+    # late: the other policies need no agent
+    from swecli.agent.replay import ReplayAgent  # noqa: PLC0415
+
+    with closing(open_database(":memory:")) as database:
+        agent = ReplayAgent(history, assumed, settings, SessionManager(database))
+        return asyncio.run(agent.replay())
 
 
 def _print(report: ReplayReport, args: argparse.Namespace) -> None:
@@ -111,7 +123,7 @@ def _print(report: ReplayReport, args: argparse.Namespace) -> None:
         print_line(line)
     if args.context_window:
         print_line("The model's window is as given.")
-    elif report.prices.context_window:
+    elif report.assumed.prices.context_window:
         print_line("The model's window is from the local table; --context-window sets another.")
     else:
         print_line("The model's window is unknown and was assumed; --context-window sets it.")

@@ -10,16 +10,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.output import print_line, print_table, report
+from swecli.cli.output import print_line, print_result, report
 from swecli.cli.startup import Configuration, make_folders
 from swecli.cli.subcommands import Actions, configuration_of, existing_database
 from swecli.config.start import Start
 from swecli.llm.registry import make_measured
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
-from swecli.models.ids import turn_number
 from swecli.models.message import AskRequest, Choice, Decision
-from swecli.models.window import WindowSpec
+from swecli.repl.actions.context import ACTIONS
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -27,26 +26,38 @@ if TYPE_CHECKING:
 
 def add_live_actions(actions: Actions) -> None:
     """The actions that show what is sent now, or change it."""
-    add = {name: actions.add(name, _run, about) for name, (_, about) in _ACTIONS.items()}
-    add["why"].add_argument("text", nargs="+")
-    add["window"].add_argument("spec", nargs="?", default="", metavar="N|N+S|full|auto")
+    shown = {name: about for name, (_, about) in ACTIONS.items()} | {name: about for name, (_, about) in _OWN.items()}
+    add = {name: actions.add(name, _run, about) for name, about in shown.items()}
+    for name, words, about in _WORDS:
+        add[name].add_argument("words", nargs=words, metavar=about[0], help=about[1])
     add["window"].add_argument("--preview", action="store_true", help="only show what would leave, in tokens")
-    add["prompt"].add_argument("text", nargs="*", metavar="TEXT", help="the query")
-    add["compact"].add_argument("text", nargs="*", metavar="TEXT", help="what to focus on")
-    for name in ("pin", "unpin"):
-        add[name].add_argument(
-            "turn", nargs="?", default="", metavar="TURN", help="for example T7 (default: the newest)"
-        )
     for action in add.values():
         action.add_argument("--session", metavar="ID", help="another session than this directory's last")
         action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
 
 
+_TURN = ("TURN", "for example T7 (default: the newest)")
+_WORDS = (
+    ("why", "+", ("TEXT", "what to look for")),
+    ("window", "?", ("N|N+S|full|auto", "the new window (default: show the present one)")),
+    ("prompt", "*", ("TEXT", "the query")),
+    ("compact", "*", ("TEXT", "what to focus on")),
+    ("pin", "?", _TURN),
+    ("unpin", "?", _TURN),
+)
+
+
 def _run(args: argparse.Namespace) -> int:
-    configured = configuration_of(args)
-    perform, _ = _ACTIONS[args.action]
+    configured, words = configuration_of(args), getattr(args, "words", None) or ""
+    text = words if isinstance(words, str) else " ".join(words)
     with existing_database(configured) as location, closing(_open(args, configured, str(location))) as runtime:
-        return perform(runtime, args)
+        if args.action in _OWN:
+            return _OWN[args.action][0](runtime, text, args)
+        if args.action == "show":
+            text = "detail"
+        elif args.action == "window" and args.preview:
+            text = f"preview {text}"
+        return print_result(ACTIONS[args.action][0](runtime, text), args.json)
 
 
 def _open(args: argparse.Namespace, configured: Configuration, location: str) -> Runtime:
@@ -70,91 +81,7 @@ async def _nobody(request: AskRequest) -> Decision:
     return Decision(False, reason="nothing is run from here")
 
 
-def _show(runtime: Runtime, args: argparse.Namespace) -> int:
-    found = runtime.context_control.meter()
-    if args.json:
-        return report(args, found.to_json(), "")
-    print_table([(f"{tokens:,}", name) for name, tokens in found.parts], ("TOKENS", "PART"))
-    about = "about " if found.estimated else ""
-    limit = f" of {found.limit:,} allowed" if found.limit is not None else ", the model's window is unknown"
-    print_line(f"{about}{found.total:,} tokens{limit}; {found.cached:,} were sent before")
-    return 0
-
-
-def _plan(runtime: Runtime, args: argparse.Namespace) -> int:
-    plan = runtime.context_control.plan()
-    takes = f"; removes {', '.join(plan.removes)}" if plan.removes else ""
-    return report(args, plan.to_json(), f"next: {plan.how} {plan.when}{takes}")
-
-
-def _why(runtime: Runtime, args: argparse.Namespace) -> int:
-    found = runtime.context_control.why(" ".join(args.text))
-    if args.json:
-        return report(args, [one.to_json() for one in found], "")
-    for one in found:
-        by = f"removed by {one.by.id} ({one.by.how}); {one.back} brings it back" if one.by else "never sent"
-        print_line(f"T{one.place.interaction} {one.place.where}: {'is sent' if one.sent else by}: {one.place.excerpt}")
-    return 0 if found else report(args, [], "Not found in this session.")
-
-
-def _log(runtime: Runtime, args: argparse.Namespace) -> int:
-    rows = runtime.sessions.context.log(runtime.context_control.session)
-    shown = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
-    if args.json:
-        return report(args, [{name: getattr(row, name) for name in shown} for row in rows], "")
-    lines = [
-        (
-            row.id,
-            f"T{row.interaction}.{row.step}",
-            f"{row.before} → {row.after}",
-            row.how + ("*" * row.undone),
-            row.detail,
-        )
-        for row in rows
-    ]
-    print_table(lines, ("ID", "TURN", "TOKENS", "HOW (* undone)", "WHY"))
-    return 0
-
-
-def _undo(runtime: Runtime, args: argparse.Namespace) -> int:
-    taken = runtime.context_control.undo()
-    return report(args, {"undone": taken.id, "how": taken.how}, f"Undone: {taken.id} ({taken.how}).")
-
-
-def _pin(runtime: Runtime, args: argparse.Namespace) -> int:
-    tokens = runtime.context_control.pin(turn_number(args.turn) if args.turn else None)
-    pins = list(runtime.context_control.session.context.pins)
-    return report(args, {"pinned": pins, "tokens": tokens}, f"Pinned: {', '.join(f'T{n}' for n in pins)}.")
-
-
-def _unpin(runtime: Runtime, args: argparse.Namespace) -> int:
-    number = runtime.context_control.unpin(turn_number(args.turn) if args.turn else None)
-    return report(args, {"unpinned": number}, f"Unpinned T{number}: the next reduction may remove it.")
-
-
-def _window(runtime: Runtime, args: argparse.Namespace) -> int:
-    session, spec = runtime.sessions.current_session, None
-    if args.spec:
-        try:
-            spec = WindowSpec.parse(args.spec)
-        except ValueError as error:
-            raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
-        if not args.preview:
-            runtime.set_window(spec)
-    then = runtime.context_control.preview(spec)
-    name = str(spec or (session.window if session else runtime.settings.window))
-    first, last = then.first, then.last
-    found = {"window": name, "first": first, "last": last, "tokens": then.after, "tokens_now": then.before}
-    found |= {"leaves": list(then.leaves), "returns": list(then.returns)}
-    holds = "would hold" if args.preview else "holds"
-    held = f"interactions {first} to {last}" if last >= first else "no earlier interaction"
-    before = f" instead of {then.before:,}" if args.preview else ""
-    leaves = f"; leaves: {', '.join(then.leaves)}" if then.leaves else ""
-    return report(args, found, f"window {name}: the next request {holds} {held}, {then.after:,} tokens{before}{leaves}")
-
-
-def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
-    query = " ".join(args.text)
+def _prompt(runtime: Runtime, query: str, args: argparse.Namespace) -> int:
     prepared = runtime.agent.prepare(query).request
     if args.json:
         return report(args, {"model": runtime.agent.model.name, "messages": prepared.messages}, "")
@@ -165,9 +92,9 @@ def _prompt(runtime: Runtime, args: argparse.Namespace) -> int:
     return 0
 
 
-def _compact(runtime: Runtime, args: argparse.Namespace) -> int:
+def _compact(runtime: Runtime, focus: str, args: argparse.Namespace) -> int:
     async def compacted() -> list[Any]:
-        return [event async for event in runtime.context_control.compact(" ".join(args.text))]
+        return [event async for event in runtime.context_control.compact(focus)]
 
     for event in asyncio.run(compacted()):
         if event.type == "context_reduced":
@@ -176,15 +103,7 @@ def _compact(runtime: Runtime, args: argparse.Namespace) -> int:
     return 0
 
 
-_ACTIONS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
-    "show": (_show, "the parts of the next request with their tokens"),
-    "plan": (_plan, "what the next reduction removes"),
-    "why": (_why, "why a text is no longer sent"),
-    "log": (_log, "all reductions, newest first"),
-    "undo": (_undo, "undo the newest reduction"),
-    "pin": (_pin, "keep a turn in every request"),
-    "unpin": (_unpin, "let a pinned turn leave like any other"),
-    "window": (_window, "show or change how many interactions are sent"),
+_OWN: dict[str, tuple[Callable[[Any, str, argparse.Namespace], int], str]] = {
     "prompt": (_prompt, "print exactly what the next request would be"),
     "compact": (_compact, "summarise the conversation now"),
 }

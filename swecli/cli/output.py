@@ -6,10 +6,13 @@ import argparse
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.headless.plain import dumps, plain
 from swecli.models.errors import SwecliError
+
+if TYPE_CHECKING:
+    from swecli.playbook.action import ActionResult
 
 
 def print_line(text: str) -> None:
@@ -45,6 +48,21 @@ def report(args: argparse.Namespace, value: Any, text: str) -> int:
     """What was done: as JSON where that is wanted, else in words. Returns 0."""
     print_json(value) if args.json else print_line(text)
     return 0
+
+
+def print_result(result: ActionResult, json: bool) -> int:
+    """Print an answer, for programs or for people. Returns its exit code."""
+    if json:
+        print_json(result.value)
+        return result.code
+    if result.exact is not None and not sys.stdout.isatty():
+        print_exactly(result.exact)
+        return result.code
+    if result.rows:
+        print_table(result.rows, result.head)
+    for line in (*result.lines, *([result.note] if result.note else [])):
+        print_line(line)
+    return result.code
 
 
 def print_table(rows: Sequence[Sequence[object]], head: Sequence[str]) -> None:

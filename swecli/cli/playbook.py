@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import FreeText
 from swecli.cli.learning import TURNS, add_turn_arguments, open_learning, run_on_turn
-from swecli.cli.output import print_exactly, print_json, print_line, print_table
+from swecli.cli.output import print_result
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.session import Session
-from swecli.playbook.action import Action, ActionResult
+from swecli.playbook.action import Action
 from swecli.playbook.actions.names import ACTIONS, FORMER
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         sessions.current_session = session_of(sessions, args.session)
         learning = open_learning(sessions, configuration_of(args).settings, None)
         result = learning.perform(args.action, _words(args), "swecli playbook")
-        return report(result, args.json)
+        return print_result(result, args.json)
 
 
 def _words(args: argparse.Namespace) -> list[str]:
@@ -87,20 +86,3 @@ def session_of(sessions: SessionManager, ref: str | None) -> Session:
     blank = Session(id="", working_directory=directory, project=str(project_root(Path.cwd())))
     blank.update_playbook(sessions.playbook.load(blank))
     return blank
-
-
-def report(result: ActionResult, json: bool) -> int:
-    """Print an answer of the playbook, for programs or for people. Returns its exit code."""
-    if json:
-        print_json(result.value)
-        return result.code
-    if result.exact is not None and not sys.stdout.isatty():
-        print_exactly(result.exact)
-        return result.code
-    if result.rows:
-        print_table(result.rows, result.head)
-    for line in result.lines:
-        print_line(line)
-    if result.note:
-        print_line(result.note)
-    return result.code

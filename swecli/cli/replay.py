@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from swecli.context.replay import MINIMUM_PREFIX, Replayed
-from swecli.context.replay_policies import Limits
-from swecli.context.replay_prices import Prices
-from swecli.context.tokens import TokenCounter
-from swecli.models.session import Session
+from swecli.context.replay.history import History
+from swecli.context.replay.policies import Assumed
+from swecli.context.replay.run import MINIMUM_PREFIX, Replayed
 
 HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
 TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
@@ -18,70 +16,56 @@ TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "vi
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The replays of one session, and what was assumed for them. `ttl` in seconds."""
+    """The replays of one session, and what was assumed for them."""
 
-    session: Session
+    history: History
     replays: Sequence[Replayed]
-    prices: Prices
-    limits: Limits
-    ttl: float
-    counter: TokenCounter
+    assumed: Assumed
 
     def rows(self) -> list[tuple[str, ...]]:
         """Each policy's figures for the whole session, under `HEAD`."""
-        totals = [(replayed.policy, replayed.totals()) for replayed in self.replays]
-        return [
-            (
-                policy,
-                f"{total.requests:,}",
-                f"{total.input:,}",
-                f"{total.cached_share:.1%}",
-                self._money(total.cost),
-                f"{total.mean_visible:.1f}",
-                f"{total.peak:,}",
-            )
-            for policy, total in totals
-        ]
+        rows: list[tuple[str, ...]] = []
+        for replayed in self.replays:
+            total = replayed.totals()
+            numbers = (f"{total.requests:,}", f"{total.input:,}", f"{total.cached_share:.1%}", self._money(total.cost))
+            rows.append((replayed.policy, *numbers, f"{total.visible:.1f}", f"{total.peak:,}"))
+        return rows
 
     def turn_rows(self) -> list[tuple[str, ...]]:
         """The same for each turn, the policies one below the other, under `TURN_HEAD`."""
         rows: list[tuple[str, ...]] = []
         for figures in zip(*(replayed.turns for replayed in self.replays), strict=True):
             for replayed, turn in zip(self.replays, figures, strict=True):
-                share = turn.cached / turn.input if turn.input else 0.0
-                numbers = (f"{turn.requests:,}", f"{turn.input:,}", f"{share:.1%}", self._money(turn.cost))
-                rows.append((f"T{turn.turn}", replayed.policy, *numbers, str(turn.visible), f"{turn.peak:,}"))
+                numbers = (f"{turn.requests:,}", f"{turn.input:,}", f"{turn.cached_share:.1%}", self._money(turn.cost))
+                rows.append((f"T{turn.turn}", replayed.policy, *numbers, f"{turn.visible:g}", f"{turn.peak:,}"))
         return rows
 
     def notes(self) -> list[str]:
         """How ours compares with each of the others, and what was assumed, a line each."""
         turns = self.replays[0].turns
         cold = sum(turn.cold for turn in turns[1:])
-        how = (
-            "Tokens are estimated from characters"
-            if self.counter.estimated
-            else f"Tokens are counted with {self.counter.encoding}"
-        )
+        counter, assumed = self.history.counter, self.assumed
+        how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
         totals = {replayed.policy: replayed.totals() for replayed in self.replays}
         over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
         return [
             *_savings({name: total.cost for name, total in totals.items()}),
-            f"A simulation over the {len(turns):,} stored turns of {self.session.id}: nothing was sent to a model. "
-            f"{how}.",
+            f"A simulation over the {len(turns):,} stored turns of {self.history.session.id}: nothing was sent to a "
+            f"model. Tokens are {how}.",
             self._priced(),
-            f"Cache: kept {self.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
+            f"Cache: kept {assumed.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
             f"{cold:,} turns began later.",
-            f"Model's window {self.limits.context_window:,} tokens; reflection window {self.limits.window}; "
-            f"a summary of compact90 is assumed to have {self.limits.summary_tokens:,} tokens.",
+            f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
+            f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
             *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
             "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
         ]
 
     def _money(self, cost: float) -> str:
-        return f"${cost:,.4f}" if self.prices.unit == "USD" else f"{cost:,.0f} units"
+        return f"${cost:,.4f}" if self.assumed.prices.unit == "USD" else f"{cost:,.0f} units"
 
     def _priced(self) -> str:
-        prices = self.prices
+        prices = self.assumed.prices
         each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
         if prices.unit == "USD":
             return f"Prices of {prices.model} in litellm's local table, USD per million tokens: {each}."
@@ -94,28 +78,40 @@ class ReplayReport:
         for replayed in self.replays:
             totals = replayed.totals()
             turns = {"by_turn": [asdict(turn) for turn in replayed.turns]} if each_turn else {}
-            found.append({"policy": replayed.policy, **asdict(totals), "cached_share": totals.cached_share, **turns})
-        prices = self.prices
+            own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
+            own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share}
+            found.append({"policy": replayed.policy, **own, **turns})
+        prices = self.assumed.prices
         return {
             "simulation": True,
-            "session_id": self.session.id,
+            "session_id": self.history.session.id,
             "turns": len(self.replays[0].turns),
-            "window": str(self.limits.window),
+            "window": str(self.assumed.window),
             "model": prices.model,
             "cost_unit": prices.unit,
             "prices": prices.per_million() if prices.unit == "USD" else prices.row,
-            "context_window": self.limits.context_window,
-            "ttl": self.ttl,
-            "tokens_estimated": self.counter.estimated,
+            "context_window": self.assumed.context_window,
+            "ttl": self.assumed.ttl,
+            "tokens_estimated": self.history.counter.estimated,
             "policies": found,
         }
 
 
 def _savings(costs: dict[str, float]) -> list[str]:
-    own = costs.pop("ours", None)
-    parts = [
-        f"{abs(1 - own / cost):.1%} {'less' if own <= cost else 'more'} than {name}"
-        for name, cost in costs.items()
-        if own is not None and cost
-    ]
-    return [f"ours costs {', '.join(parts)}."] if parts else []
+    """How ours compares with the others, and which part of the layout saves what against compacting."""
+    own = costs.get("ours")
+    others = {name: cost for name, cost in costs.items() if name != "ours" and cost}
+    if own is None or not others:
+        return []
+    less = (f"{abs(1 - own / c):.1%} {'less' if own <= c else 'more'} than {name}" for name, c in others.items())
+    lines = [f"ours costs {', '.join(less)}."]
+    if {"compact90", "exact", "slack"} <= set(others):
+        whole, exact, slack = (others[name] for name in ("compact90", "exact", "slack"))
+        shares = {
+            "the window": exact - whole,
+            "the prefix kept by slack": slack - exact,
+            "snapshot and ladder": own - slack,
+        }
+        parts = ", ".join(f"{name} {share / whole:+.1%}" for name, share in shares.items())
+        lines.append(f"Parts of the difference to compact90, in its cost: {parts}.")
+    return lines

@@ -27,6 +27,11 @@ def with_notes(query: str, notes: Sequence[str]) -> str:
     return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
 
 
+def without_notes(text: str) -> str:
+    """The query in a user message as it was sent."""
+    return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
+
+
 def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
     """What has changed in the playbook since the model was told, one line each.
 

@@ -24,9 +24,11 @@ class PlaybookUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFailed:
-    """The learning step did not run to its end; `kept` says whether it will be tried again."""
+    """The learning step did not run to its end; `kept` says whether it will be tried again, `paused` that no model was
+    asked: it comes once for each reason."""
 
     type: ClassVar[str] = "reflection_failed"
     interaction: int
     reason: str
     kept: bool
+    paused: bool = False

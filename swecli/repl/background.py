@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from swecli.repl.program import Program
 
 if TYPE_CHECKING:
     from swecli.models.events import Event
@@ -15,29 +17,11 @@ CLOSING = 0.5
 """Seconds that work is given to stop when the program ends."""
 
 
-class _Observer(Protocol):
-    """Who hears of the work."""
-
-    @property
-    def working(self) -> bool:
-        """Whether a turn is being drawn, which events may not disturb."""
-        ...
-
-    def background_changed(self) -> None:
-        """Work began or ended."""
-
-    def background_failed(self, error: Exception) -> None:
-        """A task raised this."""
-
-    def show_above(self, event: Event) -> None:
-        """Draw an event above the prompt."""
-
-
 class Background:
     """Tasks of one running program, and the reflections among them, one at a time."""
 
-    def __init__(self, observer: _Observer) -> None:
-        self._observer = observer
+    def __init__(self, program: Program) -> None:
+        self._program = program
         self._tasks: set[asyncio.Task[None]] = set()
         self._one_by_one = asyncio.Lock()
         self._held: list[Event] = []
@@ -52,7 +36,7 @@ class Background:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
-        self._observer.background_changed()
+        self._program.background_changed()
 
     async def settle(self) -> None:
         """Wait until all of it has ended. Cancelling the wait leaves the work alone."""
@@ -98,15 +82,15 @@ class Background:
 
     def _show(self, events: Sequence[Event]) -> None:
         for event in events:
-            if self._observer.working:
+            if self._program.working:
                 self._held.append(event)
             else:
-                self._observer.show_above(event)
+                self._program.show_above(event)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._observer.background_changed()
+        self._program.background_changed()
         if not task.cancelled() and (error := task.exception()) is not None:
             if not isinstance(error, Exception):
                 raise error
-            self._observer.background_failed(error)
+            self._program.background_failed(error)

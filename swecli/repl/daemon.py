@@ -1,43 +1,70 @@
-"""Work beside the event loop, in threads that never hold up the exit."""
+"""Work beside the event loop, in threads that never hold up the exit and whose imports give way to typing."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TypeVar
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
+PAUSE = 0.002
+_TYPING = 0.3
 
 
-def spawn(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
+def spawn(
+    work: Callable[[], _Result], name: str, last_key: Callable[[], float] | None = None
+) -> asyncio.Future[_Result]:
     """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception.
 
     Waiting for the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread
-    itself cannot be stopped.
+    itself cannot be stopped. `last_key`: see `polite`.
     """
+    done: Future[_Result] = Future()
+    done.set_running_or_notify_cancel()
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Result] = loop.create_future()
-
-    def settle(result: Result | None, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-            future.exception()  # seen: a program that leaves before anyone waited has nothing to report
-        else:
-            future.set_result(result)  # type: ignore[arg-type]  # None only where work returns None
 
     def run() -> None:
-        result: Result | None = None
-        error: BaseException | None = None
         try:
-            result = work()
-        except BaseException as caught:  # noqa: BLE001 - it travels to whoever waits for the future
-            error = caught
-        with suppress(RuntimeError):  # the loop is closed: the program is leaving, nobody waits
-            loop.call_soon_threadsafe(settle, result, error)
+            with polite(last_key or (lambda: float("-inf"))):
+                result = work()
+        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
+            if not loop.is_closed():  # else the program is leaving, nobody waits
+                done.set_exception(error)
+        else:
+            if not loop.is_closed():
+                done.set_result(result)
 
     threading.Thread(target=run, name=name, daemon=True).start()
+    future = asyncio.wrap_future(done)
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen: one may leave before it ends
     return future
+
+
+class PoliteFinder:
+    """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick."""
+
+    def __init__(self, last_key: Callable[[], float], sleep: Callable[[float], object] = time.sleep) -> None:
+        self._last_key = last_key
+        self._sleep = sleep
+        self._thread = threading.get_ident()
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Pause, if it is this thread's import and somebody types."""
+        if threading.get_ident() == self._thread and time.monotonic() - self._last_key() < _TYPING:
+            self._sleep(PAUSE)
+
+
+@contextmanager
+def polite(last_key: Callable[[], float]) -> Iterator[None]:
+    """Imports of this thread give way to typing. `last_key` is the time of the last key by `time.monotonic`."""
+    finder = PoliteFinder(last_key)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

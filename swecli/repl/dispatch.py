@@ -4,51 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import SwecliError, UsageError
 from swecli.repl.background import Background
 from swecli.repl.chat.interrupt import Work
 from swecli.repl.input.lines import Line, read_line
+from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
 from swecli.repl.startup import Startup
 from swecli.repl.startup_banner import wait_visibly
 
 if TYPE_CHECKING:
     from swecli.repl.commands.base import Command
-    from swecli.store.session_manager import SessionManager
 
 CLOSING = 10.0
 """Seconds that the end waits for the store, to keep a line that was sent before it was open."""
 
 
-class _Host(Protocol):
-    """The program whose lines are done."""
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """The store, once loaded."""
-        ...
-
-    def begin_loading(self) -> asyncio.Future[None]:
-        """Load what is slow, once."""
-        ...
-
-    def line_done(self) -> None:
-        """A line was done: draw what had to wait for its end."""
-
-    def report(self, error: Exception) -> None:
-        """Print what went wrong."""
-
-    def leave(self, code: int = 0) -> None:
-        """End the program."""
-
-
 class Dispatcher:
     """Does the lines of a running REPL, while the prompt stays open for the next."""
 
-    def __init__(self, host: _Host, reader: LineReader, startup: Startup, work: Work, background: Background) -> None:
-        self._host, self._reader, self._startup = host, reader, startup
+    def __init__(
+        self, program: Program, reader: LineReader, startup: Startup, work: Work, background: Background
+    ) -> None:
+        self._program, self._reader, self._startup = program, reader, startup
         self._work, self._background = work, background
         self._unstored: Line | None = None
 
@@ -73,7 +53,7 @@ class Dispatcher:
         """Do one line. Interrupted while it still waits for the loading, it goes back into the prompt."""
         line = read_line(self._reader.expand(typed))
         if line.kind == "leave":
-            self._host.leave()
+            self._program.leave()
         if line.kind in ("leave", "empty"):
             return
         self._unstored = line
@@ -84,17 +64,17 @@ class Dispatcher:
         self._unstored = None
         if not waited:
             if self._startup.parts is not None:
-                self._host.session_manager.drop_query()
+                self._program.session_manager.drop_query()
             self._reader.prompt.set_draft(typed)
             return
         await self._work.run(self._do(line))
-        self._host.line_done()
+        self._program.line_done()
 
     async def _wait_for(self, line: Line) -> None:
         """Wait, at full speed, until what the line needs is loaded."""
         startup, prompt = self._startup, self._reader.prompt
         startup.hurry()
-        await wait_visibly(self._host.begin_loading(), "starting", prompt)
+        await wait_visibly(self._program.begin_loading(), "starting", prompt)
         if line.kind == "text" and startup.parts is not None:
             self._store_query()
             warm = asyncio.ensure_future(startup.warmed(startup.parts.runtime.agent))
@@ -104,13 +84,13 @@ class Dispatcher:
         """Store the user's words before anything else is waited for: whatever happens now, they were sent."""
         line, self._unstored = self._unstored, None
         if line is not None and line.kind == "text" and self._startup.parts is not None:
-            self._host.session_manager.store_query(line.text)
+            self._program.session_manager.store_query(line.text)
 
     async def close(self) -> None:
         """The program ends: a line that was sent while it still loaded is stored yet."""
         if self._unstored is not None:
             with suppress(SwecliError, TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._host.begin_loading()), CLOSING)
+                await asyncio.wait_for(asyncio.shield(self._program.begin_loading()), CLOSING)
                 self._store_query()
 
     async def _do(self, line: Line) -> None:
@@ -127,7 +107,7 @@ class Dispatcher:
             else:
                 await parts.processor.process_query(line.text)
         except Exception as error:  # noqa: BLE001 - see above
-            self._host.report(error)
+            self._program.report(error)
 
     def _find(self, name: str) -> Command:
         """The command of that name. Raises UsageError with the nearest ones: it never becomes a query."""

@@ -12,11 +12,12 @@ from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import LineCompleter
 from swecli.repl.input.files import FileIndex
 from swecli.repl.input.history import LineHistory
-from swecli.repl.input.keys import Controls, TwiceToLeave, make_keys
-from swecli.repl.input.line_queue import LineQueue
+from swecli.repl.input.keys import TwiceToLeave, make_keys
 from swecli.repl.input.paste import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
+from swecli.repl.line_queue import LineQueue
+from swecli.repl.program import Program
 from swecli.repl.render.formatting import is_dumb, wants_color
 from swecli.repl.startup import Startup
 
@@ -32,7 +33,7 @@ class LineReader:
         start: Start,
         startup: Startup,
         footer: Footer,
-        controls: Controls,
+        program: Program,
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -43,16 +44,16 @@ class LineReader:
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self._pastes, self._files = Pastes(), FileIndex(start.cwd)
         self._history = LineHistory(start.paths.history, self._pastes)
-        self._controls = controls
+        self._program = program
         self.prompt: PromptLine | PromptByLine
         if self.dumb:
-            self.prompt = PromptByLine(self._history, self.queue, controls, keyboard)
+            self.prompt = PromptByLine(self._history, program, keyboard)
             return
         twice = TwiceToLeave()
         prompt = self.prompt = PromptLine(
-            controls,
+            program,
             self._history,
-            make_keys(controls, self._pastes, start.environ, twice),
+            make_keys(program, self._pastes, start.environ, twice),
             LineCompleter(startup, self._files),
             footer.line,
             Terminal(self.color, keyboard, output),
@@ -61,16 +62,16 @@ class LineReader:
         def typed(_: object) -> None:
             if prompt.buffer.text:
                 twice.typed()
-                controls.hint("")
+                program.hint("")
 
         prompt.buffer.on_text_changed += typed
         prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
-        prompt.once_drawn(controls.begin_loading)
+        prompt.once_drawn(program.begin_loading)
 
     async def run(self) -> None:
         """Read lines until the user leaves. Raises what ended the prompt."""
         if self.dumb:
-            self._controls.begin_loading()  # such a terminal is never drawn on
+            self._program.begin_loading()  # such a terminal is never drawn on
         await self.prompt.run()
 
     async def next_line(self) -> str:

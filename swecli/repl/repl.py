@@ -89,7 +89,7 @@ class REPL:
     async def _come_up(self) -> None:
         """Load, and put the parts together. When that fails, the reading ends with the line that says why."""
         try:
-            parts = await self._startup.assemble(self, self, self._background, self._prompt)
+            parts = await self._startup.assemble(self, self._background, self._prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
             known = self._known(error)
             self.reader.give_up(known)

@@ -7,10 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from swecli.repl.commands.base import CommandContext, Program
+from swecli.repl.commands.base import CommandContext
 from swecli.repl.daemon import spawn
+from swecli.repl.program import Program
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -19,13 +20,12 @@ if TYPE_CHECKING:
     from swecli.models.message import Ask
     from swecli.repl.background import Background
     from swecli.repl.chat.approval import Approver
-    from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, Chat
+    from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
     from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.prompt import PromptLine
 
-_Result = TypeVar("_Result")
 _PAUSE = 0.4  # seconds without a key that count as a pause
 _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
@@ -59,7 +59,7 @@ class Startup:
     def begin(self) -> None:
         """Start loading, once; called in the running loop, after the prompt was drawn."""
         if self._runtime is None:
-            self._table = spawn(self._politely(lambda: _discover(self._start)), "swecli-commands")
+            self._table = spawn(lambda: _discover(self._start), "swecli-commands", self.last_key)
             self._runtime = asyncio.get_running_loop().create_task(self._load(self._table))
             self._runtime.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -94,9 +94,7 @@ class Startup:
         assert self._runtime is not None
         return await asyncio.shield(self._runtime)
 
-    async def assemble(
-        self, chat: Chat, program: Program, background: Background, prompt: PromptLine | PromptByLine
-    ) -> Parts:
+    async def assemble(self, program: Program, background: Background, prompt: PromptLine | PromptByLine) -> Parts:
         """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `ready`."""
         table, runtime = await self._commands(), await self.ready()
         # late: loaded behind the prompt
@@ -107,7 +105,7 @@ class Startup:
 
         renderer = Renderer(Screen.above(prompt, self._start.environ, runtime.settings.color))
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
-        approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(chat)
+        approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)
         return self.parts
 
@@ -121,7 +119,7 @@ class Startup:
         """Begin to load what the agent's model needs, unless that was begun before: token table, library."""
         if agent.model.name != self._warm_for:
             self._warm_for = agent.model.name
-            self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm")
+            self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm", self.last_key)
 
     async def _commands(self) -> CommandTable:
         self.begin()
@@ -130,38 +128,24 @@ class Startup:
 
     async def _load(self, table: asyncio.Future[CommandTable]) -> Runtime:
         await asyncio.shield(table)
-        runtime = await spawn(self._politely(lambda: self._build(self._start, self._ask)), "swecli-load")
+        runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load", self.last_key)
         self.warm(runtime.agent)
         return runtime
 
     def _warm_up(self, agent: Agent) -> None:
-        # late: part of what is loaded behind the prompt
-        from swecli.repl.polite import polite  # noqa: PLC0415
-
         warm = getattr(agent.model, "warm", None)
-        with polite(self.last_key):
-            if warm is not None:
-                try:
-                    warm()
-                except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
-                    _log.warning("the model's library could not be loaded beforehand", exc_info=True)
-            self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
-            agent.warm()
+        if warm is not None:
+            try:
+                warm()
+            except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
+                _log.warning("the model's library could not be loaded beforehand", exc_info=True)
+        self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
+        agent.warm()
 
     def _await_pause(self) -> None:
         """Until no key came for a moment, or someone waits."""
         while time.monotonic() - self.last_key() < _PAUSE:
             time.sleep(0.02)
-
-    def _politely(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
-        def run() -> _Result:
-            # late: behind the prompt
-            from swecli.repl.polite import polite  # noqa: PLC0415
-
-            with polite(self.last_key):
-                return work()
-
-        return run
 
 
 def _discover(start: Start) -> CommandTable:

@@ -26,7 +26,7 @@ def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
     assert [(one["turn"], one["sent"], one["back"]) for one in why] == [(1, False, "/pin T1")]
     assert run("context", "pin", "T1", "--json").json["pinned"] == [1]
     assert "pinned 1" in run("context", "show").out
-    assert "Unpinned T1" in run("context", "unpin").out
+    assert "unpinned T1" in run("context", "unpin").out
     log = run("context", "log", "--json").json
     assert [row["how"] for row in log] == ["window", "begin"]
     assert run("context", "undo", "--json").json == {"undone": log[0]["id"], "how": "window"}
@@ -57,7 +57,7 @@ def test_a_session_is_measured_for_its_own_model_also_when_that_cannot_be_reache
 def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     talk(run, "one", "two", "three")
     assert run("context", "window", "1", "--preview", "--json").json["first"] == 3
-    assert "interactions 2 to 3" in run("context", "window").out
+    assert "turns 2 to 3" in run("context", "window").out
     assert run("context", "window", "full", "--json").json["first"] == 1
     asked = run("context", "prompt", "what", "now", "--json").json["messages"]
     assert [m["content"] for m in asked if m["role"] == "user"][-1].startswith("what now")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from swecli.repl.polite import PAUSE, PoliteFinder, polite
+from swecli.repl.daemon import PAUSE, PoliteFinder, polite
 
 
 def test_it_leaves_the_import_system_as_it_was() -> None:

@@ -168,7 +168,7 @@ def line_for_people(event: Event) -> str:
         case Notice():
             return event.text
         case ReflectionFailed():
-            return f"reflection failed: {event.reason}"
+            return f"{'learning paused' if event.paused else 'reflection failed'}: {event.reason}"
         case PlaybookUpdated() if event.lines:
             return "learned: " + "; ".join(event.lines)
     return ""

@@ -72,7 +72,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
     more = ("used", "scope", "shown against withheld") if verbose else ()
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     notes = [off] if off else []
-    notes += [f"{waiting} proposals wait: {ctx.command} review"] if waiting else []
+    notes += [f"{waiting} proposals need your approval: {ctx.command} review"] if waiting else []
     notes += _figures(ctx, len(records)) if verbose else []
     return ActionResult(
         value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)

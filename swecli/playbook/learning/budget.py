@@ -50,7 +50,7 @@ def refusal(
     allowed = max(_LEAST if limits.percent else 0, (units(totals.usage) - used) * limits.percent / 100)
     wanted = used + tokens + _EXPECTED_ANSWER * _OUTPUT
     if wanted > allowed * (1 if friction else _SMOOTH):
-        return f"reflecting may take {limits.percent} % of the session: {used:,.0f} of {allowed:,.0f} units are used"
+        return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
     if limits.usd_per_day is None:
         return ""
     worst = cost_of(Usage(input=tokens, output=MAX_TOKENS), price)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from swecli.llm.base import ChatModel
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.playbook import AppliedDelta
-from swecli.playbook.describe import lines_of
+from swecli.playbook.describe import line_of
 from swecli.store.records import TurnLessons
 
 LearningEvent = PlaybookUpdated | ReflectionFailed
@@ -48,15 +48,15 @@ class Backfilled:
 
 
 def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> list[PlaybookUpdated]:
-    """The event of what was applied; none where nothing was, and nothing was spent."""
+    """The event of what was applied; none where nothing was, and nothing was spent. What only waits is no news yet."""
     if applied is None and not (lessons.lines or refused or lessons.cost != 0):
         return []
     ops = applied.delta.ops if applied else ()
-    lines = lines_of(applied.delta, applied.added) if applied else ()
+    news = [(name, op) for name, op in applied.named() if op.fields.get("state") != "quarantined"] if applied else []
     event = PlaybookUpdated(
         lessons.interaction,
         applied.delta.id if applied else "",
-        (*lines, *lessons.lines),
+        (*(line_of(op, name) for name, op in news), *lessons.lines),
         added=applied.added if applied else (),
         tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in lessons.verdicts)) if applied else (),
         removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),

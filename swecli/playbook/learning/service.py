@@ -10,7 +10,7 @@ from datetime import datetime
 from swecli.config.settings import Settings
 from swecli.llm.price_table import Row, cost_of
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.learning_events import ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
@@ -23,6 +23,7 @@ from swecli.playbook.workspace import Workspaces, check_anchors
 from swecli.store.records import Draft, PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
+_MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
 _AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 
 
@@ -174,7 +175,7 @@ class LearningService:
         if session is None or self.workspaces is None:
             return []
         found = await check_anchors(self.sessions, session, self.workspaces)
-        return [found] if found else []
+        return [*([found] if found else ()), *self._proposals(session)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""
@@ -187,6 +188,15 @@ class LearningService:
     def mark_reported(self, held: str) -> None:
         """Do not report again why no model is asked: the user knows."""
         self._reported.add(held)
+
+    def _proposals(self, session: Session) -> list[PlaybookUpdated]:
+        """That several proposals wait: once in the life of a program."""
+        waiting = sum(bullet.state == "quarantined" for bullet in session.playbook.bullets.values())
+        if waiting < _MANY_PROPOSALS or _PROPOSALS in self._reported:
+            return []
+        self.mark_reported(_PROPOSALS)
+        line = f"{waiting} {_PROPOSALS} need your approval: /playbook review"
+        return [PlaybookUpdated(session.interactions, "", (line,))]
 
     def _mark(
         self, session: Session, number: int, good: bool, why: str, lines: tuple[str, ...] = ()
@@ -222,7 +232,7 @@ class LearningService:
         if held.partition(":")[0] in self._reported:
             return []
         self.mark_reported(held.partition(":")[0])
-        return [ReflectionFailed(number, f"the model was not asked: {held}", kept=True)]
+        return [ReflectionFailed(number, held, kept=True, paused=True)]
 
     async def _ask(self, session: Session, look: Look, question: str) -> Draft:
         """The model's answer, kept before it is applied."""
@@ -259,7 +269,7 @@ class LearningService:
                 usage=lessons.usage, cost=lessons.cost,
             )  # fmt: skip
             applied = store.conclude(session, lessons)
-        events: list[LearningEvent] = [*report(lessons, applied, refused)]
+        events: list[LearningEvent] = [*report(lessons, applied, refused), *self._proposals(session)]
         if lessons.failure:
             kept = not store.reflected(session.id, lessons.interaction)
             events.append(ReflectionFailed(lessons.interaction, lessons.failure, kept))

@@ -5,56 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
 
 from swecli.context.prepare import prepare_messages
-from swecli.models.events import Event, TurnStarted
+from swecli.models.events import TurnStarted
 from swecli.models.message import ApiMessage
+from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, readable
 
-if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
-    from swecli.repl.input.line_queue import LineQueue
-    from swecli.repl.render.renderer import Renderer
-    from swecli.store.session_manager import SessionManager
-
 _SHARED = 10_000
-
-
-class Chat(Protocol):
-    """What the processor needs of the REPL."""
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """The store."""
-        ...
-
-    @property
-    def agent(self) -> Agent:
-        """What runs turns."""
-        ...
-
-    @property
-    def renderer(self) -> Renderer:
-        """What draws their events."""
-        ...
-
-    @property
-    def queue(self) -> LineQueue:
-        """The lines that wait."""
-        ...
-
-    def observe(self, event: Event) -> None:
-        """Take note of an event: for the footer."""
-
-    def learn_later(self, interaction: int) -> None:
-        """Reflect on a finished turn behind the prompt."""
 
 
 class AsyncQueryProcessor:
     """Runs the user's queries and shell lines."""
 
-    def __init__(self, repl: Chat) -> None:
+    def __init__(self, repl: Program) -> None:
         self.repl = repl
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from swecli.repl.background import Background
 from swecli.repl.input.question import Asker, Option
+from swecli.repl.program import Program
 
 if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
     from swecli.app import Runtime
     from swecli.models.events import Event
+    from swecli.playbook.action import ActionResult
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
-
-
-class Program(Protocol):
-    """What a command may ask of the running program."""
-
-    def leave(self, code: int = 0) -> None:
-        """Leave after this command."""
-
-    def steer(self, text: str) -> None:
-        """Put a line into the running turn; without one it is the next line."""
 
 
 @dataclass
@@ -57,6 +48,22 @@ class CommandContext:
         index = await self.asker.choose(title, labelled)
         return None if index is None else options[index][0]
 
+    def report(self, result: ActionResult) -> None:
+        """Print an answer: a table, then lines, the first of which stands out where there are more."""
+        if result.rows and _too_wide(result, self.screen.width):
+            for row in result.rows:
+                self.screen.line(f"{row[0]}  {row[-1]}", "head")
+                self.screen.note(" · ".join(f"{result.head[at]} {row[at]}" for at in range(1, len(row) - 1)))
+        elif result.rows:
+            self.screen.table(result.head, result.rows)
+        if len(result.lines) == 1 and not result.rows:
+            self.screen.note(result.lines[0])
+        else:
+            for at, line in enumerate(result.lines):
+                self.screen.line(line, "quiet" if line.startswith("  ") else "" if at or result.rows else "head")
+        if result.note:
+            self.screen.note(result.note)
+
     async def settle(self) -> None:
         """Wait until what was learned from earlier turns is stored: before the session changes."""
         if self.background.busy:
@@ -64,7 +71,6 @@ class CommandContext:
             await self.background.settle()
 
 
-_GAP = 3
 Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]
 _Complete = Callable[["Runtime"], Values]
@@ -110,12 +116,12 @@ def command(
     return declare
 
 
-def show_pairs(screen: Screen, pairs: Sequence[tuple[str, str]]) -> None:
-    """Print the pairs, long values folded under themselves; on a narrow screen, under their name."""
-    left = max(len(name) for name, _ in pairs) + _GAP
-    if left > screen.width // 2:
-        left = _GAP
-    for name, value in pairs:
-        first = name.ljust(left) if len(name) < left else f"{name}  "
-        lines = textwrap.wrap(value, max(20, screen.width - 1), initial_indent=first, subsequent_indent=" " * left)
-        screen.line("\n".join(lines) or name)
+_GAP = 3  # columns between those of a table
+_READABLE = 24  # columns, at least, for what is longest in a table
+
+
+def _too_wide(result: ActionResult, width: int) -> bool:
+    """Whether a table would leave its last column, the longest, too little to be read in."""
+    widths = [max(map(len, column)) for column in zip(result.head, *result.rows, strict=True)]
+    longest = widths.pop()
+    return width - sum(widths) - _GAP * len(widths) < min(longest, _READABLE)

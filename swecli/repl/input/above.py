@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from swecli.repl.footer import clip
-from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.question import Question
+from swecli.repl.line_queue import LineQueue
 from swecli.repl.render.sanitise import clean
 
 _QUEUE_ROWS = 4

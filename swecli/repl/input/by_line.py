@@ -16,9 +16,8 @@ from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from swecli.repl.input.keys import Controls
-from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.question import Option
+from swecli.repl.program import Program
 from swecli.repl.render.sanitise import clean
 
 _MARK = "> "
@@ -28,8 +27,8 @@ _WIDTH = 80
 class PromptByLine:
     """Has the methods of `PromptLine`."""
 
-    def __init__(self, history: History, queue: LineQueue, controls: Controls, keyboard: Input | None = None) -> None:
-        self._queue, self._controls = queue, controls
+    def __init__(self, history: History, program: Program, keyboard: Input | None = None) -> None:
+        self._program = program
         self._ended: asyncio.Future[None] | None = None
         self._draft = ""
         # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
@@ -55,12 +54,12 @@ class PromptByLine:
         while True:
             with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
                 loop.add_signal_handler(
-                    signal.SIGINT, self._controls.interrupt
+                    signal.SIGINT, self._program.interrupt
                 )  # the line's own handler has taken its place
-            await self._queue.idle.wait()
+            await self._program.queue.idle.wait()
             draft, self._draft = self._draft, ""
             try:
-                self._controls.submit(
+                self._program.submit(
                     await self._session.prompt_async(_MARK, default=draft, set_exception_handler=False)
                 )
             except (EOFError, KeyboardInterrupt):

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
-from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
@@ -15,52 +14,11 @@ from prompt_toolkit.filters import Condition, completion_is_selected, has_comple
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.input.line_queue import LineQueue
 from swecli.repl.input.paste import Pastes
+from swecli.repl.program import Program
 
 _LEAVE_WITHIN = 2.0
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
-
-
-class Controls(Protocol):
-    """What the keys can do besides editing."""
-
-    def begin_loading(self) -> object:
-        """Called once the prompt is drawn."""
-
-    def submit(self, typed: str) -> None:
-        """Take a line that was sent, its pastes not written out yet."""
-
-    @property
-    def working(self) -> bool:
-        """Whether something runs that Esc interrupts."""
-        ...
-
-    @property
-    def queue(self) -> LineQueue:
-        """The lines that wait."""
-        ...
-
-    def interrupt(self) -> None:
-        """Stop what runs; the queue is held."""
-
-    def steer(self, text: str) -> None:
-        """Put a line into the running turn."""
-
-    def leave(self) -> None:
-        """End the program."""
-
-    def expand_last(self) -> None:
-        """Print the last tool's whole output."""
-
-    def edit(self) -> None:
-        """Give the line to the user's editor."""
-
-    def cycle_mode(self) -> None:
-        """Go on to the next permission mode."""
-
-    def hint(self, text: str) -> None:
-        """Show a line in place of the footer; "" takes it away."""
 
 
 class TwiceToLeave:
@@ -80,21 +38,21 @@ class TwiceToLeave:
         return leaves
 
 
-def make_keys(controls: Controls, pastes: Pastes, environ: Mapping[str, str], twice: TwiceToLeave) -> KeyBindings:
+def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str], twice: TwiceToLeave) -> KeyBindings:
     """The bindings; they win over prompt-toolkit's own."""
     keys = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
     _line_keys(keys, pastes)
-    _queue_keys(keys, controls)
-    _stopping_keys(keys, controls, twice)
+    _queue_keys(keys, program)
+    _stopping_keys(keys, program, twice)
 
     @keys.add("s-tab", filter=typing & ~has_completions)
     def next_mode(event: KeyPressEvent) -> None:
-        controls.cycle_mode()
+        program.cycle_mode()
 
     @keys.add("c-o", filter=typing)
     def expand(event: KeyPressEvent) -> None:
-        controls.expand_last()
+        program.expand_last()
 
     @keys.add("c-@")
     def ignore(event: KeyPressEvent) -> None:
@@ -108,15 +66,15 @@ def make_keys(controls: Controls, pastes: Pastes, environ: Mapping[str, str], tw
     def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if editor(environ) is None:
-            controls.hint("No editor found: set $EDITOR")
+            program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
-        controls.edit()
+        program.edit()
 
     return keys
 
 
-def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -> None:
+def _stopping_keys(keys: KeyBindings, program: Program, twice: TwiceToLeave) -> None:
     """Ctrl-C takes away the draft, then the queue, then stops what runs; Esc only stops; Ctrl-D leaves."""
     typing = has_focus(DEFAULT_BUFFER)
     empty = Condition(lambda: not get_app().current_buffer.text)
@@ -124,10 +82,10 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
     def leave_at_second(key: str, what: str) -> None:
         loop = asyncio.get_running_loop()
         if twice.press(loop.time()):
-            controls.leave()
+            program.leave()
             return
-        controls.hint(f"Press {key} again to quit{what}")
-        loop.call_later(_LEAVE_WITHIN, controls.hint, "")
+        program.hint(f"Press {key} again to quit{what}")
+        loop.call_later(_LEAVE_WITHIN, program.hint, "")
 
     @keys.add("c-c", filter=typing)
     @keys.add("<sigint>")
@@ -135,45 +93,45 @@ def _stopping_keys(keys: KeyBindings, controls: Controls, twice: TwiceToLeave) -
         buffer = event.app.current_buffer
         if buffer.text:
             buffer.reset()
-            if not controls.working:
+            if not program.working:
                 leave_at_second("Ctrl+C", "")
-        elif controls.queue:
-            controls.queue.clear()
-        elif controls.working:
-            controls.interrupt()
+        elif program.queue:
+            program.queue.clear()
+        elif program.working:
+            program.interrupt()
         else:
             leave_at_second("Ctrl+C", "")
 
     @keys.add("c-d", filter=typing & empty)
     def leave(event: KeyPressEvent) -> None:
-        if controls.working or controls.queue:
-            leave_at_second("Ctrl+D", " (stops what is running)" if controls.working else " (drops the queued lines)")
+        if program.working or program.queue:
+            leave_at_second("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
         else:
-            controls.leave()
+            program.leave()
 
     @keys.add("escape", filter=typing & has_completions)
     def close_menu(event: KeyPressEvent) -> None:
         event.app.current_buffer.cancel_completion()
 
-    @keys.add("escape", filter=typing & ~has_completions & Condition(lambda: controls.working))
+    @keys.add("escape", filter=typing & ~has_completions & Condition(lambda: program.working))
     def interrupt(event: KeyPressEvent) -> None:
-        controls.interrupt()
+        program.interrupt()
 
 
-def _queue_keys(keys: KeyBindings, controls: Controls) -> None:
+def _queue_keys(keys: KeyBindings, program: Program) -> None:
     """Sending what waits, editing it, and steering."""
     typing = has_focus(DEFAULT_BUFFER)
     empty = Condition(lambda: not get_app().current_buffer.text)
-    waiting = Condition(lambda: bool(controls.queue))
+    waiting = Condition(lambda: bool(program.queue))
 
     @keys.add("up", filter=typing & empty & waiting)
     def take_back(event: KeyPressEvent) -> None:
-        line = controls.queue.take_back() or ""
+        line = program.queue.take_back() or ""
         event.app.current_buffer.document = Document(line)
 
-    @keys.add("enter", filter=typing & empty & Condition(lambda: controls.queue.held))
+    @keys.add("enter", filter=typing & empty & Condition(lambda: program.queue.held))
     def release(event: KeyPressEvent) -> None:
-        controls.queue.release()
+        program.queue.release()
 
     @keys.add("c-t", filter=typing & ~empty)
     def steer(event: KeyPressEvent) -> None:
@@ -181,7 +139,7 @@ def _queue_keys(keys: KeyBindings, controls: Controls) -> None:
         text = buffer.text
         buffer.append_to_history()
         buffer.reset()
-        controls.steer(text)
+        program.steer(text)
 
 
 def _line_keys(keys: KeyBindings, pastes: Pastes) -> None:

@@ -43,11 +43,11 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.footer import Fragments
 from swecli.repl.input.above import lines_above
 from swecli.repl.input.answer_keys import make_answer_keys
-from swecli.repl.input.keys import Controls
 from swecli.repl.input.question import Option, Question
 from swecli.repl.input.scrollback import Scrollback
 from swecli.repl.input.styles import COLOURS, PLAIN
 from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput, Terminal
+from swecli.repl.program import Program
 from swecli.repl.render.sanitise import clean
 
 MARK = "> "
@@ -64,14 +64,14 @@ class PromptLine:
 
     def __init__(
         self,
-        controls: Controls,
+        program: Program,
         history: History,
         keys: KeyBindings,
         completer: Completer,
         footer: Callable[[int], Fragments],
         terminal: Terminal,
     ) -> None:
-        self._footer, self._controls = footer, controls
+        self._footer, self._program = footer, program
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
         self._above_lines: list[StyleAndTextTuples] = []
@@ -227,7 +227,7 @@ class PromptLine:
     # Layout
 
     def _accept(self, buffer: Buffer) -> bool:
-        self._controls.submit(buffer.text)
+        self._program.submit(buffer.text)
         return False
 
     def _layout(self) -> Layout:
@@ -268,7 +268,7 @@ class PromptLine:
             if self.question is not None:
                 self.question.drafting = bool(self.buffer.text)
             self._above_lines = lines_above(
-                self._scrollback.live, self.question, self._controls.queue, size.columns - 1, rows, now
+                self._scrollback.live, self.question, self._program.queue, size.columns - 1, rows, now
             )
         return self._above_lines
 

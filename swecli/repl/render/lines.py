@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
@@ -20,7 +20,6 @@ _STOPPED = {
     "content_filter": "stopped: the service withheld the rest of the answer",
     "cancelled": "interrupted",
 }
-_LEARNED = 4  # lines of a playbook change that are shown
 
 
 def duration(milliseconds: float) -> str:
@@ -52,22 +51,21 @@ def closing(event: TurnFinished) -> RenderableType:
 
 
 def learned(event: PlaybookUpdated) -> RenderableType | None:
-    """What changed in the playbook and what it cost; None where nothing did."""
+    """What changed in the playbook and what it cost, in one line; None where nothing did. What a model proposed and was
+    not taken stands in the log; what the user asked for and was not taken is reported."""
     lines = [clean(line, keep_newlines=False).strip() for line in event.lines]
-    lines += [f"rejected: {one_line(line)}" for line in event.refused]
+    lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
     if not lines:
         return None
     word = "learned" if event.added or event.removed else "playbook"
-    more = [f"… {len(lines) - _LEARNED} more"] if len(lines) > _LEARNED else []
-    shown = [*lines[:_LEARNED], *more]
-    shown[-1] += f" · {price(event.cost)}"
-    first = Text(f"{word}: {shown[0]}", style="learned")
-    rest = [prefixed(Text(line, style="learned"), " " * (len(word) + 2)) for line in shown[1:]]
-    return prefixed(Group(first, *rest), "✎ ", "learned")
+    more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
+    return prefixed(Text(f"{word}: {lines[0]}{more} · {price(event.cost)}", style="learned"), "✎ ", "learned")
 
 
 def not_learned(event: ReflectionFailed) -> str:
-    """Why a reflection failed, and whether it will be tried again."""
+    """Why a reflection failed or was not begun, and whether it will be tried again."""
+    if event.paused:
+        return f"learning paused: {one_line(event.reason)}"
     again = "will retry later" if event.kept else "will not be retried"
     return f"could not learn from T{event.interaction}: {one_line(event.reason)} · {again}"
 

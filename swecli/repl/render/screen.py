@@ -20,6 +20,7 @@ from swecli.repl.render.sanitise import clean
 from swecli.repl.render.theme import has_many_colors, theme
 
 _NARROWEST = 20
+_GAP = 3  # columns between a name and its value
 # What we write beyond ASCII, each as one column, for places that cannot show it.
 _PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█●└✓✗✎✻▌┆◐◓◑◒", "---.-->/''\"\"-|#*|+x*~|:|/-\\")
 
@@ -134,6 +135,16 @@ class Screen:
         """Rows of plain text under headers."""
         cells = [[Text(clean(str(cell))) for cell in row] for row in rows]
         self.print(grid([Text(clean(header)) for header in headers], cells))
+
+    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Names with their values, long ones folded under themselves; on a narrow screen, under their name."""
+        left = max(len(name) for name, _ in pairs) + _GAP
+        for name, value in pairs:
+            if left > self.width // 2:
+                self.line(name)
+                self.print(prefixed(Text(clean(value)), " " * _GAP))
+            else:
+                self.print(prefixed(Text(clean(value)), name.ljust(left)))
 
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""

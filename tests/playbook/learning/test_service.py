@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import Reply
+from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
+from swecli.playbook.learning.budget import ReflectionBudget
 from swecli.playbook.learning.parts import ReflectorModel
 from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
@@ -191,7 +192,23 @@ async def test_a_budget_of_nothing_asks_nobody_and_says_so_once() -> None:
     runtime = playing([calls(("run_command", {"command": "false"})), "No."] * 2, reflect_percent=0)
     events = [*await run_turn(runtime, "try"), *await run_turn(runtime, "again")]
     [failed] = [event for event in events if isinstance(event, ReflectionFailed)]
-    assert "0 % of the session" in failed.reason
+    assert (failed.paused, failed.reason) == (True, "this session's reflection budget is used up: 0 of 0 units")
+
+
+async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_once() -> None:
+    quotes = ["alpha reads amber", "beta writes cedar", "gamma sorts delta", "kappa joins ember", "sigma splits fjord"]
+    adds = [{"text": quote, "quote": quote, "kind": "fact"} for quote in quotes]
+    answers = [json.dumps({"add": [add]}) for add in adds]
+    printing = [("run_command", {"command": f"echo '{quote}'"}) for quote in quotes]
+    runtime = playing([reply for one in printing for reply in (calls(one), "Seen.")], reflect="always")
+    model = ScriptedModel(lambda request: Reply(answers.pop(0)), name="m/r", offline=False)
+    runtime.learning.use_reflector(ReflectorModel("template", model, every_turn=True))
+    runtime.learning.budget = ReflectionBudget(100_000)
+    lines = []
+    for _ in quotes:
+        events = await run_turn(runtime, "look")
+        lines.append([line for event in events for line in getattr(event, "lines", ())])
+    assert lines == [[], [], ["3 proposals need your approval: /playbook review"], [], []]
 
 
 async def test_without_friction_only_a_model_of_its_own_is_asked_on_each_turn() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import RenderableType
@@ -46,15 +47,19 @@ def test_what_was_learned_says_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
     assert text(lines.learned(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    shown = text(lines.learned(many)).split("\n")
-    assert shown[0] == "✎ playbook: P-0 helpful"
-    assert shown[-1].strip() == "… 5 more · $0.02"
+    assert text(lines.learned(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    refused = PlaybookUpdated(7, "d", (), refused=("not learned: it holds a secret",))
+    assert "it holds a secret" in text(lines.learned(refused))
+    assert lines.learned(replace(refused, tokens=90)) is None, "what a model proposed in vain stands in the log"
     assert lines.learned(PlaybookUpdated(7, "d", ())) is None
 
 
 def test_failures_and_retries_say_what_comes_next() -> None:
     assert lines.not_learned(ReflectionFailed(8, "no answer", True)) == (
         "could not learn from T8: no answer · will retry later"
+    )
+    assert lines.not_learned(ReflectionFailed(8, "the budget is used up", True, paused=True)) == (
+        "learning paused: the budget is used up"
     )
     assert "will not be retried" in lines.not_learned(ReflectionFailed(8, "no answer", False))
     assert lines.retried(StepRetried(2, 1.6, "429")) == "429 · retrying in 2 s (attempt 2)"

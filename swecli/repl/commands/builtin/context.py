@@ -1,25 +1,28 @@
-"""`/context`, `/compact`, `/pin`: what the next request is made of, and what leaves it."""
+"""`/context`, `/window`, `/compact`, `/pin`, `/unpin`, `/prompt`: what the next request contains and what leaves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any, TextIO
 
-from swecli.models.errors import UsageError
-from swecli.models.ids import turn_number
+from swecli.config.edit import set_in, write_settings
+from swecli.models.errors import BadInput, UsageError
+from swecli.repl.actions.context import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import bar, percent, tokens
+from swecli.repl.render.formatting import tokens
 
 if TYPE_CHECKING:
-    from swecli.agent.context_control import Meter
     from swecli.app import Runtime
 
 _VIEWS = (
     ("detail", "every part, and the provider's token count next to ours"),
-    ("plan", "what the next reduction would remove"),
-    ("undo", "undo the last reduction"),
-    ("why", "why a text is no longer sent"),
-    ("log", "all reductions of this session"),
+    *((name, ACTIONS[name][1]) for name in ("plan", "undo", "why", "log")),
+)
+_SIZES = (
+    ("5", "the last 5 turns"),
+    ("5+3", "5 turns, growing to 8 before it is cut back"),
+    ("full", "everything"),
+    ("auto", "as many as fit the query"),
 )
 
 
@@ -32,108 +35,32 @@ _VIEWS = (
 async def context(ctx: CommandContext, args: str) -> None:
     """Show what the next request contains and what was removed"""
     word, _, rest = args.strip().partition(" ")
-    if word not in ("", "why", *SHOWN) or (rest.strip() and word != "why"):
+    if word not in ("", *dict(_VIEWS)) or (rest.strip() and word != "why"):
         raise UsageError(f"Unknown option {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]")
-    if word == "why":
-        _show_why(ctx, rest)
-    elif word in SHOWN:
-        SHOWN[word](ctx)
+    if word in ("", "detail"):
+        _perform(ctx, "show", word)
     else:
-        _show_meter(ctx, detail=False)
+        _perform(ctx, word, rest)
 
 
-def _show_meter(ctx: CommandContext, *, detail: bool) -> None:
-    """The parts with their tokens, the bar, and the rung that comes next."""
-    found = ctx.runtime.context_control.meter()
-    parts = list(found.parts) if detail else found.grouped()
-    if found.residual:
-        parts.append(("provider counts", found.residual))
-    whole = found.limit or found.total
-    ctx.screen.table(("part", "tokens", "share"), [(name, f"{count:,}", bar(count, whole)) for name, count in parts])
-    about = "about " if found.estimated else ""
-    if found.limit is None:
-        ctx.screen.line(f"{about}{tokens(found.total)} tokens (window unknown: up to 500,000 characters are sent)")
-    else:
-        share = percent(found.total, found.limit)
-        ctx.screen.line(
-            f"{bar(found.total, found.limit)} {about}{tokens(found.total)} of {tokens(found.limit)} tokens ({share}%)"
-        )
-    if detail:
-        _show_detail(ctx, found)
-    session = ctx.runtime.sessions.current_session
-    if session is not None and session.context.epoch is not None:
-        _show_plan(ctx)
+def _perform(ctx: CommandContext, action: str, text: str) -> None:
+    ctx.report(ACTIONS[action][0](ctx.runtime, text.strip()))
 
 
-def _show_detail(ctx: CommandContext, found: Meter) -> None:
-    """What stands behind the figures."""
-    ctx.screen.note(
-        f"{tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved for the answer"
-    )
-    if found.counted:
-        ctx.screen.note(
-            f"last request: {found.counted:,} tokens by our count, {found.provider:,} by the provider's "
-            f"({found.provider - found.counted:+,})"
-        )
-    if found.threshold is not None:
-        ctx.screen.note(f"above {tokens(found.threshold)} it is reduced: old results, then a summary, then truncation")
-
-
-def _show_plan(ctx: CommandContext) -> None:
-    """What the next reduction takes out, and when."""
-    plan = ctx.runtime.context_control.plan()
-    after = f", {tokens(plan.before)} → {tokens(plan.after)} tokens" if plan.after is not None else ""
-    ctx.screen.line(f"next: {plan.how} {plan.when}{after}")
-    if plan.removes:
-        ctx.screen.note(f"would remove {', '.join(plan.removes)} · /pin keeps a turn")
-
-
-def _show_undo(ctx: CommandContext) -> None:
-    """Take the newest reduction back."""
-    taken = ctx.runtime.context_control.undo()
-    ctx.screen.line(f"undid {taken.id} ({taken.how}): the next request contains what it removed")
-
-
-def _show_why(ctx: CommandContext, text: str) -> None:
-    """Where a text is, and the command that brings it back."""
-    found = ctx.runtime.context_control.why(text)
-    if not found:
-        ctx.screen.line("not found in this session")
-    for one in found:
-        ctx.screen.line(f"T{one.place.interaction} · {one.place.where}: {one.place.excerpt}")
-        if one.sent:
-            ctx.screen.note("in the next request, word for word")
-        elif one.by is not None:
-            ctx.screen.note(
-                f"removed by {one.by.id} ({one.by.how}, in T{one.by.interaction}) · {one.back} brings it back"
-            )
-        else:
-            ctx.screen.note("never sent in this form")
-
-
-def _show_log(ctx: CommandContext) -> None:
-    """All reductions, newest first."""
-    session = ctx.runtime.context_control.session
-    rows = ctx.runtime.sessions.context.log(session)
-    table = [
-        (
-            row.id,
-            f"T{row.interaction}" + (f".{row.step}" if row.step else ""),
-            f"{row.how} (undone)" if row.undone else row.how,
-            f"{tokens(row.before)} → {tokens(row.after)}",
-            row.detail,
-        )
-        for row in rows
-    ]
-    ctx.screen.table(("id", "turn", "how", "tokens", "why"), table)
-
-
-SHOWN: dict[str, Callable[[CommandContext], None]] = {
-    "detail": lambda ctx: _show_meter(ctx, detail=True),
-    "plan": _show_plan,
-    "undo": _show_undo,
-    "log": _show_log,
-}
+@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: _SIZES, beside="*")
+async def window(ctx: CommandContext, args: str) -> None:
+    """Show or change how many past turns are sent"""
+    words = args.split()
+    _perform(ctx, "window", " ".join(word for word in words if word != "--save"))
+    if "--save" not in words:
+        return
+    path, spec = ctx.runtime.start.paths.config_file, ctx.runtime.settings.window
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_settings(path, set_in(text, "window", spec))
+    except OSError as error:
+        raise BadInput(f"Cannot write {path}: {error.strerror}.") from error
+    ctx.screen.note(f"saved {spec} as the default for new sessions in {path}")
 
 
 @command(aliases=("condense",), usage="[FOCUS]")
@@ -155,17 +82,54 @@ def _turns(runtime: Runtime) -> list[tuple[str, str]]:
 @command(usage="[TURN]", complete=_turns)
 async def pin(ctx: CommandContext, args: str) -> None:
     """Keep a turn in every request (default: the last one)"""
-    control = ctx.runtime.context_control
-    number = turn_number(args) if args.strip() else None
-    size = control.pin(number)
-    session = control.session
-    ctx.screen.line(f"pinned T{number or session.interactions} ({tokens(size)} tokens in every request)")
-    if len(session.context.pins) > 1:
-        ctx.screen.note(f"all pinned turns: {', '.join(f'T{n}' for n in session.context.pins)}")
+    _perform(ctx, "pin", args)
 
 
 @command(usage="[TURN]", complete=_turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
     """Unpin a turn (default: the last one)"""
-    number = ctx.runtime.context_control.unpin(turn_number(args) if args.strip() else None)
-    ctx.screen.line(f"unpinned T{number}: the next reduction may remove it")
+    _perform(ctx, "unpin", args)
+
+
+_CACHED = "everything above was sent before and may be billed as cached"
+_FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
+
+
+def _print_unwrapped(file: TextIO, value: Any) -> None:
+    """JSON as it is: folding long lines would break it. What would not be seen, or would steer, is escaped."""
+    unicode = (getattr(file, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, ensure_ascii=not unicode, indent=2)
+    shown = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    file.write(f"{shown}\n")
+    file.flush()
+
+
+@command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")], beside="*")
+async def prompt(ctx: CommandContext, args: str) -> None:
+    """Show exactly what the next request would contain (optional: for TEXT)"""
+    first, _, rest = args.partition(" ")
+    raw = first == "--raw"
+    if first.startswith("--") and not raw:
+        raise UsageError(f"Unknown option {first}.", "Use /prompt [--raw] [TEXT]")
+    agent = ctx.runtime.agent
+    query = (rest if raw else args).strip()
+    turn = agent.prepare(query)
+    specs = agent.specs()
+    if raw:
+        whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
+        _print_unwrapped(ctx.screen.file, whole)
+        return
+    ctx.screen.line(f"tools · {tokens(agent.counter.count_tools(specs))} tokens", "head")
+    ctx.screen.line(", ".join(spec.name for spec in specs))
+    for segment in turn.request.segments:
+        ctx.screen.line()
+        if segment.name == "query":
+            ctx.screen.note(_CACHED if turn.request.opened is None else _FRESH)
+        ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
+        ctx.screen.line(segment.text.strip())
+    ctx.screen.line()
+    count = ctx.runtime.context_control.meter(query).total
+    about = "about " if agent.counter.estimated else ""
+    ctx.screen.note(
+        f"{len(turn.messages)} messages, {about}{tokens(count)} tokens with the tools · /prompt --raw for the JSON"
+    )

@@ -1,9 +1,12 @@
-"""`/permissions`: which rules are in force, where each comes from, and why the last call asked or ran."""
+"""`/permissions`, `/mode`, `/plan`, `/yolo`, `/trust`: what runs without asking, and whose instructions are used."""
 
 from __future__ import annotations
 
-from swecli.models.errors import UsageError
+from swecli.config.trust import is_trusted, project_root
+from swecli.models.errors import BadInput, StoreError, UsageError
+from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.startup_banner import short_path
 
 
 @command(usage="[remove N]", complete=lambda runtime: [("remove", "N: remove a rule that you allowed")])
@@ -51,3 +54,59 @@ def _show(ctx: CommandContext) -> None:
 
 def _limit(count: int) -> str:
     return f"Removable: 1 to {count}." if count else "Rules in the settings: swecli config edit"
+
+
+_MEANINGS: dict[Mode, str] = {
+    "ask": "ask before edits and before commands that do more than read",
+    "edits": "edit files in this folder without asking; ask before commands that do more than read",
+    "plan": "read only: edits and commands that do more than read are refused",
+    "auto": "never ask; only deny rules are enforced",
+}
+
+
+@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MEANINGS.items()), beside="*")
+async def mode(ctx: CommandContext, args: str) -> None:
+    """Show or change what runs without asking"""
+    if args:
+        _change(ctx, args.lower())
+        return
+    present = ctx.runtime.agent.permissions.mode
+    ctx.screen.table(("", "mode", "what it does"), [("●" if m == present else "", m, _MEANINGS[m]) for m in MODES])
+
+
+@command(beside="*")
+async def plan(ctx: CommandContext, args: str) -> None:
+    """Switch to plan mode (read only)"""
+    _change(ctx, "plan")
+
+
+@command("yolo", beside="*")
+async def everything(ctx: CommandContext, args: str) -> None:
+    """Switch to auto mode (never asks)"""
+    _change(ctx, "auto")
+
+
+def _change(ctx: CommandContext, wanted: str) -> None:
+    found = next((m for m in MODES if m == wanted), None)
+    if found is None:
+        raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
+    ctx.runtime.set_mode(found)
+    ctx.screen.note(f"mode {found} · {_MEANINGS[found]}")
+
+
+@command()
+async def trust(ctx: CommandContext, args: str) -> None:
+    """Trust this folder: use its AGENTS.md and settings"""
+    runtime = ctx.runtime
+    root = project_root(runtime.cwd)
+    if is_trusted(runtime.start.paths, root):
+        ctx.screen.note(f"{short_path(root)} is already trusted")
+        return
+    known = len(runtime.notices)
+    try:
+        runtime.trust_folder()
+    except OSError as error:
+        raise StoreError(f"Cannot write the list of trusted folders: {error.strerror}.") from error
+    ctx.screen.note(f"{short_path(root)} is now trusted: its instructions apply from the next request")
+    for notice in runtime.notices[known:]:
+        ctx.screen.warn(notice)

@@ -1,17 +1,16 @@
-"""`/playbook`: what was learned, with its evidence; to be added to, corrected and taken back."""
+"""`/playbook`, `/reflect`, `/good`, `/bad`: what was learned, with its evidence; it can be corrected and undone."""
 
 from __future__ import annotations
 
 import shlex
 
-from swecli.models.errors import UsageError
+from swecli.models.errors import BadInput, UsageError
+from swecli.models.ids import turn_number
 from swecli.playbook.action import ActionResult
 from swecli.playbook.actions.names import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
 
 _CHOICES = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
-_GAP = 3  # columns between those of a table
-_READABLE = 24  # columns, at least, for what is longest in a table
 _ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
@@ -33,7 +32,7 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if result.questions:
         await _review(ctx, result)
     else:
-        report(ctx, result)
+        ctx.report(result)
 
 
 def _words(name: str, rest: str) -> list[str]:
@@ -48,30 +47,6 @@ def _words(name: str, rest: str) -> list[str]:
         ) from None
 
 
-def report(ctx: CommandContext, result: ActionResult) -> None:
-    """Print an answer: the first line stands out where there are more."""
-    if result.rows and _too_wide(result, ctx.screen.width):
-        for row in result.rows:
-            ctx.screen.line(f"{row[0]}  {row[-1]}", "head")
-            ctx.screen.note(" · ".join(f"{result.head[at]} {row[at]}" for at in range(1, len(row) - 1)))
-    elif result.rows:
-        ctx.screen.table(result.head, result.rows)
-    elif len(result.lines) == 1:
-        ctx.screen.note(result.lines[0])
-    else:
-        for at, line in enumerate(result.lines):
-            ctx.screen.line(line, "" if at else "head")
-    if result.note:
-        ctx.screen.note(result.note)
-
-
-def _too_wide(result: ActionResult, width: int) -> bool:
-    """Whether a table would leave its last column, the longest, too little to be read in."""
-    widths = [max(map(len, column)) for column in zip(result.head, *result.rows, strict=True)]
-    longest = widths.pop()
-    return width - sum(widths) - _GAP * len(widths) < min(longest, _READABLE)
-
-
 async def _review(ctx: CommandContext, result: ActionResult) -> None:
     """One question after the other."""
     for question in result.questions:
@@ -81,4 +56,51 @@ async def _review(ctx: CommandContext, result: ActionResult) -> None:
         if answer in (None, "stop"):
             return
         if answer != "later":
-            report(ctx, ctx.runtime.learning.perform("review", str(answer).split()))
+            ctx.report(ctx.runtime.learning.perform("review", str(answer).split()))
+
+
+@command(usage="[T7|stop]")
+async def reflect(ctx: CommandContext, args: str) -> None:
+    """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
+    if args.lower() == "stop":
+        stopped = await ctx.background.cancel()
+        ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
+        return
+    session = ctx.runtime.sessions.current_session
+    last = session.interactions if session else 0
+    number = turn_number(args) if args else last
+    if not 1 <= number <= last:
+        raise BadInput(f"There is no turn T{number}." if args else "There is no turn yet.", "")
+    learning = ctx.runtime.learning
+    if not learning.enabled:
+        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
+    await ctx.settle()
+    events = await learning.learn(number, asked=True)
+    if not events:
+        ctx.screen.note(
+            f"T{number}: nothing to learn{'' if learning.reflector.model else '; the rules looked, no model was asked'}"
+        )
+    for event in events:
+        ctx.show(event)
+
+
+@command(usage="[WHY]")
+async def good(ctx: CommandContext, args: str) -> None:
+    """The last turn went well: its strategies count as helpful"""
+    await _mark(ctx, True, args)
+
+
+@command(usage="[WHY]")
+async def bad(ctx: CommandContext, args: str) -> None:
+    """The last turn went wrong: its strategies count as harmful"""
+    await _mark(ctx, False, args)
+
+
+async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
+    session = ctx.runtime.sessions.current_session
+    if session is None or not session.interactions:
+        raise BadInput("There is no turn to mark yet.", "Ask something first.")
+    events = await ctx.runtime.learning.mark(is_good, why)
+    ctx.screen.note(f"T{session.interactions} is marked {'good' if is_good else 'bad'}")
+    for event in events:
+        ctx.show(event)

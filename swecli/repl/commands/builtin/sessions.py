@@ -1,4 +1,4 @@
-"""`/sessions` and `/fork`: go on in another session of this folder, or in a copy of this one."""
+"""`/sessions`, `/new`, `/fork`, `/rename`, `/search`: this session, its copies and the others."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.session import SessionInfo
 
-SHOWN = 20
+_SHOWN = 20
 
 
 def _known(runtime: Runtime) -> Values:
-    return [(info.id, _label(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), SHOWN)]
+    return [(info.id, _label(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), _SHOWN)]
 
 
 @command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_known)
@@ -28,7 +28,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
     runtime, ref = ctx.runtime, args
     if not ref:
         present = runtime.sessions.current_session
-        found = runtime.sessions.list_sessions(str(runtime.cwd), SHOWN)
+        found = runtime.sessions.list_sessions(str(runtime.cwd), _SHOWN)
         options = [(info.id, _label(info)) for info in found if present is None or info.id != present.id]
         if not options:
             ctx.screen.note("there are no other sessions in this folder")
@@ -67,3 +67,44 @@ async def fork(ctx: CommandContext, args: str) -> None:
 def _label(info: SessionInfo) -> str:
     words = " ".join((info.title or info.first_query or info.id).split())
     return f"{words[:60]} · {counted(info.interactions, 'turn')} · {age(info.updated_at)}"
+
+
+@command(aliases=("clear", "reset"), usage="[NAME]")
+async def new(ctx: CommandContext, args: str) -> None:
+    """Start a new session (this one is kept)"""
+    await ctx.settle()
+    before = ctx.runtime.sessions.current_session
+    ctx.runtime.new_session(args)
+    ctx.screen.note(f"new session{f' {args}' if args else ''}: nothing of the previous one is sent")
+    if before is not None and before.interactions:
+        ctx.screen.note(f"the previous one is kept: {session_name(before)} · /resume {before.id}")
+
+
+@command(aliases=("title", "name"), usage="NAME")
+async def rename(ctx: CommandContext, args: str) -> None:
+    """Rename this session"""
+    name = " ".join(args.split())
+    session = ctx.runtime.sessions.current_session
+    if not name:
+        called = f"is {session_name(session)}" if session else "has not begun"
+        ctx.screen.error(f"This session {called}.", "To name it: /rename NAME")
+        return
+    ctx.runtime.sessions.rename(name)
+    ctx.screen.note(f"this session is now {name}")
+
+
+@command(usage="WORDS", beside="*")
+async def search(ctx: CommandContext, args: str) -> None:
+    """Search all sessions, newest first"""
+    if not args:
+        raise UsageError("Nothing to search for.", "For example: /search retry limit")
+    hits = ctx.runtime.sessions.search(args, _SHOWN)
+    if not hits:
+        ctx.screen.note(f"no matches for {args!r}")
+        return
+    rows = [
+        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", age(hit.created_at), hit.role, hit.snippet)
+        for hit in hits
+    ]
+    ctx.screen.table(("session", "when", "role", "text"), rows)
+    ctx.screen.note("/resume NAME or ID continues one")

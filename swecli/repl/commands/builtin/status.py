@@ -1,10 +1,11 @@
-"""`/status`: what this run works with."""
+"""`/status`, `/cost`: what this run works with, and what it has used."""
 
 from __future__ import annotations
 
 from swecli.config.trust import is_trusted, project_root
 from swecli.models.finding import counted
-from swecli.repl.commands.base import CommandContext, command, show_pairs
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.render.formatting import money
 from swecli.repl.startup_banner import short_path
 
 
@@ -32,4 +33,23 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
     ]
-    show_pairs(ctx.screen, rows)
+    ctx.screen.pairs(rows)
+
+
+_BUCKETS = (
+    ("input", "input (uncached)"),
+    ("cache_read", "cache reads"),
+    ("cache_write", "cache writes"),
+    ("output", "output"),
+    ("reasoning", "reasoning"),
+)
+
+
+@command(aliases=("stats", "usage"), beside="*")
+async def cost(ctx: CommandContext, args: str) -> None:
+    """Show this session's tokens and cost"""
+    totals = ctx.runtime.sessions.totals()
+    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
+    ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
+    why = "" if totals.cost is not None else " (the price of a request is unknown)"
+    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")

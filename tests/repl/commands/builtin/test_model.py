@@ -58,8 +58,8 @@ async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk)
     assert "1 request · cost $0.00" in printed
 
 
-async def test_the_status_says_what_protects_and_where_things_are(runtime: Runtime, desk: Desk) -> None:
-    printed = " ".join((await desk.type("/status")).split())
+async def test_the_status_says_what_protects_and_where_things_are(runtime: Runtime) -> None:
+    printed = " ".join((await Desk(runtime, width=300).type("/status")).split())
     for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
         assert words in printed
 

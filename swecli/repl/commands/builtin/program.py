@@ -1,8 +1,9 @@
-"""`/help`: commands, prefixes and keys."""
+"""`/help`, `/exit`, `/steer`: the program and its running turn."""
 
 from __future__ import annotations
 
-from swecli.repl.commands.base import CommandContext, command, show_pairs
+from swecli.models.errors import UsageError
+from swecli.repl.commands.base import CommandContext, command
 
 _KEYS = (
     ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
@@ -35,7 +36,21 @@ async def show_help(ctx: CommandContext, args: str) -> None:
             if found.aliases:
                 ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in found.aliases)}")
         return
-    show_pairs(ctx.screen, [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
+    ctx.screen.pairs([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
     ctx.screen.line()
-    show_pairs(ctx.screen, _KEYS)
+    ctx.screen.pairs(_KEYS)
     ctx.screen.note("/help COMMAND for its arguments and aliases")
+
+
+@command("exit", aliases=("quit", "q"))
+async def leave(ctx: CommandContext, args: str) -> None:
+    """Quit (`swecli -c` continues this session)"""
+    ctx.program.leave()
+
+
+@command(usage="TEXT", beside="*")
+async def steer(ctx: CommandContext, args: str) -> None:
+    """Send a line to the running turn (same as Ctrl+T)"""
+    if not args.strip():
+        raise UsageError("There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T.")
+    ctx.program.steer(args.strip())

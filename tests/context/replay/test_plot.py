@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.context.replay import Figures, Replayed
-from swecli.context.replay_plot import MARKS, Scale, curve, plot, short
-from swecli.context.replay_policies import POLICIES
-from swecli.context.replay_svg import LOOKS, svg
+from swecli.context.replay.plot import LOOKS, MARKS, Scale, curve, plot, short, svg
+from swecli.context.replay.policies import OURS, POLICIES
+from swecli.context.replay.run import Figures, Replayed
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)
@@ -22,7 +21,7 @@ def made(policy: str, inputs: list[int]) -> Replayed:
 
 
 def test_every_policy_has_a_mark_and_a_look() -> None:
-    assert set(MARKS) == set(LOOKS) == set(POLICIES)
+    assert set(MARKS) == set(LOOKS) == {*POLICIES, OURS}
     assert len(set(MARKS.values())) == len(MARKS)
 
 

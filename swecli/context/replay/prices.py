@@ -23,12 +23,14 @@ _USED = tuple(RELATIVE)
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of one model. `row` holds the keys of litellm's table; `context_window` is in tokens, None if unknown."""
+    """Prices of one model. `row` holds the keys of litellm's table; `context_window` and `max_output` are in
+    tokens, None if unknown."""
 
     model: str
     unit: Unit
     row: Mapping[str, Any]
     context_window: int | None = None
+    max_output: int | None = None
 
     @property
     def writes(self) -> bool:
@@ -46,22 +48,17 @@ class Prices:
         return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
 
 
-def relative_prices(model: str = "", context_window: int | None = None) -> Prices:
-    """The units that stand in for money."""
-    return Prices(model, "relative units", RELATIVE, context_window)
-
-
 def prices_of(name: str) -> Prices:
     """The prices of the model `provider/name` (or `name`) by litellm's local table; relative ones where it has none."""
     provider, slash, model = name.partition("/")
     if not slash:
         provider, model = owner_of(name) or "", name
     row = find_row(provider, model)
-    window = limit(row, "max_input_tokens", "max_tokens")
+    sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
     if cost_of(Usage(input=1, output=1), row) is None:
-        return relative_prices(name, window)
+        return Prices(name, "relative units", RELATIVE, *sizes)
     # only what is looked at: it is looked at once for each of many thousand requests
     used = {
         key: value for key, value in (row or {}).items() if isinstance(value, int | float) and key.startswith(_USED)
     }
-    return Prices(name, "USD", used, window)
+    return Prices(name, "USD", used, *sizes)

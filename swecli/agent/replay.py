@@ -1,0 +1,147 @@
+"""A stored session sent once more, to nobody, by the product's own turns: what they would send, and when."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from swecli.agent.agent import Agent
+from swecli.agent.calls import CallRunner
+from swecli.agent.request_builder import Query, RequestBuilder
+from swecli.config.settings import Settings
+from swecli.context.replay.history import History, PastStep, PastTurn
+from swecli.context.replay.policies import Assumed, Sent, SentTurn
+from swecli.llm.profile import Profile
+from swecli.models.errors import SwecliError
+from swecli.models.events import Event
+from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    ApiMessage,
+    AskRequest,
+    CallDelta,
+    Decision,
+    ModelChunk,
+    ModelRequest,
+    ToolCall,
+)
+from swecli.playbook.workspace import StaleStrategies
+from swecli.store.session_manager import SessionManager
+from swecli.tools.base import ToolContext
+from swecli.tools.limits import cap
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+
+_ENDLESS = 1_000_000  # steps of a turn
+_REDUCED = ("context_reduced", "window_applied")
+
+
+class PastModel:
+    """Answers as the session's model did, with a text of the assumed size where a summary is asked for. `sent` are the
+    running turn's requests until now, `step` the newest of them, `at` its time (seconds since 1970)."""
+
+    def __init__(self, history: History, assumed: Assumed) -> None:
+        self.name = history.session.model or "replay/session"
+        self.profile = Profile(assumed.context_window, assumed.prices.max_output, offline=True)
+        self._history, self._assumed, self._left = history, assumed, deque[PastStep]()
+        self.sent: list[Sent] = []
+        self.step = PastStep(0.0)
+
+    def begin(self, turn: PastTurn) -> None:
+        """Another turn."""
+        self._left, self.sent, self.step = deque(turn.steps), [], turn.steps[0]
+
+    def now(self) -> datetime:
+        """The time as it was."""
+        return datetime.fromtimestamp(self.step.at, UTC)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The next answer. Raises SwecliError where the turn ended before it."""
+        if request.purpose == "condense":
+            counter = self._history.counter
+            summary = self._assumed.summary(counter.count_messages(request.messages))
+            self.sent.append(Sent(self.step.at, request.messages, counter.count(summary)))
+            yield ModelChunk(text=summary, stop="stop")
+            return
+        if not self._left:
+            raise SwecliError("The turn was interrupted here.")
+        self.step = self._left.popleft()
+        reply = self.step.reply
+        self.sent.append(Sent(self.step.at, request.messages, self._history.output(reply)))
+        if reply is None:
+            raise SwecliError("The turn ended before an answer.")
+        yield ModelChunk(text=reply.content, reasoning=reply.reasoning, blocks=reply.blocks)
+        for place, call in enumerate(reply.tool_calls):
+            yield ModelChunk(call=CallDelta(place, call.id, call.name, json.dumps(call.parameters)))
+        yield ModelChunk(stop="tool_calls" if reply.tool_calls else "stop")
+
+
+class _StoredCalls(CallRunner):
+    """Gives each call the result that it had, and then the lines that the user put into the turn."""
+
+    def __init__(self, agent: ReplayAgent, limit: int) -> None:
+        super().__init__(agent.tools, agent.ctx, agent.permissions, _deny, agent.sessions, limit, agent.counter)
+        self._agent = agent
+
+    async def run(
+        self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
+    ) -> AsyncGenerator[Event, None]:
+        step = self._agent.past.step
+        self.used_ids.update(call.id for call in calls)
+        for call, had in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
+            whole = INTERRUPTED_RESULT if had.result is None else had.result
+            text, was_cut = cap(whole, self.limit, call.id)
+            call.error = had.error
+            self._record(call, text, whole if was_cut else None)
+        for line in step.steered:
+            self._agent.steer(line)
+        for event in list[Event]():  # there is nothing to show
+            yield event
+
+
+class ReplayAgent(Agent):
+    """An agent on the turns of a stored session. They are stored in `sessions`, an empty store of their own; no tool
+    runs, and nothing leaves the process."""
+
+    def __init__(self, history: History, assumed: Assumed, settings: Settings, sessions: SessionManager) -> None:
+        self.past, self._history, self._window = PastModel(history, assumed), history, assumed.window
+        minutes = round(assumed.ttl / 60)
+        settings = replace(settings, window=assumed.window, cache_minutes=minutes, holdout=0)
+        settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None)
+        root, texts = Path(history.session.working_directory), history.texts
+        builder = RequestBuilder(sessions, settings, root, texts.system, StaleStrategies(), clock=self.past.now)
+        kit = ToolRegistry.discover(), Permissions(), ToolContext(root)
+        super().__init__(self.past, *kit, sessions, settings, _deny, builder=builder, condense_prompt=texts.condense)
+        self.counter = history.counter
+
+    def runner(self, limit: int) -> CallRunner:
+        """Calls that are not made."""
+        return _StoredCalls(self, limit)
+
+    async def replay(self) -> list[SentTurn]:
+        """Send all turns, in their order."""
+        past, found = self._history.session, list[SentTurn]()
+        session = self.sessions.start(past.working_directory, self.model.name, window=self._window)
+        for turn in self._history.turns:
+            before, reductions = self.past.now(), 0
+            self.past.begin(turn)
+            if session.context.asked_at is not None:  # the store has the time of today
+                session.context.asked_at = before
+            new = (bullet for bullet in self._history.known_at(turn) if bullet.id not in session.playbook.bullets)
+            session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
+            async for event in self.run(
+                self.builder.prepare(Query(turn.query, sent=turn.sent), self.past, self.counter)
+            ):
+                reductions += event.type in _REDUCED
+            epoch = session.context.epoch
+            held = range(epoch.first if epoch else 1, session.interactions)
+            visible = sum(not session.context.cut(number) for number in held)
+            found.append(SentTurn(turn.number, tuple(self.past.sent), visible, reductions))
+        return found
+
+
+async def _deny(request: AskRequest) -> Decision:
+    return Decision(False, reason="nothing is run in a replay")

@@ -1,0 +1,134 @@
+"""A stored session as the requests it was made of: what each was answered, and when it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from swecli.context.notes import environment_notes, with_notes, without_notes
+from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.models.errors import BadInput
+from swecli.models.message import ApiMessage, ChatMessage, Role, ToolSpec
+from swecli.models.playbook import Bullet, render_bullets
+from swecli.models.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """One request: when it was sent (seconds since 1970), its reply with the results of its calls (None: the turn ended
+    before it), and the lines that the user then put into the running turn."""
+
+    at: float
+    reply: ChatMessage | None = None
+    steered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """One interaction of at least one step: the query as typed, and as it was sent, without its notes."""
+
+    number: int
+    query: str
+    sent: str
+    steps: tuple[PastStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What every request opens with, and what asks for a summary."""
+
+    system: str
+    condense: str
+    tools: Sequence[ToolSpec] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that a replay needs of a session; `bullets` in the order they came."""
+
+    session: Session
+    turns: tuple[PastTurn, ...]
+    bullets: tuple[Bullet, ...]
+    texts: Texts
+    counter: TokenCounter
+
+    def known_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
+        """The strategies that there were when a turn began."""
+        return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
+
+    def system(self, turn: PastTurn | None = None) -> ApiMessage:
+        """The plain system message, with the playbook as it was when a turn began (None: without)."""
+        known = render_bullets(self.known_at(turn)) if turn else ""
+        return {"role": "system", "content": self.texts.system + known}
+
+    def query(self, turn: PastTurn) -> ApiMessage:
+        """A turn's query as it is sent, with where and when it was asked."""
+        day = date.fromtimestamp(turn.steps[0].at)
+        notes = environment_notes(Path(self.session.working_directory), day)
+        return {"role": "user", "content": with_notes(turn.sent, notes)}
+
+    @property
+    def fixed(self) -> int:
+        """Tokens that every request begins with, whatever else is in it."""
+        counter, texts = self.counter, self.texts
+        return PER_REQUEST + counter.count_tools(texts.tools) + PER_MESSAGE + counter.count(texts.system)
+
+    def output(self, reply: ChatMessage | None) -> int:
+        """Tokens of an answer, its reasoning too, which is not sent again."""
+        if reply is None:
+            return 0
+        return self.counter.count_message(reply.to_api()[0]) + self.counter.count(reply.reasoning)
+
+
+def read_history(session: Session, counter: TokenCounter, texts: Texts) -> History:
+    """Cut a session, all of it loaded, into turns. Time never runs back, whatever the clocks said.
+
+    Raises:
+        BadInput: the session has no turn.
+    """
+    now, turns = float("-inf"), list[PastTurn]()
+    for number, group in enumerate(session.by_interaction(), 1):
+        turns.append(_turn(group[0].interaction or number, group, now))
+        now = max(turns[-1].steps[-1].at, _end(group[-1]))
+    if not turns:
+        raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
+    live = sorted((b for b in session.playbook.bullets.values() if b.live), key=lambda b: (b.created_at, b.number))
+    return History(session, tuple(turns), tuple(live), texts, counter)
+
+
+def after(step: PastStep) -> list[ApiMessage]:
+    """What a step adds to the request after it."""
+    messages = step.reply.to_api() if step.reply else []
+    return [*messages, *({"role": "user", "content": line} for line in step.steered)]
+
+
+def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
+    """A turn of the messages from its query on."""
+    query, steps = group[0], list[PastStep]()
+    at = max(now, query.created_at.timestamp())
+    for message in group[1:]:
+        last = steps[-1] if steps else None
+        if message.role is Role.USER and last is not None:
+            steps[-1] = PastStep(last.at, last.reply, (*last.steered, message.content))
+        elif message.role is Role.ASSISTANT and (message.content.strip() or message.tool_calls):
+            if last is not None and last.reply is not None and not (last.reply.tool_calls or last.steered):
+                message, at = _joined(steps.pop().reply, message), last.at  # one answer that was stored in pieces
+            steps.append(PastStep(at, message))
+            at = max(at, _end(message))
+    sent = query.content if query.sent is None else without_notes(query.sent)
+    return PastTurn(number, query.content, sent, tuple(steps) or (PastStep(at),))
+
+
+def _end(message: ChatMessage) -> float:
+    """When all of a message's calls were done, in seconds since 1970."""
+    return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000
+
+
+def _joined(first: ChatMessage | None, second: ChatMessage) -> ChatMessage:
+    texts = [one.content for one in (first, second) if one is not None and one.content]
+    reasoning = "".join(one.reasoning for one in (first, second) if one is not None)
+    return ChatMessage(
+        Role.ASSISTANT, "\n\n".join(texts), second.tool_calls, reasoning=reasoning, created_at=second.created_at
+    )

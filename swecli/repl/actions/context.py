@@ -1,0 +1,162 @@
+"""What can be done with the context of a session, at the prompt and from a shell: one table, one text for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import turn_number
+from swecli.models.message import Usage
+from swecli.models.window import WindowSpec
+from swecli.playbook.action import ActionResult
+from swecli.repl.render.formatting import bar, money, percent, tokens
+
+if TYPE_CHECKING:
+    from swecli.app import Runtime
+
+
+def show(runtime: Runtime, text: str = "detail") -> ActionResult:
+    """The parts of the next request with their tokens, and the reduction that comes next; "": alike parts as one."""
+    found = runtime.context_control.meter()
+    parts = list(found.parts) if text else found.grouped()
+    if found.residual:
+        parts.append(("provider counts", found.residual))
+    rows = tuple((name, f"{count:,}", bar(count, found.limit or found.total)) for name, count in parts)
+    total = f"{'about ' if found.estimated else ''}{tokens(found.total)}"
+    lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
+    if found.limit is not None:
+        share = percent(found.total, found.limit)
+        lines = [f"{bar(found.total, found.limit)} {total} of {tokens(found.limit)} tokens ({share}%)"]
+    if text:
+        lines.append(f"{tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved")
+        if found.counted:
+            by = f"{found.counted:,} tokens by our count, {found.provider:,} by the provider's"
+            lines.append(f"last request: {by} ({found.provider - found.counted:+,})")
+        if found.threshold is not None:
+            above = tokens(found.threshold)
+            lines.append(f"above {above} it is reduced: old results, then a summary, then truncation")
+    session = runtime.sessions.current_session
+    next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
+    return ActionResult(found.to_json(), (*lines, *next_one), ("part", "tokens", "share"), rows)
+
+
+def plan(runtime: Runtime, text: str = "") -> ActionResult:
+    """What the next reduction takes out, and when."""
+    found = runtime.context_control.plan()
+    after = f", {tokens(found.before)} → {tokens(found.after)} tokens" if found.after is not None else ""
+    removes = [f"would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
+    return ActionResult(found.to_json(), (f"next: {found.how} {found.when}{after}", *removes))
+
+
+def why(runtime: Runtime, text: str) -> ActionResult:
+    """Where a text is, and the command that brings it back."""
+    found = runtime.context_control.why(text)
+    lines = []
+    for one in found:
+        lines.append(f"T{one.place.interaction} · {one.place.where}: {one.place.excerpt}")
+        if one.sent:
+            lines.append("  in the next request, word for word")
+        elif one.by is not None:
+            by = f"{one.by.id} ({one.by.how}, in T{one.by.interaction})"
+            lines.append(f"  removed by {by} · {one.back} brings it back")
+        else:
+            lines.append("  never sent in this form")
+    return ActionResult([one.to_json() for one in found], tuple(lines) or ("not found in this session",))
+
+
+def log(runtime: Runtime, text: str = "") -> ActionResult:
+    """All reductions, newest first."""
+    found = runtime.sessions.context.log(runtime.context_control.session)
+    fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
+    rows = tuple(
+        (
+            row.id,
+            f"T{row.interaction}" + (f".{row.step}" if row.step else ""),
+            f"{row.how} (undone)" if row.undone else row.how,
+            f"{tokens(row.before)} → {tokens(row.after)}",
+            row.detail,
+        )
+        for row in found
+    )
+    value = [{name: getattr(row, name) for name in fields} for row in found]
+    return ActionResult(value, head=("id", "turn", "how", "tokens", "why"), rows=rows)
+
+
+def undo(runtime: Runtime, text: str = "") -> ActionResult:
+    """Take the newest reduction back."""
+    taken = runtime.context_control.undo()
+    line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
+    return ActionResult({"undone": taken.id, "how": taken.how}, (line,))
+
+
+def pin(runtime: Runtime, text: str = "") -> ActionResult:
+    """Keep a turn in every request; "" is the newest."""
+    control = runtime.context_control
+    number = turn_number(text) if text else None
+    size, pins = control.pin(number), list(control.session.context.pins)
+    line = f"pinned T{number or control.session.interactions} ({tokens(size)} tokens in every request)"
+    note = f"all pinned turns: {', '.join(f'T{n}' for n in pins)}" if len(pins) > 1 else ""
+    return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
+
+
+def unpin(runtime: Runtime, text: str = "") -> ActionResult:
+    """Let a pinned turn leave like any other; "" is the newest pinned one."""
+    number = runtime.context_control.unpin(turn_number(text) if text else None)
+    return ActionResult({"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",))
+
+
+def window(runtime: Runtime, text: str = "") -> ActionResult:
+    """Show the window, change it to `text`, or with `preview` before it show what would change. Raises BadInput."""
+    session = runtime.sessions.current_session
+    now = session.window if session else runtime.settings.window
+    preview, wanted = text.startswith("preview"), text.removeprefix("preview").strip()
+    spec = _window_of(wanted) if wanted else None
+    if spec is not None and not preview:
+        runtime.set_window(spec)
+    then = runtime.context_control.preview(spec)
+    value = {"window": str(spec or now), "first": then.first, "last": then.last, "tokens": then.after}
+    value |= {"tokens_now": then.before, "leaves": list(then.leaves), "returns": list(then.returns)}
+    if preview:
+        changes = [f"{', '.join(then.leaves)} would be left out"] if then.leaves else []
+        changes += [f"{', '.join(then.returns)} would come back"] if then.returns else []
+        size = f"{tokens(then.before)} → {tokens(then.after)} tokens{_priced(runtime, then.before, then.after)}"
+        line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
+        return ActionResult(value, (line, f"the next request: {size}"))
+    if then.last < then.first:
+        return ActionResult(value, (f"window {spec or now}", "the next request contains no earlier turns"))
+    which = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
+    left = f"; {then.first - 1} older ones are stored but not sent" if then.first > 1 else ""
+    held = f"the next request contains {which} ({tokens(then.after)} tokens in all){left}"
+    next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
+    return ActionResult(value, (f"window {spec or now}", held, *next_one))
+
+
+def _window_of(text: str) -> WindowSpec:
+    try:
+        return WindowSpec.parse(text)
+    except ValueError as error:
+        what = str(error)
+        raise BadInput(f"{what[0].upper()}{what[1:]}.") from error
+
+
+def _priced(runtime: Runtime, before: int, after: int) -> str:
+    """Both in money, where the price is known."""
+    # late: reads the price table, which only this asks for
+    from swecli.llm.price_table import cost_of  # noqa: PLC0415
+
+    costs = [cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)]
+    return f", {money(costs[0])} → {money(costs[1])} uncached" if None not in costs else ""
+
+
+Perform = Callable[["Runtime", str], ActionResult]
+ACTIONS: dict[str, tuple[Perform, str]] = {
+    "show": (show, "the parts of the next request with their tokens"),
+    "plan": (plan, "what the next reduction would remove"),
+    "why": (why, "why a text is no longer sent"),
+    "log": (log, "all reductions, newest first"),
+    "undo": (undo, "undo the newest reduction"),
+    "pin": (pin, "keep a turn in every request"),
+    "unpin": (unpin, "let a pinned turn leave like any other"),
+    "window": (window, "show or change how many turns are sent"),
+}

@@ -1,0 +1,85 @@
+"""What the parts of the REPL ask of it: keys, lines, commands, turns and the work behind the prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from swecli.repl.line_queue import LineQueue
+
+if TYPE_CHECKING:  # the prompt is drawn before these are loaded
+    from swecli.agent.agent import Agent
+    from swecli.models.events import Event
+    from swecli.repl.render.renderer import Renderer
+    from swecli.store.session_manager import SessionManager
+
+
+class Program(Protocol):
+    """The running program. What only the loaded one has may be asked for once `begin_loading` is done."""
+
+    queue: LineQueue
+    """The lines that were sent and not begun."""
+
+    @property
+    def session_manager(self) -> SessionManager:
+        """The store, once loaded."""
+
+    @property
+    def agent(self) -> Agent:
+        """What runs turns, once loaded."""
+
+    @property
+    def renderer(self) -> Renderer:
+        """What draws events, once loaded."""
+
+    @property
+    def working(self) -> bool:
+        """Whether something runs in the foreground, which Esc interrupts."""
+
+    def begin_loading(self) -> asyncio.Future[None]:
+        """Load what is slow, once; what is waited for before a line can be done."""
+
+    def submit(self, typed: str) -> None:
+        """Take a line that was sent, its pastes not written out yet."""
+
+    def line_done(self) -> None:
+        """A line was done: draw what had to wait for its end."""
+
+    def interrupt(self) -> None:
+        """Stop what runs; the queue is held."""
+
+    def steer(self, text: str) -> None:
+        """Put a line into the running turn; without one it is the next line."""
+
+    def leave(self, code: int = 0) -> None:
+        """End the program; what runs is stopped."""
+
+    def expand_last(self) -> None:
+        """Print the last tool's whole output."""
+
+    def edit(self) -> None:
+        """Give the line to the user's editor."""
+
+    def cycle_mode(self) -> None:
+        """Go on to the next permission mode."""
+
+    def hint(self, text: str) -> None:
+        """Show a line in place of the footer; "" takes it away."""
+
+    def report(self, error: Exception) -> None:
+        """Print what went wrong in a line."""
+
+    def observe(self, event: Event) -> None:
+        """Take note of an event: for the footer."""
+
+    def learn_later(self, interaction: int) -> None:
+        """Reflect on a finished turn behind the prompt."""
+
+    def show_above(self, event: Event) -> None:
+        """Draw an event above the prompt."""
+
+    def background_changed(self) -> None:
+        """Work behind the prompt began or ended."""
+
+    def background_failed(self, error: Exception) -> None:
+        """Work behind the prompt raised this."""

@@ -1,0 +1,90 @@
+"""What `swecli context replay` calls "ours" is what a turn does: the same requests, and the same reductions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.agent.replay import ReplayAgent
+from swecli.context.prompts import load_prompt
+from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.policies import Assumed, SentTurn
+from swecli.context.replay.prices import RELATIVE, Prices
+from swecli.context.tokens import TokenCounter
+from swecli.llm.price_table import prepare_environment
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.message import ModelRequest
+from swecli.models.window import WindowSpec
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+from swecli.tools.registry import ToolRegistry
+from tests.recorded.script import TURNS, Careful, no_wait, prepare_files
+from tests.support.runtime import make_runtime, make_start, run_turn
+
+WINDOW, OUTPUT = 15_000, 1_000
+
+
+@pytest.fixture(autouse=True)
+def exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])
+
+
+async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, list[ModelRequest]]:
+    """A session of the recorded turns, taken by the product; the requests that its model received."""
+    prepare_files(tmp_path)
+    replies: list[Any] = []
+
+    def answer(request: ModelRequest) -> Any:
+        return " text" * 400 if request.purpose == "condense" else replies.pop(0)
+
+    model = ScriptedModel(answer, name="scripted/a", context_window=WINDOW, max_output=OUTPUT)
+    runtime = make_runtime(model, Careful(), cwd=tmp_path, learn=False, **settings)
+    runtime.agent._sleep = no_wait
+    for query, planned in TURNS:
+        if not any(isinstance(one, Exception) for one in planned):
+            replies[:] = planned
+            await run_turn(runtime, query, learn=False)
+    return runtime.sessions, model.requests
+
+
+async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[SentTurn], History]:
+    session = past.current_session
+    assert session is not None
+    past.load_back_to(1)
+    texts = Texts(load_prompt("system"), load_prompt("condense"), ToolRegistry.discover().specs())
+    history = read_history(session, TokenCounter(), texts)
+    assumed = Assumed(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
+    again = SessionManager(open_database(":memory:"))
+    agent = ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
+    return again, await agent.replay(), history
+
+
+def reductions(sessions: SessionManager) -> list[tuple[Any, ...]]:
+    session = sessions.current_session
+    assert session is not None
+    rows = sessions.context.log(session)[::-1]
+    return [(row.how, row.interaction, row.step, row.before, row.after, row.detail) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "window", ["5+3", pytest.param("5", marks=pytest.mark.slow), pytest.param("full", marks=pytest.mark.slow)]
+)
+async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, window: str) -> None:
+    given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
+    past, requests = await recorded(tmp_path, **given)
+    again, turns, _ = await replayed(past, **given)
+    assert len({row[0] for row in reductions(past)}) > 2
+    assert reductions(again) == reductions(past)
+    sent = [request.messages for turn in turns for request in turn.requests]
+    assert sent == [request.messages for request in requests]
+
+
+async def test_summaries_come_at_the_same_steps(tmp_path: Path) -> None:
+    past, _ = await recorded(tmp_path, window=WindowSpec(mode="full"))
+    again, _, _ = await replayed(past, window=WindowSpec(mode="full"))
+    assert "condense" in {row[0] for row in reductions(past)}
+    assert [row[:3] for row in reductions(again)] == [row[:3] for row in reductions(past)]
