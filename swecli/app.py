@@ -18,7 +18,8 @@ from swecli.context.prompts import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError
-from swecli.models.message import Ask, Choice, Mode
+from swecli.models.message import Ask, ChatMessage, Choice, Mode
+from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.playbook.learning.parts import ReflectorModel
 from swecli.playbook.learning.remember import PlaybookMemory
@@ -127,8 +128,16 @@ class Runtime:
         self.sessions.database.close()
 
 
-def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_read: bool = False) -> Runtime:
-    """Build it all for a run; `to_read` as `open_database` takes it.
+def build_runtime(
+    start: Start,
+    ask: Ask,
+    model: ChatModel | None = None,
+    *,
+    to_read: bool = False,
+    begun: tuple[Session, ChatMessage] | None = None,
+) -> Runtime:
+    """Build it all for a run; `to_read` as `open_database` takes it. `begun` is a new session whose first message is
+    stored already.
 
     Raises:
         SwecliError: one line that says what is wrong (database, model, key, session).
@@ -177,13 +186,21 @@ def build_runtime(start: Start, ask: Ask, model: ChatModel | None = None, *, to_
     if missing := learning.reflector.missing:
         notices.append(f"no model reflects now, only the rules do; turns for a model wait: {missing}")
         learning.mark_reported(missing)
-    if start.resume is None:
+    _take_session(runtime, begun)
+    return runtime
+
+
+def _take_session(runtime: Runtime, begun: tuple[Session, ChatMessage] | None) -> None:
+    """The session that the run begins with."""
+    start, settings = runtime.start, runtime.settings
+    if begun is not None:
+        runtime.sessions.use(*begun)
+    elif start.resume is None:
         runtime.new_session()
     else:
         runtime.resume(start.resume or None)
         if settings.origins.get("window") == "flags":  # said now, against what the session was left with
             runtime.set_window(settings.window)
-    return runtime
 
 
 def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:

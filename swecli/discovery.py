@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TypeVar
 
@@ -27,7 +26,12 @@ def declared_in(package: ModuleType, kind: type[Declared], group: str = "") -> l
         for value in vars(module).values():
             if isinstance(value, kind):
                 found[id(value)] = value
-    for entry in entry_points(group=group) if group else ():
+    if not group:
+        return list(found.values())
+    # late: what is declared in this tree is found without it
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    for entry in entry_points(group=group):
         value = entry.load()
         if isinstance(value, kind):
             found[id(value)] = value

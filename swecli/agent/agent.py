@@ -21,7 +21,7 @@ from swecli.agent.step import Sleep
 from swecli.agent.turn import Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.budget import SMALL_WINDOW, effective_threshold, request_limit
+from swecli.context.budget import SMALL_WINDOW, request_limit
 from swecli.context.model_limits import ModelLimits
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -171,17 +171,15 @@ class Agent:
 
     def fitter(self) -> ContextFitter:
         """The ladder for the next turn of the session in use."""
-        settings, session = self.settings, self.sessions.current_session
+        session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
-        threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
         if self.known.session != session.id:  # what was learned holds for the session and the model it was learned of
             self.known = ModelLimits(session.id)
         if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
-        rules = FitRules(threshold, settings.auto_condense_context, settings.max_tokens, self.thinking)
         summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
-        specs = self.specs()
+        specs, rules = self.specs(), FitRules.of(self.settings, self.thinking)
         return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
 
     def specs(self) -> list[ToolSpec]:

@@ -26,14 +26,13 @@ from swecli.context.reductions import (
     turns,
     with_system,
 )
-from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ToolSpec, Usage
 from swecli.models.session import Session
 
 
@@ -92,7 +91,7 @@ class ContextFitter:
                 failure = error
         measured = self.measure(climb.messages)
         self._learn(climb, measured)
-        request = self._request(plain(climb.messages))
+        request = self.rules.request(self.model, plain(climb.messages), self.specs, self.limits.reserve)
         counted = self.counter.count_messages(request.messages) + self._tools_tokens()
         return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
 
@@ -142,11 +141,6 @@ class ContextFitter:
     def _tools_tokens(self) -> int:
         """What the tools take of a request; nothing where the server does not show them to the model."""
         return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
-
-    def _request(self, messages: list[ApiMessage]) -> ModelRequest:
-        reserve, thinking = self._limits(self.model).reserve, self.rules.thinking
-        marks = cache_marks(messages)
-        return ModelRequest(self.model.name, messages, self.specs, reserve, thinking=thinking, marks=marks)
 
     def _shape(self, model: ChatModel) -> Shape:
         return model.name, self._tools_tokens(), self.rules.max_tokens

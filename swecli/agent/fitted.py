@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.context.budget import MAX_CONDENSE_THRESHOLD
+from swecli.config.settings import Settings
+from swecli.context.budget import MAX_CONDENSE_THRESHOLD, effective_threshold
 from swecli.context.fit import Measured
+from swecli.context.system_message import cache_marks
+from swecli.llm.base import ChatModel
 from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
+from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,19 @@ class FitRules:
     condense: bool = True
     max_tokens: int | None = None
     thinking: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings, thinking: str = "") -> FitRules:
+        """As the settings have them."""
+        threshold = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        return cls(threshold, settings.auto_condense_context, settings.max_tokens, thinking)
+
+    def request(
+        self, model: ChatModel, messages: list[ApiMessage], specs: list[ToolSpec], reserve: int
+    ) -> ModelRequest:
+        """The request with these messages, as they are sent; `reserve` tokens are asked for."""
+        marks = cache_marks(messages)
+        return ModelRequest(model.name, messages, specs, reserve, thinking=self.thinking, marks=marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
@@ -26,8 +27,9 @@ from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import Held, Selection, select
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies
-from swecli.store.reviews import ReviewStore
-from swecli.store.session_manager import SessionManager
+
+if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.store.session_manager import SessionManager
 
 _FOUND = 3  # earlier interactions that are quoted, at most
 
@@ -134,6 +136,9 @@ class RequestBuilder:
         paths = [one.text for one in session.context.survivors.values() if one.kind in ("read", "changed")]
         if not paths:
             return ""
+        # late: as above
+        from swecli.store.reviews import ReviewStore  # noqa: PLC0415
+
         return open_findings(
             ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths), paths
         )

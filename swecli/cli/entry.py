@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import AsyncExitStack
 
 from swecli import __version__
 from swecli.cli.flags import SUBCOMMANDS, asked_format, parse_run
@@ -13,6 +14,8 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a subcommand and --help need none of it
     from swecli.config.start import Start
+    from swecli.headless.prompts import Prompt
+    from swecli.headless.writers.base import Writer
 
 _IN_A_SHELL = {  # besides the slash commands that are subcommands too
     "strategies": "swecli playbook",
@@ -97,11 +100,9 @@ def _run_headless(start: Start, args: argparse.Namespace) -> int:
     """A turn, or one for each piped line, written to stdout. Raises SwecliError for what keeps it from beginning."""
     import asyncio  # noqa: PLC0415  # late: the screen does not pay for any of these
 
-    # late: these import the store and the tools
-    from swecli.app import build_runtime  # noqa: PLC0415
+    # late: as above
     from swecli.headless.formats import make_writer  # noqa: PLC0415
-    from swecli.headless.prompts import Prompt, from_lines, just, read_piped  # noqa: PLC0415
-    from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
+    from swecli.headless.prompts import Prompt, read_piped  # noqa: PLC0415
 
     writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr)
     streamed = args.input_format == "stream-json"
@@ -114,14 +115,31 @@ def _run_headless(start: Start, args: argparse.Namespace) -> int:
             raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
     prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
     _refuse_command(prompt.text)
-    runtime = build_runtime(start, refuse)
+    return asyncio.run(_send_and_run(start, prompt, writer, streamed=streamed))
+
+
+async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streamed: bool) -> int:
+    """Send the first request, load the rest behind it, and run the turns."""
+    # late: as above
+    from swecli.headless.first_request import first_request  # noqa: PLC0415
+    from swecli.headless.prompts import from_lines, just  # noqa: PLC0415
+    from swecli.llm.registry import make_model  # noqa: PLC0415
+
+    model = make_model(start.choice.name, start.settings, start.environ)
+    async with AsyncExitStack() as stack:
+        first = None if streamed else await stack.enter_async_context(first_request(start, prompt, model))
+        # late: these import the store and the tools, and the request is out now
+        from swecli.app import build_runtime  # noqa: PLC0415
+        from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
+
+        runtime = build_runtime(start, refuse, model, begun=(first.session, first.message) if first else None)
     try:
         for line in (*start.notices, *runtime.notices):
             writer.note(f"swecli: {line}")
         if runtime.agent.model.profile.offline and not start.settings.model:
             writer.note(f"swecli: The {start.choice.name} model answers: {start.choice.why}.")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if streamed else just(prompt)
-        return asyncio.run(run_prompts(runtime, prompts, writer))
+        return await run_prompts(runtime, prompts, writer, first.turn if first else None)
     finally:
         runtime.close()
 

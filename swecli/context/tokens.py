@@ -46,13 +46,14 @@ class TokenCounter:
 
     The table (0.3 s) is loaded at the first count, or by `load`, and only from the folder `TIKTOKEN_CACHE_DIR`
     names: nothing is ever fetched. Without it a token is four characters and `estimated` stays True. Counts of
-    texts seen before are remembered by their hash, so that measuring a grown request costs what was added.
+    texts seen before are remembered by their hash, so that measuring a grown request costs what was added. One that
+    is not `exact` never loads it.
     """
 
-    def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
+    def __init__(self, encoding: str = DEFAULT_ENCODING, *, exact: bool = True) -> None:
         self.encoding = encoding
         self._encode: Encode | None = None
-        self._tried = False
+        self._tried = not exact
         self._seen: dict[tuple[int, int], int] = {}
 
     @property

@@ -23,6 +23,11 @@ class Prompt:
     text: str
     attached: str = ""
 
+    @property
+    def enclosed(self) -> str:
+        """The attached text as the model gets it, "" for none."""
+        return f"<piped>\n{self.attached}\n</piped>" if self.attached else ""
+
 
 def read_piped(
     descriptor: int, say: Callable[[str], None], *, longest: int = LONGEST, patience: float = PATIENCE

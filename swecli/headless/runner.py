@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from swecli.agent.turn import Turn
 from swecli.app import Runtime
 from swecli.headless.prompts import Prompt
 from swecli.headless.writers.base import Writer
@@ -31,13 +32,16 @@ async def refuse(request: AskRequest) -> Decision:
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
-async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
-    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried.
+async def run_prompts(
+    runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, begun: Turn | None = None
+) -> int:
+    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. `begun` is
+    the turn of the first prompt, where that is stored and its request sent.
 
     Returns the exit code of the last turn that did not end well, else 0. SIGINT and SIGTERM end the run with 130
     and 143; what the running turn had is stored.
     """
-    code, stopped = await until_signal(_turns(runtime, prompts, writer))
+    code, stopped = await until_signal(_turns(runtime, prompts, writer, begun))
     if code is None:
         writer.close(stopped)
     return stopped or code or 0
@@ -61,18 +65,20 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
-async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, begun: Turn | None) -> int:
     code = 0
     writer.begin()
     looked = False
     try:
         async for prompt in prompts:
             writer.begin()
-            runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
+            if begun is None:
+                runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
             if not looked:
                 await _learn(runtime, writer, before=True)
                 looked = True
-            ended = await _turn(runtime, prompt, writer)
+            ended = await _turn(runtime, begun or runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
+            begun = None
             writer.close(ended)
             writer.begin()  # what may go wrong while the next is awaited is not this turn's
             code = ended or code
@@ -103,9 +109,8 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
         writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
 
 
-async def _turn(runtime: Runtime, prompt: Prompt, writer: Writer) -> int:
-    attached = f"<piped>\n{prompt.attached}\n</piped>" if prompt.attached else ""
-    async with aclosing(runtime.agent.run(runtime.agent.prepare(prompt.text, attached))) as events:
+async def _turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
+    async with aclosing(runtime.agent.run(prepared)) as events:
         async for event in events:
             writer.write(event)
     await _learn(runtime, writer)

@@ -16,7 +16,8 @@ SHOWN = 80  # characters of thoughts and excerpts in an error
 
 @dataclass(slots=True)
 class Gathered:
-    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words."""
+    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words.
+    `written` is set when the request has left whole, `came` when there is something to take."""
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
@@ -29,6 +30,7 @@ class Gathered:
     thoughts: str = ""
     size: int = 0
     came: asyncio.Event = field(default_factory=asyncio.Event)
+    written: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
         """Pieces of the answer. Raises TooLong for more than any answer has."""

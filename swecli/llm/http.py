@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _LATER = 0.5
+_LEFT_OUT = ("httpx._main", "h2")
 _KEPT_SECONDS = 300.0
 _LONGEST_REFUSAL = 1 << 16
 
@@ -26,15 +27,18 @@ _clients = WeakKeyDictionary()
 
 
 def load_httpx() -> Any:
-    """The module without its command line, which would bring click, rich and pygments (80 ms)."""
-    if "httpx" not in sys.modules:
-        sys.modules["httpx._main"] = None  # type: ignore[assignment]  # what Python takes for "cannot be imported"
+    """The module without its command line, which would bring click, rich and pygments (80 ms), and without HTTP/2
+    (30 ms), which brings nothing to one stream."""
+    left_out = [name for name in _LEFT_OUT if name not in sys.modules] if "httpx" not in sys.modules else []
+    for name in left_out:
+        sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "cannot be imported"
     try:
         # late: 100 ms that only a request needs
+        import httpcore  # noqa: F401, PLC0415  # httpx itself does so with its first client
         import httpx  # noqa: PLC0415
     finally:
-        if sys.modules.get("httpx._main", 0) is None:
-            del sys.modules["httpx._main"]
+        for name in left_out:
+            del sys.modules[name]
     return httpx
 
 
@@ -48,8 +52,11 @@ def load_certificates() -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def posting(url: str, body: bytes, headers: Mapping[str, str], silence: float | None) -> AsyncIterator[Any]:
-    """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed.
+async def posting(
+    url: str, body: bytes, headers: Mapping[str, str], silence: float | None, sent: asyncio.Event
+) -> AsyncIterator[Any]:
+    """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed. `sent` is set
+    when the request's last byte was written.
 
     `silence` are seconds without a byte once the body was sent, None for ever. Raises what httpx raises, and OSError
     or ssl.SSLError for certificates that cannot be loaded.
@@ -59,8 +66,15 @@ async def posting(url: str, body: bytes, headers: Mapping[str, str], silence: fl
     # behind the caller's own clock, which runs once the head of the answer has come: two that end at once lose a socket
     read = None if silence is None else silence + _LATER
     limits = httpx.Timeout(CONNECT_SECONDS, write=_WRITE_SECONDS, read=read)
-    sent = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity", **headers}
-    request = client.build_request("POST", url, content=body, headers=sent, timeout=limits)
+    plain = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
+
+    async def trace(name: str, _: Any) -> None:
+        if name.endswith("send_request_body.complete"):
+            sent.set()
+
+    request = client.build_request(
+        "POST", url, content=body, headers=plain | dict(headers), timeout=limits, extensions={"trace": trace}
+    )
     response = await client.send(request, stream=True)
     try:
         yield response

@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from swecli.llm import errors
 from swecli.llm.downgrade import lesson_of
@@ -30,6 +30,14 @@ _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
+class _Asked(NamedTuple):
+    """A request that was sent, and what reads its answer."""
+
+    body: dict[str, Any]
+    reading: Reader
+    task: asyncio.Task[None]
+
+
 class Native(ABC):
     """One model at one endpoint."""
 
@@ -43,6 +51,7 @@ class Native(ABC):
         self._unproved: list[tuple[str, Any, str]] = []  # learned, and not yet borne out by an answer
         self._renewed = False  # whether the key's command was run again without an answer since
         self._unwanted: set[str] = set()  # opaque parts that the service did not take back
+        self._ahead: _Asked | None = None
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
@@ -65,12 +74,30 @@ class Native(ABC):
         """
         return watched(self._chunks(request), self.endpoint)
 
-    async def _chunks(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
+    async def send_ahead(self, request: ModelRequest) -> None:
+        """Send a request before anybody reads its answer, and come back when its last byte is written, or when it
+        failed: the next `stream` goes on with it if it is asked for the same, and drops it if not."""
+        self._ahead = self._begin(request)
+        written = asyncio.create_task(self._ahead.reading.out.written.wait())
+        await asyncio.wait({written, self._ahead.task}, return_when=asyncio.FIRST_COMPLETED)
+        written.cancel()
+
+    def _begin(self, request: ModelRequest) -> _Asked:
         out = Gathered()
         body, reading = self.body(request), self.reader(out)
-        asking = asyncio.create_task(self._ask(request, body, reading))
-        asking.add_done_callback(lambda _: out.came.set())
+        task = asyncio.create_task(self._ask(request, body, reading))
+        task.add_done_callback(lambda _: out.came.set())
+        return _Asked(body, reading, task)
+
+    async def _chunks(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.body != self.body(request):
+            ahead.task.cancel()
+            ahead = None
+        asked = ahead or self._begin(request)
+        body, reading, asking = asked.body, asked.reading, asked.task
+        out = reading.out
         try:
             while not asking.done():
                 await out.came.wait()
@@ -93,7 +120,7 @@ class Native(ABC):
         self.endpoint = at
         url = f"{at.address.rstrip('/')}{self.path}"
         try:
-            async with posting(url, to_bytes(body), self.headers(), at.first_byte) as response:
+            async with posting(url, to_bytes(body), self.headers(), at.first_byte, out.written) as response:
                 if response.status_code != 200:
                     words = await refusal_of(response)
                     raise self._refused(request, body, response, words)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO
+from swecli.llm.endpoints import DEMO, SERVICES
 from swecli.llm.price_table import find_row, limit
 from swecli.llm.profile import Profile
 from swecli.models.errors import AuthFailed, ModelNotFound, SwecliError
 from swecli.models.message import ModelChunk, ModelRequest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "swecli.providers"
 
@@ -67,11 +70,17 @@ def make_measured(name: str, settings: Settings, environ: Mapping[str, str]) -> 
 
 def find_provider(name: str) -> Provider:
     """Who makes the models of that name. Raises ModelNotFound for an installed one that cannot be loaded."""
+    if name in SERVICES:
+        # late, and without the other modules of the folder: a first request waits for it
+        from swecli.llm.providers.services import services  # noqa: PLC0415
+
+        return services
     for own in in_tree():
-        if name == own.name or any(name in (service.name, *service.aliases) for service in own.listed):
+        if name == own.name:
             return own
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        return load(entry)
+    for entry in installed():
+        if entry.name == name:
+            return load(entry)
     if name == DEMO:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
@@ -91,6 +100,9 @@ def in_tree() -> tuple[Provider, ...]:
 
 def installed() -> Iterator[EntryPoint]:
     """The entry points of providers that came with installed packages; none of them is loaded."""
+    # late: it reads what is installed, which a known service needs not wait for
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
     yield from entry_points(group=ENTRY_POINTS)
 
 

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.playbook.workspace_lookup import WorkspaceLookup
-from swecli.store.session_manager import SessionManager
+
+if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.store.session_manager import SessionManager
 
 _NAMED = 3  # strategies, where one thing is gone for many
 

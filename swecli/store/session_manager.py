@@ -6,6 +6,7 @@ from typing import Any
 
 from swecli.models.context import Reduction
 from swecli.models.ids import uuid7
+from swecli.models.message import ChatMessage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
@@ -54,8 +55,7 @@ class SessionManager(SessionWriter):
             window=window or WindowSpec(),
             project=clean_text(project) or directory,
         )
-        session.update_playbook(self.playbook.load(session))
-        return self._use(session)
+        return self.use(session)
 
     def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
         """Go on with a session: its newest `window_hint` interactions and its playbook are loaded.
@@ -67,11 +67,16 @@ class SessionManager(SessionWriter):
             BadInput: none is meant, or more than one.
         """
         session = load_session(self.database, ref, clean_text(directory), window_hint)
-        session.update_playbook(self.playbook.load(session))
         session.context = self.context.load(session)
-        self._use(session)
+        self.use(session)
         if (epoch := session.context.epoch) is not None:
             self.load_back_to(epoch.first)
+        return session
+
+    def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
+        """Take a session, with its playbook as it is now; `waiting` is its first message, committed before this."""
+        session.update_playbook(self.playbook.load(session))
+        self.current_session, self._open_calls, self._waiting = session, {}, waiting
         return session
 
     def load_back_to(self, interaction: int) -> None:

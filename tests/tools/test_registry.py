@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import swecli.tools
 from swecli.discovery import NameClash
 from swecli.tools.registry import ToolRegistry
 
-SNAPSHOT = Path(__file__).with_name("specs.json")
+SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 
 
 def specs() -> str:

@@ -18,9 +18,6 @@ from swecli.store.records import InteractionInfo
 from swecli.store.tables.columns import UtcTime, clean_text, shared, values
 from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow, UsageColumns
 
-_FIRST_QUERY = 200  # characters of the first question kept for lists
-
-
 _MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
 _CALL = shared(ToolCall, CallRow, "id")
 _RESULT = tuple(name for name in _CALL if name not in ("name", "parameters"))
@@ -37,11 +34,6 @@ def _clean(model: Any, names: Sequence[str], table: Any) -> None:
         column = table.__table__.columns[name].type
         if isinstance(column, TypeDecorator) and not isinstance(column, UtcTime):  # a time keeps its zone
             setattr(model, name, column.process_bind_param(getattr(model, name), None))  # type: ignore[arg-type]  # ours need no dialect
-
-
-def first_query(content: str) -> str:
-    """What a list shows of a session without a title. A secret that reaches over the cut is seen whole."""
-    return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
 
 
 def clean_call(call: ToolCall) -> None:

@@ -16,9 +16,9 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
-from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
+from swecli.store.first_write import first_query
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
 from swecli.store.sessions.queries import SessionQueries
@@ -41,10 +41,6 @@ class SessionWriter(SessionQueries):
         super().__init__(database)
         self._open_calls: dict[str, int] = {}
         self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
-
-    def _use(self, session: Session) -> Session:
-        self.current_session, self._open_calls, self._waiting = session, {}, None
-        return session
 
     def store_query(self, query: str) -> None:
         """Commit what the user has sent before its turn is made ready: if the process ends meanwhile, it is there.
@@ -122,7 +118,7 @@ class SessionWriter(SessionQueries):
             row = self._row(db)
             if opens:
                 row.interactions += 1
-                row.first_query = row.first_query or mapping.first_query(message.content)
+                row.first_query = row.first_query or first_query(message.content)
                 turn = InteractionRow(session_id=session.id, number=row.interactions, status=RUNNING, pid=os.getpid())
                 turn.started_at = message.created_at
                 db.add(turn)

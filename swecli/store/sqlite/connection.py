@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import sqlite3
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,17 +14,11 @@ from sqlalchemy import Connection, Engine, StaticPool, column, create_engine, ev
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from swecli.models.errors import StoreError
-from swecli.store.sqlite.errors import BUSY_LINES
-from swecli.store.sqlite.files import new_file
+from swecli.store.sqlite.files import APPLICATION_ID, new_file
+from swecli.store.sqlite.lock import BUSY_SECONDS
 from swecli.store.tables.columns import UtcTime
 
-APPLICATION_ID = 0x73776563  # "swec", in the header of the file
-_BUSY_SECONDS = 10.0
-CHEAP_TO_CHECK = 8 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
-WORTH_CHECKING = 64 * 2**20  # bytes, after an unclean end
 SIDE_FILES = ("-wal", "-shm", "-journal")
-SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
 
 _SEARCH = (
     "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
@@ -62,7 +51,7 @@ def make_engine(path: Path | None, only_read: str = "") -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path) if path else ":memory:"),
         poolclass=StaticPool,
-        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
         **reading,
     )
@@ -82,59 +71,7 @@ def make_engine(path: Path | None, only_read: str = "") -> Engine:
 
 def _connect_to_read(path: Path, only_read: str) -> sqlite3.Connection:
     address = f"file:{quote(str(path))}?{only_read}"
-    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
-
-
-def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Whether this SQLite can damage a WAL database when one connection commits while another checkpoints."""
-    fixed_in = {(3, 44): 6, (3, 50): 7}
-    return version < (3, 51, 3) and version[2] < fixed_in.get((version[0], version[1]), 1000)
-
-
-class WriterLock:
-    """A lock beside the database that lets one of our processes write at a time, where SQLite's own is not enough.
-
-    SQLite versions with the WAL-reset bug are safe in WAL only while no commit runs beside a checkpoint of another
-    connection. The way round it by DELETE journals needs the first process to leave WAL when a second one comes,
-    and SQLite refuses that for as long as the first has the file open, which is until it ends. So on those versions
-    commits and the checkpoints that follow them are made one after the other, under this lock; the database stays
-    in WAL. Where the file system has no such locks, `works` is False and DELETE journals are used from the start.
-    """
-
-    def __init__(self, database: Path) -> None:
-        self._file = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
-        self.works = True
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-        except BlockingIOError:
-            pass  # another holds it: it works
-        except OSError:
-            self.works = False
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold it. Raises StoreError after ten seconds of waiting."""
-        if not self.works:
-            yield
-            return
-        until = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise StoreError(*BUSY_LINES) from None
-                time.sleep(0.002)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Give it up."""
-        os.close(self._file)
+    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
 
 
 def use_journal(engine: Engine, wal: bool) -> None:
@@ -144,18 +81,6 @@ def use_journal(engine: Engine, wal: bool) -> None:
         raw.driver_connection.execute(f"PRAGMA journal_mode = {'WAL' if wal else 'DELETE'}")  # type: ignore[union-attr]  # open
     finally:
         raw.close()
-
-
-def needs_check(path: Path) -> bool:
-    """Whether to look for damage before the file is used: damage was met, or it is cheap for what it is worth.
-
-    A journal that is still there says that a process ended without closing the file, or has it open now.
-    """
-    if not path.exists() or Path(f"{path}{SUSPECT}").exists():
-        return path.exists()
-    journals = (Path(f"{path}{side}") for side in ("-wal", "-journal"))
-    unclean = any(side.exists() and side.stat().st_size > 0 for side in journals)
-    return path.stat().st_size <= (WORTH_CHECKING if unclean else CHEAP_TO_CHECK)
 
 
 @dataclass(frozen=True, slots=True)

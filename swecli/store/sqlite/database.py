@@ -14,8 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import connection as sqlite
+from swecli.store.sqlite import files
 from swecli.store.sqlite.errors import cannot_write, explain, is_damage
-from swecli.store.sqlite.files import copied, has_journal, keep_private, locate, only_readable, spare_name
+from swecli.store.sqlite.lock import WriterLock, has_wal_reset_bug
 from swecli.store.sqlite.migrations import STEPS, Step, migrate
 from swecli.store.sqlite.new_database import copies, create, empty_line, keep_journal
 from swecli.store.sqlite.rescue import rescue
@@ -40,7 +41,7 @@ class Database:
         self._turn = threading.RLock()
         self._inside = False
         self._closed = False
-        self._writer: sqlite.WriterLock | None = None
+        self._writer: WriterLock | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlmodel.Session]:
@@ -72,8 +73,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock that writers of this file take in turn, where this SQLite needs one."""
-        if self._writer is None and self.path and sqlite.has_wal_reset_bug():
-            self._writer = sqlite.WriterLock(self.path)
+        if self._writer is None and self.path and has_wal_reset_bug():
+            self._writer = WriterLock(self.path)
         if self._writer is None:
             yield
             return
@@ -84,14 +85,14 @@ class Database:
         """Run the missing steps in one transaction, behind a copy of the file; settle doubts; choose the journal."""
         with self.writing():
             if not identity.empty and identity.version < len(steps) and self.path:
-                copy = spare_name(self.path, f"before-{len(steps)}")
+                copy = files.spare_name(self.path, f"before-{len(steps)}")
                 sqlite.copy_file(self.engine, copy)
                 self.notices.append(f"The database was upgraded; a copy of it as it was is in {copy}.")
             if identity.version != len(steps):
                 with self.engine.begin() as connection:
                     # read again: another process may have done it since
                     migrate(connection, sqlite.identify(connection).version, steps)
-            if self.path and (suspect := Path(f"{self.path}{sqlite.SUSPECT}")).exists():
+            if self.path and (suspect := Path(f"{self.path}{files.SUSPECT}")).exists():
                 # its structure has been checked: what was met is mended, or was an index of words gone wrong
                 with self.engine.begin() as connection:
                     sqlite.rebuild_search(connection)
@@ -151,7 +152,7 @@ class Database:
             except (SQLAlchemyError, sqlite3.Error) as error:
                 if self.path and is_damage(error):
                     with suppress(OSError):  # only a note to look when it is next opened
-                        Path(f"{self.path}{sqlite.SUSPECT}").touch(mode=0o600)
+                        Path(f"{self.path}{files.SUSPECT}").touch(mode=0o600)
                 raise explain(error, self.path) from error
             finally:
                 self._inside = False
@@ -190,7 +191,7 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
         DamagedDatabase: not ours, no database, or so damaged that it could not be set aside; it is not touched.
         StoreError: the disk does not let it.
     """
-    path = locate(location)
+    path = files.locate(location)
     if path and path.is_dir():
         raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
     notices: list[str] = []
@@ -198,13 +199,13 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
         if path:
             if to_read and _is_empty(path):
                 raise DamagedDatabase(empty_line(path) + copies(path), "Start swecli to create a new one in it.")
-            if to_read and only_readable(path):
+            if to_read and files.only_readable(path):
                 return _open_to_read(path, steps)
             notices = [keep_journal(path)] if _is_empty(path) else []
             if not path.exists():
                 notices = create(path, steps)
         try:
-            database = _open(path, steps, check=path is not None and sqlite.needs_check(path))
+            database = _open(path, steps, check=path is not None and files.needs_check(path))
         except _Broken as broken:
             assert path is not None  # memory does not break
             notices.append(rescue(path, broken.reason, steps))
@@ -234,7 +235,7 @@ def _is_empty(path: Path) -> bool:
 
 def _open_to_read(path: Path, steps: Sequence[Step]) -> Database:
     """As it is, where it has the newest shape and SQLite can read it there; else a copy of it, brought up to date."""
-    only_read = "mode=ro" if has_journal(path) else "mode=ro&immutable=1"
+    only_read = "mode=ro" if files.has_journal(path) else "mode=ro&immutable=1"
     database = Database(path, only_read)
     try:
         with database.engine.execution_options(begin="BEGIN").connect() as connection:
@@ -248,7 +249,7 @@ def _open_to_read(path: Path, steps: Sequence[Step]) -> Database:
             raise explained from error
     database.close()
     with ExitStack() as scratch:
-        copy = scratch.enter_context(copied(path))
+        copy = scratch.enter_context(files.copied(path))
         database = _open(copy, steps, check=False)
         database.path, database.only_read = path, only_read
         database.notices.clear()
@@ -284,7 +285,7 @@ def _open(path: Path | None, steps: Sequence[Step], *, check: bool) -> Database:
             if check and (problem := sqlite.quick_problem(connection)):
                 raise _Broken(problem)
         if path:
-            keep_private(path)
+            files.keep_private(path)
         database.bring_up(identity, steps)
         database.remember_place()
     except BaseException as error:

@@ -12,6 +12,10 @@ from pathlib import Path
 
 from swecli.models.errors import BadInput
 
+APPLICATION_ID = 0x73776563  # "swec", in the header of the file
+SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
+CHEAP_TO_CHECK = 8 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
+WORTH_CHECKING = 64 * 2**20  # bytes, after an unclean end
 _JOURNALS = ("-wal", "-journal")
 
 
@@ -75,6 +79,16 @@ def has_journal(path: Path) -> bool:
     """Whether some of its content still lies in a journal beside it."""
     journals = (Path(f"{path}{side}") for side in _JOURNALS)
     return any(journal.exists() and journal.stat().st_size for journal in journals)
+
+
+def needs_check(path: Path) -> bool:
+    """Whether to look for damage before the file is used: damage was met, or it is cheap for what it is worth.
+
+    A journal that is still there says that a process ended without closing the file, or has it open now.
+    """
+    if not path.exists() or Path(f"{path}{SUSPECT}").exists():
+        return path.exists()
+    return path.stat().st_size <= (WORTH_CHECKING if has_journal(path) else CHEAP_TO_CHECK)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite.files import make_folders, new_file, spare_name
+from swecli.store.sqlite.lock import WriterLock
 from swecli.store.sqlite.migrations import Step, migrate
 
 
@@ -61,7 +62,7 @@ def _set_journals_aside(path: Path) -> list[str]:
     """Journals without their database: it was deleted or moved away. SQLite would take them for the new one's."""
     if not _journals(path):
         return []
-    lock = sqlite.WriterLock(path)
+    lock = WriterLock(path)
     try:
         with lock.held():
             if path.exists() or not _journals(path):  # another process has done it

@@ -12,8 +12,8 @@ from swecli.models.playbook import PRIORS, Delta, Op, Verdict, after_verdict
 from swecli.models.session import Session
 from swecli.store.records import Check, Draft, MarkedTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.connection import APPLICATION_ID
 from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.files import APPLICATION_ID
 
 GOOD, BAD = (0.3, 0.5, 0.7), (0.7, 0.5, 0.3)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.store.sqlite import connection as sqlite
+from swecli.store.sqlite import files, lock
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.migrations import STEPS
 
@@ -28,7 +29,7 @@ from swecli.store.sqlite.migrations import STEPS
     ],
 )
 def test_versions_with_the_wal_reset_bug_are_known(version: tuple[int, int, int], affected: bool) -> None:
-    assert sqlite.has_wal_reset_bug(version) is affected
+    assert lock.has_wal_reset_bug(version) is affected
 
 
 def test_commits_are_durable_and_references_are_kept(database: Database) -> None:
@@ -42,13 +43,13 @@ PRAGMAS = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal", "busy_tim
 
 def test_the_file_says_what_it_is(database: Database, path: Path) -> None:
     other = sqlite3.connect(path)
-    assert other.execute("PRAGMA application_id").fetchone() == (sqlite.APPLICATION_ID,)
+    assert other.execute("PRAGMA application_id").fetchone() == (files.APPLICATION_ID,)
     assert other.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
     other.close()
 
 
 def test_one_writer_at_a_time_holds_the_lock(tmp_path: Path) -> None:
-    first, second = (sqlite.WriterLock(tmp_path / "db") for _ in range(2))
+    first, second = (lock.WriterLock(tmp_path / "db") for _ in range(2))
     order: list[str] = []
 
     def write() -> None:
@@ -85,19 +86,19 @@ def test_words_are_never_taken_for_query_syntax(words: str, query: str | None) -
 
 def test_a_small_file_is_checked_and_a_large_one_after_an_unclean_end(tmp_path: Path) -> None:
     path = tmp_path / "db"
-    assert not sqlite.needs_check(path)
+    assert not files.needs_check(path)
     path.write_bytes(b"x")
-    assert sqlite.needs_check(path)
+    assert files.needs_check(path)
     with path.open("r+b") as file:
-        file.truncate(sqlite.CHEAP_TO_CHECK + 1)
-    assert not sqlite.needs_check(path)
+        file.truncate(files.CHEAP_TO_CHECK + 1)
+    assert not files.needs_check(path)
     Path(f"{path}-wal").write_bytes(b"x")
-    assert sqlite.needs_check(path)
+    assert files.needs_check(path)
     with path.open("r+b") as file:
-        file.truncate(sqlite.WORTH_CHECKING + 1)
-    assert not sqlite.needs_check(path)
-    Path(f"{path}{sqlite.SUSPECT}").touch()
-    assert sqlite.needs_check(path)
+        file.truncate(files.WORTH_CHECKING + 1)
+    assert not files.needs_check(path)
+    Path(f"{path}{files.SUSPECT}").touch()
+    assert files.needs_check(path)
 
 
 def test_the_journal_can_be_a_file_that_is_deleted(database: Database, path: Path) -> None:

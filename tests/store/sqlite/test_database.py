@@ -10,7 +10,7 @@ import pytest
 
 from swecli.models.errors import BadInput, DamagedDatabase, NewerDatabase, StoreError
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import connection as sqlite
+from swecli.store.sqlite import files
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.sqlite.files import locate
 from swecli.store.tables.playbook import BulletRow
@@ -96,7 +96,7 @@ def test_a_clean_end_leaves_one_whole_file(path: Path) -> None:
         db.add(BulletRow(content="x"))
     database.close()
     assert not Path(f"{path}-wal").exists()
-    assert not sqlite.needs_check(path) or path.stat().st_size < sqlite.CHEAP_TO_CHECK
+    assert not files.needs_check(path) or path.stat().st_size < files.CHEAP_TO_CHECK
 
 
 @pytest.mark.parametrize(

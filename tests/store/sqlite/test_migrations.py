@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from swecli.models.errors import NewerDatabase
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.connection import APPLICATION_ID
 from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.sqlite.maintenance import check
 from swecli.store.sqlite.migrations import STEPS
 
