@@ -181,9 +181,8 @@ def remember_counts(session: Session, counter: TokenCounter) -> None:
 def _held(session: Session, known: KnownStrategies, counter: TokenCounter) -> Held:
     """What a conversation holds of the playbook, with the notes on what has become of it."""
     playbook = session.get_playbook()
-    live = {bullet.id: bullet.content for bullet in playbook.live()}
-    now = {name: live[name] for name in known.contents if name in live}
-    lines = strategy_notes(known.contents, now, live)
+    now = {bullet.id: bullet.content for bullet in playbook.live(known.contents)}
+    lines = strategy_notes(known.contents, now, now)
     changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
     return Held(tuple(known.contents), known.tokens + changes, new_line)
 
@@ -193,8 +192,9 @@ def _just_taught(session: Session) -> frozenset[str]:
     began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
     if began is None:
         return frozenset()
-    live = session.get_playbook().live()
-    return frozenset(bullet.id for bullet in live if bullet.trust == "user" and bullet.created_at > began)
+    playbook = session.get_playbook()
+    fresh = [name for name, b in playbook.bullets.items() if b.trust == "user" and b.created_at > began]
+    return frozenset(bullet.id for bullet in playbook.live(fresh))
 
 
 def _seed_of(session: Session) -> int:

@@ -127,7 +127,7 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
     *past, asked = _sent(session, epoch, edits, given.query, given.enhanced_query)
     told = told_since(epoch.strategies, _user_texts(past))
     chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
-    live = [bullet.id for bullet in session.get_playbook().live()]
+    live = [bullet.id for bullet in session.get_playbook().live({*told, *chosen})]
     enhanced = with_notes(given.enhanced_query, [*strategy_notes(told, chosen, live), *given.notes])
     asked = asked | {"content": enhanced}
     messages = lawful([*past, asked])

@@ -204,10 +204,11 @@ class SessionPlaybook:
     version: int = 0
     off: bool = False
 
-    def live(self) -> list[Bullet]:
-        """Bullets that may stand in a prompt, in order of minting: none while the playbook is off, and a stale one only
-        when it is pinned."""
-        hold = (b for b in self.bullets.values() if b.live and (not b.stale or b.state == "pinned"))
+    def live(self, names: Iterable[str] | None = None) -> list[Bullet]:
+        """Bullets that may stand in a prompt, in order of minting, of these names (None: all): none while the playbook
+        is off, and a stale one only when it is pinned."""
+        among = self.bullets.values() if names is None else (self.bullets[n] for n in names if n in self.bullets)
+        hold = (b for b in among if b.live and (not b.stale or b.state == "pinned"))
         return [] if self.off else sorted(hold, key=lambda b: b.number)
 
     def add(self, content: str, *, section: str = "general", **fields: Any) -> Bullet:
@@ -229,8 +230,9 @@ class SessionPlaybook:
 
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
         """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
-        ranked = sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))
-        return ranked[: max(0, max_strategies)]
+        if max_strategies <= 0:
+            return []
+        return sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))[:max_strategies]
 
     def as_context(self, max_strategies: int = 30) -> str:
         """The playbook as prompt text: the `chosen` bullets, "" when there is none.

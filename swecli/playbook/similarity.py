@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -60,14 +59,6 @@ def shorten(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How well a bullet answers a query: its BM25 sum, and the share of the query's idf mass that its words carry."""
-
-    score: float
-    mass: float
-
-
 @dataclass(slots=True)
 class BulletIndex:
     """The words of bullets, content and `when`, kept between queries: what has not changed is not read again."""
@@ -76,51 +67,58 @@ class BulletIndex:
     _terms: dict[str, frozenset[str]] = field(default_factory=dict)
     _postings: dict[str, set[str]] = field(default_factory=dict)
     _length: int = 0
+    _last: tuple[str, float, dict[str, float]] = ("", 0.0, {})
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
         """Bring it up to date with these bullets, and no others."""
-        if len(self._known) > len(bullets) or self._known.keys() - bullets.keys():
-            for name in self._known.keys() - bullets.keys():
-                self._drop(name)
-        for name, bullet in bullets.items():
-            known = self._known.get(name)
-            if known is bullet:
-                continue
+        for name in self._known.keys() - bullets.keys():
+            self._drop(name)
+        for name in [name for name, bullet in bullets.items() if self._known.get(name) is not bullet]:
+            known, bullet = self._known.get(name), bullets[name]
             if known is None or (known.content, known.when) != (bullet.content, bullet.when):
                 self._drop(name)
                 self._take(name, bullet)
             self._known[name] = bullet
 
     def _take(self, name: str, bullet: Bullet) -> None:
-        terms = stems(f"{bullet.content} {bullet.when}")
+        terms, self._last = stems(f"{bullet.content} {bullet.when}"), ("", 0.0, {})
         self._terms[name], self._length = terms, self._length + len(terms)
         for term in terms:
             self._postings.setdefault(term, set()).add(name)
 
     def _drop(self, name: str) -> None:
         self._known.pop(name, None)
+        self._last = ("", 0.0, {})
         terms = self._terms.pop(name, frozenset())
         self._length -= len(terms)
         for term in terms:
             self._postings[term].discard(name)
 
-    def search(self, query: str) -> dict[str, Match]:
-        """What shares a word with a query, by id.
+    def search(self, query: str, least: float) -> dict[str, float]:
+        """The BM25 sums of what shares words with a query that carry at least the share `least` of its idf mass, by id.
 
         BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with the never negative idf of
         Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
         bullet has carries the mass of the rarest.
         """
+        if self._last[:2] == (query, least):  # a turn that begins an epoch selects twice
+            return self._last[2]
         wanted, total = stems(query), len(self._terms)
         if not (wanted and total):
             return {}
         idf = {term: self._idf(len(self._postings.get(term, ())), total) for term in sorted(wanted)}
         mass, mean = sum(idf.values()), self._length / total
-        sums: Counter[str] = Counter()
-        for term, weight in idf.items():
-            for name in self._postings.get(term, ()):
-                sums[name] += weight  # type: ignore[assignment]  # a counter of floats
-        return {name: Match(value * self._norm(name, mean), value / mass) for name, value in sums.items()}
+        sums: dict[str, float] = {}
+        left = mass
+        for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
+            found: Collection[str] = self._postings.get(term, ())
+            # what the words from here on cannot carry together they need not be looked for
+            for name in found if left >= least * mass else sums.keys() & found:
+                sums[name] = sums.get(name, 0.0) + weight
+            left -= weight
+        passed = {name: value * self._norm(name, mean) for name, value in sums.items() if value >= least * mass}
+        self._last = (query, least, passed)
+        return passed
 
     def _idf(self, count: int, total: int) -> float:
         return math.log(1 + (total - count + 0.5) / (count + 0.5))

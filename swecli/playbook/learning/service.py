@@ -269,7 +269,9 @@ class LearningService:
                 usage=lessons.usage, cost=lessons.cost,
             )  # fmt: skip
             applied = store.conclude(session, lessons)
-        events: list[LearningEvent] = [*report(lessons, applied, refused), *self._proposals(session)]
+        events: list[LearningEvent] = [*report(lessons, applied, refused)]
+        if applied is not None and applied.added:
+            events += self._proposals(session)
         if lessons.failure:
             kept = not store.reflected(session.id, lessons.interaction)
             events.append(ReflectionFailed(lessons.interaction, lessons.failure, kept))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.playbook.scoring.score import expected, passes
-from swecli.playbook.similarity import BulletIndex, Match
+from swecli.playbook.similarity import BulletIndex
 
 BUDGET = 1_200  # tokens
 HELD_BACK = "it seems to harm rather than to help"
@@ -68,13 +68,16 @@ def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
     whole = _all_if_fit(request)
     if whole is not None:
         return whole, True
-    first: list[Candidate] = []
-    for bullet in request.bullets.values():
-        own = bullet.state == "pinned" or bullet.id in request.new_ids
-        if (own or bullet.kind == "preference" or bullet.scope == "user") and not _unfit(bullet, request):
-            first.append(
-                Candidate(bullet, value=value_of(bullet), reason="it is pinned" if bullet.state == "pinned" else "")
-            )
+    own = [
+        bullet
+        for name, bullet in request.bullets.items()
+        if bullet.kind == "preference" or bullet.scope == "user" or bullet.state == "pinned" or name in request.new_ids
+    ]
+    first = [
+        Candidate(bullet, value=value_of(bullet), reason="it is pinned" if bullet.state == "pinned" else "")
+        for bullet in own
+        if not _unfit(bullet, request)
+    ]
     first.sort(key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.bullet.number))
     known = {candidate.bullet.id for candidate in first}
     return [*first, *(c for c in matching(request, request.budget) if c.bullet.id not in known)], False
@@ -99,11 +102,11 @@ def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
 def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
     """What answers the query, the best first; matching ones that are hardly known come early enough for their share."""
     request.index.update(request.bullets)
-    found = request.index.search(request.query)
-    best = max((match.score for match in found.values()), default=0.0)
-    passed = {name: m for name, m in found.items() if m.mass >= _LEAST_MASS and m.score >= _LEAST_SHARE * best}
+    found = request.index.search(request.query, _LEAST_MASS)
+    best = max(found.values(), default=0.0)
+    passed = {name: score for name, score in found.items() if score >= _LEAST_SHARE * best}
     ranked = sorted(
-        (_matched(request.bullets[name], match, request) for name, match in passed.items()),
+        (_matched(request.bullets[name], score, request) for name, score in passed.items()),
         key=lambda c: (-c.score, -c.bullet.number),
     )
     new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
@@ -116,8 +119,8 @@ def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
     return [*early, *(candidate for candidate in ranked if candidate not in early)]
 
 
-def _matched(bullet: Bullet, match: Match, request: SelectionRequest) -> Candidate:
-    return Candidate(bullet, match.score, value_of(bullet), reason=_unfit(bullet, request))
+def _matched(bullet: Bullet, score: float, request: SelectionRequest) -> Candidate:
+    return Candidate(bullet, score, value_of(bullet), reason=_unfit(bullet, request))
 
 
 def value_of(bullet: Bullet) -> float:
