@@ -1,4 +1,4 @@
-"""The settings: what each is, which layer said so, and how to change them."""
+"""The settings: what each is, which layer it comes from, and how to change them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _open(args: argparse.Namespace, configured: Configuration, location: str) ->
     make_folders(configured.paths)
     settings = replace(configured.settings, db=location)
     environ, name = dict(os.environ), args.model or ""
-    choice = Choice(name, "named here")
+    choice = Choice(name, "named by --model")
     start = Start(settings, configured.paths, configured.cwd, environ, choice, resume=args.session or "")
     runtime = build_runtime(start, _nobody, make_measured(name, settings, environ), to_read=True)
     session = runtime.sessions.current_session
@@ -78,7 +78,7 @@ def _open(args: argparse.Namespace, configured: Configuration, location: str) ->
 
 
 async def _nobody(request: AskRequest) -> Decision:
-    return Decision(False, reason="nothing is run from here")
+    return Decision(False, reason="this command runs no tools")
 
 
 def _prompt(runtime: Runtime, query: str, args: argparse.Namespace) -> int:

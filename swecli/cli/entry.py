@@ -84,7 +84,7 @@ def _run(argv: list[str]) -> int:
 
 
 def fail(error: SwecliError, argv: list[str]) -> int:
-    """Say what is wrong and what to do, to people and, where it was asked for, to programs; returns the exit code."""
+    """Report what is wrong and what to do, to people and, where wanted, to programs; returns the exit code."""
     # late: a run that does not fail needs neither
     from swecli.headless.formats import make_writer  # noqa: PLC0415
     from swecli.headless.plain import complaint  # noqa: PLC0415
@@ -146,7 +146,7 @@ async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streame
 
 def _refuse_command(text: str) -> None:
     """Raises UsageError for a prompt that is a slash command; the hint is what to type instead."""
-    # late: subcommands and the screen do not come by here
+    # late: subcommands and the screen do not need it
     from swecli.repl.input.lines import read_line  # noqa: PLC0415
 
     line = read_line(text)

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.learning import lines_of, open_learning, reflecting_model
+from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.output import print_json, print_line
 from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive
@@ -28,10 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
     parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
-    parser.add_argument("--rules-only", action="store_true", help="ask no model")
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)"
-    )
+    add_reflecting(parser)
     add_common_flags(parser)
 
 
@@ -58,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
     """The sessions that are meant, the oldest first where all of a place are; and lines on those that are left out.
 
-    Where all are meant, those whose directory is gone are left out: nothing there tells any more what would be true.
+    Where all are meant, those whose directory is gone are left out: what would be true there cannot be checked.
     """
     if refs not in (["all"], ["here"]):
         return refs, []
@@ -95,7 +92,7 @@ def _counted(done: list[Backfilled]) -> dict[str, Any]:
 
 
 def _sum_up(done: list[Backfilled], value: dict[str, Any], json: bool) -> int:
-    """Say what it came to, also in money. Returns the exit code."""
+    """Report what it came to, also in money. Returns the exit code."""
     failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
     code = 1 if failing and all(failing) else 0
     if json:

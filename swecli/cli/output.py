@@ -20,7 +20,7 @@ def print_line(text: str) -> None:
     _write(plain(text))
 
 
-def print_exactly(text: str) -> None:
+def _print_exactly(text: str) -> None:
     """A text on stdout as it is, for another program: no letter of it is left out or put differently."""
     sys.stdout.flush()
     _guarded(lambda: sys.stdout.buffer.write(text.encode("utf-8", "replace")))
@@ -56,7 +56,7 @@ def print_result(result: ActionResult, json: bool) -> int:
         print_json(result.value)
         return result.code
     if result.exact is not None and not sys.stdout.isatty():
-        print_exactly(result.exact)
+        _print_exactly(result.exact)
         return result.code
     if result.rows:
         print_table(result.rows, result.head)

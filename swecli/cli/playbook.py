@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import FreeText
-from swecli.cli.learning import TURNS, add_turn_arguments, open_learning, run_on_turn
+from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.output import print_result
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.ids import turn_number
+from swecli.models.learning_events import ReflectionFailed
 from swecli.models.session import Session
-from swecli.playbook.action import Action
+from swecli.playbook.action import Action, ActionResult
 from swecli.playbook.actions.names import ACTIONS, FORMER
 
 if TYPE_CHECKING:
@@ -22,14 +26,23 @@ if TYPE_CHECKING:
 DEFAULT_ACTION = "list"  # what `swecli playbook` alone does
 
 
+_TURNS = {
+    action.name: action
+    for action in (
+        Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
+        Action("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
+        Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
+    )
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    names = "|".join((*ACTIONS, *TURNS))
+    names = "|".join((*ACTIONS, *_TURNS))
     actions = parser.add_subparsers(dest="action", required=True, metavar=names, parser_class=FreeText)
-    for action in ACTIONS.values():
+    for action in (*ACTIONS.values(), *_TURNS.values()):
         _add(actions.add_parser(action.name, help=action.help), action)
-    for turn in TURNS.values():
-        add_turn_arguments(actions.add_parser(turn.name, help=turn.help), turn)
+    add_reflecting(actions.choices["reflect"])
     for name in FORMER.keys() - ACTIONS.keys():  # of an older version: they answer with the new form
         former = actions.add_parser(name)
         former.leading = 0
@@ -50,17 +63,63 @@ def _add(added: FreeText, action: Action) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do it. Raises BadInput for an unknown id or with nothing to undo."""
-    if args.action in TURNS:
-        return run_on_turn(args)
+    """Do it. Raises BadInput for an unknown id or turn, or with nothing to undo."""
+    if args.action in _TURNS:
+        return print_result(_on_turn(args), args.json)
     if args.action not in ACTIONS:
         new = f"swecli playbook {FORMER[args.action]}"
         raise UsageError(f"{args.action} is now `{new}`.", f"Use {new}")
     with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
         sessions.current_session = session_of(sessions, args.session)
         learning = open_learning(sessions, configuration_of(args).settings, None)
-        result = learning.perform(args.action, _words(args), "swecli playbook")
-        return print_result(result, args.json)
+        return print_result(learning.perform(args.action, _words(args), "swecli playbook"), args.json)
+
+
+def _on_turn(args: argparse.Namespace) -> ActionResult:
+    """Mark the last turn, or reflect on one; the code is 1 when reflecting failed. Raises BadInput: no such turn."""
+    settings, reflecting = configuration_of(args).settings, args.action == "reflect"
+    if reflecting and not settings.learn:
+        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
+    model = reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
+    with open_sessions(args) as sessions:
+        session = _begun(sessions, args.session)
+        learning = open_learning(sessions, settings, model)
+        if reflecting:
+            number = _turn(args.words, session)
+            events = asyncio.run(learning.learn(number, asked=True))
+            nothing = f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
+            lines = [] if events else [nothing]
+        else:
+            number = session.interactions
+            events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
+            lines = [f"marked {args.action}"]
+    failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
+    learned = [line for event in events for line in lines_of(event)]
+    value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
+    shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
+    return ActionResult(value, shown, code=1 if failed else 0)
+
+
+def _begun(sessions: SessionManager, ref: str | None) -> Session:
+    """The session that is meant. Raises BadInput where it has no turn."""
+    try:
+        session = sessions.resume(ref, str(Path.cwd()))
+    except BadInput:
+        if ref:
+            raise
+        raise BadInput("There is no session in this directory.", "Name one with --session.") from None
+    if not session.interactions:
+        raise BadInput("There is no turn in this session yet.", "Name another one with --session.")
+    return session
+
+
+def _turn(words: Sequence[str], session: Session) -> int:
+    if len(words) > 1:
+        raise UsageError(f"reflect takes one turn: {' '.join(words)!r:.60}", "Use swecli playbook reflect [T7]")
+    number = turn_number(words[0]) if words else session.interactions
+    if not 1 <= number <= session.interactions:
+        raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{session.interactions}.")
+    return number
 
 
 def _words(args: argparse.Namespace) -> list[str]:

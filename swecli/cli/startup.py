@@ -170,11 +170,11 @@ def make_folders(paths: Paths) -> None:
 
 def internal_error(error: Exception) -> SwecliError:
     """The line for a fault of the program; the whole trace goes to the log."""
-    said = f"Internal error: {type(error).__name__}: {error}."
+    problem = f"Internal error: {type(error).__name__}: {error}."
     try:
         log = find_paths(os.environ).log
     except SwecliError:
-        return SwecliError(said)
+        return SwecliError(problem)
     log_to(log)
     logging.getLogger(__name__).error("internal error", exc_info=error)
-    return SwecliError(said, f"The details are in {log}.")
+    return SwecliError(problem, f"The details are in {log}.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from swecli.models.errors import BadInput
 
 LONGEST = 10_000_000  # bytes of what is piped in, or of one line of it
-PATIENCE = 2.0  # seconds without a byte before it is said what is waited for
+PATIENCE = 2.0  # seconds without a byte before the wait is reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def read_piped(
 ) -> str:
     """Everything that is piped in, "" for nothing. Bytes that are no UTF-8 become U+FFFD.
 
-    Waits for its end, as nothing else tells that it is whole; `say` gets a line about that when it takes long.
+    Waits for its end, as nothing else shows that it is whole; `say` gets a line about that when it takes long.
 
     Raises:
         BadInput: it cannot be read, or is longer than `longest` bytes.

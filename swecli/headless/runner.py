@@ -22,7 +22,7 @@ HEADLESS_REASON = (
     'allow = ["run(pytest*)"] in the configuration) or --mode edits|auto'
 )
 CAPS = ("max_turns", "max_budget", "loop", "length")
-WITHHELD = ("refusal", "content_filter")
+_WITHHELD = ("refusal", "content_filter")
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ async def _turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
     if turn.failed:
         return turn.failed.exit_code
     reason = turn.finished.reason if turn.finished else "done"
-    return LimitReached.exit_code if reason in CAPS else 1 if reason in WITHHELD else 0
+    return LimitReached.exit_code if reason in CAPS else 1 if reason in _WITHHELD else 0
 
 
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:

@@ -196,7 +196,7 @@ def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edit
         fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
         before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
         added = tuple(pair for pair in one.insert if kept(pair[0]))
-        dropped = tuple(key for key in one.drop if kept(key) and not is_note(key) and key not in merged.drop)
+        dropped = tuple(key for key in one.drop if kept(key) and not _is_note(key) and key not in merged.drop)
         merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
     return merged
 
@@ -211,7 +211,7 @@ def note_key(key: str) -> str:
     return f"<{key}"
 
 
-def is_note(key: str) -> bool:
+def _is_note(key: str) -> bool:
     """Whether a message was inserted, and stands in no row."""
     return key.startswith("<")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Unit = Literal["changed lines", "lines"]
-Ranges = tuple[tuple[int, int], ...]
+_Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class FileCoverage:
     """One file's planned lines by class, as ranges from 1, both ends included. `why` is of those not read."""
 
     path: str
-    read: Ranges = ()
-    shown: Ranges = ()
-    not_read: Ranges = ()
+    read: _Ranges = ()
+    shown: _Ranges = ()
+    not_read: _Ranges = ()
     why: str = ""
 
     @property
@@ -88,12 +88,12 @@ class Estimate:
     basis: str
 
 
-def pairs(ranges: Ranges) -> list[list[int]]:
+def pairs(ranges: _Ranges) -> list[list[int]]:
     """As JSON has them."""
     return [list(one) for one in ranges]
 
 
-def ranges_of(lines: set[int]) -> Ranges:
+def ranges_of(lines: set[int]) -> _Ranges:
     """Lines as ranges: {1, 2, 3, 7} is ((1, 3), (7, 7))."""
     out: list[tuple[int, int]] = []
     for line in sorted(lines):

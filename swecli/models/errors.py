@@ -16,7 +16,7 @@
        ├─ AnswerUsedUp      53   thoughts took all of the answer's length
        ├─ ContextOverflow    1   the provider says the request is too long
        └─ Unavailable       75   may work later: unreachable, 429, 5xx, a cut stream
-          └─ RateLimited    75   429, with the wait where the provider said it
+          └─ RateLimited    75   429, with the wait where the provider named it
 
 Failures of a tool are values (`ToolResult(ok=False)`), not exceptions.
 """
@@ -97,7 +97,7 @@ class AuthFailed(ProviderError):
 
 
 class ContextOverflow(ProviderError):
-    """The request is longer than the model's window. `limit` in tokens, where the provider said so; `said` is how it
+    """The request is longer than the model's window. `limit` in tokens, where the provider named it; `said` is how it
     came to be known, where the provider did not say it."""
 
     limit: int | None = None
@@ -128,7 +128,7 @@ class Unavailable(ProviderError):
 
 
 class RateLimited(Unavailable):
-    """Too many requests. `retry_after` in seconds, where the provider said it."""
+    """Too many requests. `retry_after` in seconds, where the provider named it."""
 
     def __init__(
         self, message: str, hint: str = "", *, status: int | None = 429, retry_after: float | None = None

@@ -51,7 +51,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The last event of a turn that could not be finished. Nothing said so far is lost."""
+    """The last event of a turn that could not be finished. What was streamed so far is stored."""
 
     type: ClassVar[str] = "turn_failed"
     error: str
@@ -128,7 +128,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A call has its result, which is stored. A refused call comes here without a `ToolStarted`."""
+    """A call has its result, which is stored. A refused call has this event without a `ToolStarted`."""
 
     type: ClassVar[str] = "tool_finished"
     call: ToolCall
@@ -168,7 +168,7 @@ class ContextReduced:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line the user should see that is no failure of the turn."""
+    """A line the user should see; the turn has not failed."""
 
     type: ClassVar[str] = "notice"
     text: str

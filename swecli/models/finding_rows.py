@@ -71,7 +71,7 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
     """One finding of a row; without a place or a word it cannot be one, and `lost` gets a line."""
     row = {_plain_key(key): item for key, item in row.items()}
-    path = clean_path(_text(_first(row, _PATH), "path"))
+    path = _clean_path(_text(_first(row, _PATH), "path"))
     kind, rule = _rule(row)
     message = _text(_first(row, _MESSAGE), "message") or SMELLS.get(rule, "")
     if not path or not (message or rule):
@@ -101,7 +101,7 @@ def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str 
 
 
 def _text(value: Any, name: str) -> str:
-    """A field as text of a bounded length; what is no text is written out."""
+    """A field as text of a bounded length; anything else is written out."""
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, list):
@@ -110,7 +110,7 @@ def _text(value: Any, name: str) -> str:
     return text[: LONGEST[name]] if name in ("suggestion", "evidence") else text.strip()[: LONGEST[name]]
 
 
-def clean_path(text: str) -> str:
+def _clean_path(text: str) -> str:
     """A path as the ledger keeps it: forward slashes, no `./`, no `a/` of a diff's header with a line behind it."""
     text = " ".join(text.split("\n")[0].split()).strip("`'\"")
     text = text.replace("\\", "/")
@@ -121,19 +121,19 @@ def clean_path(text: str) -> str:
 
 def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
     """The kind and the rule's name, in capitals for smells, as it is for the project's own checks."""
-    said = str(row.get("kind") or row.get("type") or "").strip().lower().replace("code_smell", "smell")
+    named = str(row.get("kind") or row.get("type") or "").strip().lower().replace("code_smell", "smell")
     name = _first(row, _TYPE)
-    if name is None and said and said not in KINDS:
+    if name is None and named and named not in KINDS:
         name = row.get("type") or row.get("kind")
     rule = _text(name, "path")[:80].strip()
-    if said == "check":
+    if named == "check":
         return "check", rule
     capitals = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", rule).upper()).strip("_")
     capitals = _ALIASES.get(capitals, capitals)
     if capitals in SMELLS:
         return "smell", capitals
-    kind: FindingKind = "security" if said == "security" else "correctness"
-    if said in ("smell", "") and capitals:
+    kind: FindingKind = "security" if named == "security" else "correctness"
+    if named in ("smell", "") and capitals:
         kind = "security" if "SECUR" in capitals or "INJECTION" in capitals else "correctness"
     return kind, capitals
 

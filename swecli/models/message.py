@@ -21,7 +21,7 @@ UNCHANGED = "[Unchanged: "  # opens the line that stands for a result which an e
 STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
-DisplayKind = Literal["text", "diff", "code", "table"]
+_DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review", "verify"]
@@ -68,7 +68,7 @@ class ToolCall:
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 
     def result_message(self) -> ApiMessage:
-        """The tool message that answers this call; a call that never finished says so."""
+        """The tool message that answers this call; a call that never finished reports that."""
         text = self.result if self.result is not None else INTERRUPTED_RESULT
         return {"role": Role.TOOL.value, "tool_call_id": self.id, "content": text}
 
@@ -134,7 +134,7 @@ class Display:
 
     title: str = ""
     body: str = ""
-    kind: DisplayKind = "text"
+    kind: _DisplayKind = "text"
     language: str = ""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-WindowMode = Literal["fixed", "full", "auto"]
-DEFAULT_SIZE = 5
+_WindowMode = Literal["fixed", "full", "auto"]
+_DEFAULT_SIZE = 5
 DEFAULT_SLACK = 3
 MAX_SIZE = 1000
 
@@ -18,9 +18,9 @@ class WindowSpec:
     "full" sends everything; "auto" picks the size by the query. Written `5`, `5+3`, `full`, `auto`.
     """
 
-    size: int = DEFAULT_SIZE
+    size: int = _DEFAULT_SIZE
     slack: int = 0
-    mode: WindowMode = "fixed"
+    mode: _WindowMode = "fixed"
 
     def __str__(self) -> str:
         if self.mode != "fixed":

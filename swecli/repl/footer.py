@@ -19,16 +19,16 @@ Fragments = list[tuple[str, str]]
 _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto": "class:footer.auto"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FooterState:
     """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
 
     `cost` in US dollars, None where a price is unknown. `hint` takes the whole line while it is set; `busy`
-    tells what goes on behind the prompt.
+    names what goes on behind the prompt.
     """
 
     model: str
-    mode: str
+    mode: Mode
     window: str
     held: int | None = None
     context: int | None = None
@@ -42,14 +42,8 @@ def format_footer(state: FooterState, width: int) -> Fragments:
     if state.hint:
         return [("class:footer.hint", clip(state.hint, width))]
     short = state.model.rpartition("/")[2]
-    for long, model, dropped in (
-        (True, state.model, 0),
-        (False, state.model, 0),
-        (False, short, 0),
-        (False, short, 1),
-        (False, short, 2),
-        (False, short, 3),
-    ):
+    shorter = [(True, state.model, 0), (False, state.model, 0), *((False, short, dropped) for dropped in range(4))]
+    for long, model, dropped in shorter:
         pieces = _pieces(state, model, long)
         pieces = pieces[: max(3, len(pieces) - dropped)]
         if _length(pieces) <= width:
@@ -93,70 +87,46 @@ def clip(text: str, width: int) -> str:
 
 
 class Footer:
-    """Keeps the figures that cost something to get; `refresh` reads them again.
-
-    `runtime` is None until it is loaded; a mode chosen before goes to it then.
-    """
+    """Keeps the figures that cost something to get; `refresh` reads them again."""
 
     def __init__(self, start: Start) -> None:
-        self._start = start
-        self.mode: Mode = start.settings.mode
-        self.runtime: Runtime | None = None
-        self.busy = "starting"
-        self.hint = ""
-        """A line shown in place of the footer; "" for none."""
-        self._context: int | None = None
-        self._cost: float | None = 0.0
+        settings = start.settings
+        self.state = FooterState(start.choice.name, settings.mode, str(settings.window), busy="starting")
+        self._runtime: Runtime | None = None
         self._session = ""
 
     def loaded(self, runtime: Runtime) -> None:
-        """The runtime is there."""
-        self.runtime, self.busy = runtime, ""
-        runtime.set_mode(self.mode)
+        """The runtime is there; a mode chosen before goes to it."""
+        self._runtime, self.state.busy = runtime, ""
+        runtime.set_mode(self.state.mode)
         self.refresh()
 
     def cycle_mode(self) -> None:
         """Go on to the next permission mode."""
-        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
-        if self.runtime is not None:
-            self.runtime.set_mode(self.mode)
+        self.state.mode = MODES[(MODES.index(self.state.mode) + 1) % len(MODES)]
+        if self._runtime is not None:
+            self._runtime.set_mode(self.state.mode)
 
     def observe(self, event: Event) -> None:
         """Take the size of the newest request out of a turn's events."""
         if event.type == "context_measured":  # by its name: the events' module costs 10 ms before the first prompt
             measured = cast("ContextMeasured", event)
-            self._context = percent(measured.tokens, measured.limit)
+            self.state.context = percent(measured.tokens, measured.limit)
 
     def refresh(self) -> None:
-        """Read mode and cost; in another session, forget the size of the last one's request."""
-        if self.runtime is None:
+        """Read the figures again; in another session, forget the size of the last one's request."""
+        if self._runtime is None:
             return
-        session = self.runtime.sessions.current_session
-        self.mode = self.runtime.agent.permissions.mode
-        self._cost = self.runtime.sessions.totals().cost
+        state, agent, session = self.state, self._runtime.agent, self._runtime.sessions.current_session
+        state.model, state.mode = agent.model.name, agent.permissions.mode
+        state.window = str(session.window if session else self._runtime.settings.window)
+        state.held, state.cost = held(session), self._runtime.sessions.totals().cost
         if session is not None and session.id != self._session:
-            self._session, self._context = session.id, None
+            self._session, state.context = session.id, None
 
     def line(self, width: int) -> Fragments:
         """The footer now, in that many columns."""
-        return format_footer(self.state(), width)
-
-    def state(self) -> FooterState:
-        """What to show now."""
-        if self.runtime is None:
-            window = str(self._start.settings.window)
-            return FooterState(self._start.choice.name, self.mode, window, busy=self.busy, hint=self.hint)
-        session = self.runtime.sessions.current_session
-        return FooterState(
-            self.runtime.agent.model.name,
-            self.mode,
-            str(session.window if session else self.runtime.settings.window),
-            held(session),
-            self._context,
-            self._cost,
-            self.busy,
-            self.hint,
-        )
+        return format_footer(self.state, width)
 
 
 def held(session: Session | None) -> int:

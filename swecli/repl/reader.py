@@ -13,7 +13,7 @@ from swecli.repl.input.completer import LineCompleter
 from swecli.repl.input.files import FileIndex
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import TwiceToLeave, make_keys
-from swecli.repl.input.paste import Pastes
+from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
 from swecli.repl.line_queue import LineQueue

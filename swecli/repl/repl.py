@@ -12,10 +12,10 @@ from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
-from swecli.repl.chat.interrupt import Work
-from swecli.repl.dispatch import Dispatcher
+from swecli.repl.dispatch import Dispatcher, Work
 from swecli.repl.footer import Footer
 from swecli.repl.input.prompt import PromptLine
+from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class REPL:
-    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`."""
+class REPL(Program):
+    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`.
+
+    What `Program` declares is documented there.
+    """
 
     def __init__(
         self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
@@ -80,7 +83,6 @@ class REPL:
     # Loading
 
     def begin_loading(self) -> asyncio.Task[None]:
-        """Load what is slow, once; what is waited for before a line can be done."""
         if self._up is None:
             self._up = asyncio.get_running_loop().create_task(self._come_up())
             self._up.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -111,25 +113,20 @@ class REPL:
 
     @property
     def session_manager(self) -> SessionManager:
-        """The store, once loaded."""
         return self._parts.runtime.sessions
 
     @property
     def agent(self) -> Agent:
-        """The agent, once loaded."""
         return self._parts.runtime.agent
 
     @property
     def renderer(self) -> Renderer:
-        """What draws events, once loaded."""
         return self._parts.context.renderer
 
     def observe(self, event: Event) -> None:
-        """Take note of an event: for the footer."""
         self._footer.observe(event)
 
     def learn_later(self, interaction: int) -> None:
-        """Reflect on a turn behind the prompt."""
         self._background.learn(self._parts.runtime.learning, interaction)
 
     async def ask(self, request: AskRequest) -> Decision:
@@ -140,15 +137,12 @@ class REPL:
 
     @property
     def working(self) -> bool:
-        """Whether something runs in the foreground."""
         return self._work.busy
 
     def submit(self, typed: str) -> None:
-        """Take a line that was sent."""
         self._dispatcher.submit(typed)
 
     def line_done(self) -> None:
-        """Draw what had to wait for the end of a line."""
         for event in self._background.take_held():
             self.renderer.show(event)
         self._prompt.write("\n")
@@ -156,61 +150,50 @@ class REPL:
         self._startup.warm(self.agent)
 
     def interrupt(self) -> None:
-        """Stop what runs; what was queued stays until the user sends it."""
         self.queue.hold()
         self._work.interrupt()
 
     def steer(self, text: str) -> None:
-        """Put a line into the running turn, before its next request; without one it is the next line."""
         if self.working and self._startup.parts is not None and self.agent.steer(text):
             self._prompt.echo(text)
         else:
             self.queue.put(text)
 
     def leave(self, code: int = 0) -> None:
-        """End the program; what runs is stopped."""
         self._code = self._code or code
         self._prompt.end()
 
     def expand_last(self) -> None:
-        """Print the last tool's whole output."""
         if self._startup.parts is not None and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
 
     def edit(self) -> None:
-        """Give the line to the user's editor."""
         if isinstance(self._prompt, PromptLine):
             self._background.start(self._prompt.edit())
 
     def cycle_mode(self) -> None:
-        """Go on to the next permission mode."""
         self._footer.cycle_mode()
         self._prompt.redraw()
 
     def hint(self, text: str) -> None:
-        """Show a line in place of the footer; "" takes it away."""
-        if text != self._footer.hint:
-            self._footer.hint = text
+        if text != self._footer.state.hint:
+            self._footer.state.hint = text
             self._prompt.redraw()
 
     # What goes on behind the prompt, and what goes wrong
 
     def show_above(self, event: Event) -> None:
-        """Draw an event above the prompt."""
         self.renderer.show(event)
         self._refresh()
 
     def background_changed(self) -> None:
-        """Work behind the prompt began or ended."""
-        self._footer.busy = "learning" if self._background.busy else ""
-        self._prompt.redraw()
+        self._footer.state.busy = "learning" if self._background.busy else ""
+        self._refresh()
 
     def background_failed(self, error: BaseException | str) -> None:
-        """Something behind the prompt went wrong."""
         self._prompt.write(failure(self._known(error), self.reader.color))
 
     def report(self, error: Exception) -> None:
-        """Print what went wrong in a line."""
         known = self._known(error)
         self.renderer.screen.error(known.message, known.hint)
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from swecli.repl.background import Background
     from swecli.repl.chat.approval import Approver
     from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
-    from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.prompt import PromptLine
@@ -75,9 +74,9 @@ class Startup:
         """When the last key came, by `time.monotonic`; long ago when someone waits for the loading."""
         return float("-inf") if self._hurried else self._last_key
 
-    async def commands(self) -> Sequence[Command]:
-        """The commands, which are known a moment after the first prompt."""
-        return (await self._commands()).commands
+    async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        """Name, aliases and help of the commands, which are known a moment after the first prompt."""
+        return [(one.name, one.aliases, one.help) for one in (await self._commands()).commands]
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]:
         """What may follow a command's name, with what it is; nothing until the runtime is there."""

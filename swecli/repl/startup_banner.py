@@ -25,7 +25,7 @@ def _dim(text: str, color: bool) -> str:
 
 
 def banner(start: Start, color: bool, width: int = 80) -> str:
-    """Name and version, the model and why it was chosen, the folder; how to get help; what was noticed."""
+    """Name and version, the model and why it was chosen, the folder; how to get help; notices."""
     facts = [f"swecli {__version__}", model_words(start.choice.name, start.choice.why), short_path(start.cwd)]
     lines = folded([_one(fact) for fact in facts], width)
     if color:
@@ -64,7 +64,7 @@ def short_path(path: Path) -> str:
     """The path, with the home folder as `~`."""
     try:
         inside = path.relative_to(Path.home())
-    except (ValueError, RuntimeError):  # elsewhere, or nobody has a home here
+    except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
         return str(path)
     return f"~/{inside}" if inside.parts else "~"
 

@@ -19,7 +19,7 @@ def footer() -> Footer:
 
 
 def test_before_anything_is_loaded_the_settings_speak(footer: Footer) -> None:
-    state = footer.state()
+    state = footer.state
     assert (state.model, state.mode, state.window, state.held) == ("scripted/test", "ask", "5+3", None)
     assert state.busy == "starting"
 
@@ -39,7 +39,7 @@ def test_a_mode_changed_elsewhere_is_noticed(footer: Footer) -> None:
     footer.loaded(runtime)
     runtime.set_mode("auto")
     footer.refresh()
-    assert footer.state().mode == "auto"
+    assert footer.state.mode == "auto"
     runtime.close()
 
 
@@ -50,7 +50,7 @@ async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
         for event in await run_turn(runtime, query, learn=False):
             footer.observe(event)
     footer.refresh()
-    state = footer.state()
+    state = footer.state
     assert (state.held, state.cost, state.busy) == (2, 0.0, "")
     assert state.window == "5+3"
     runtime.close()
@@ -61,9 +61,9 @@ def test_the_newest_measure_is_the_context(footer: Footer) -> None:
     footer.loaded(runtime)
     footer.observe(ContextMeasured(500, 1000))
     footer.observe(StepStarted(2))
-    assert footer.state().context == 50
+    assert footer.state.context == 50
     footer.observe(ContextMeasured(500, None))
-    assert footer.state().context is None
+    assert footer.state.context is None
     runtime.close()
 
 
@@ -73,7 +73,7 @@ def test_another_session_begins_without_a_measure(footer: Footer) -> None:
     footer.observe(ContextMeasured(500, 1000))
     runtime.new_session()
     footer.refresh()
-    assert footer.state().context is None
+    assert footer.state.context is None
     runtime.close()
 
 

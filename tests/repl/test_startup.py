@@ -50,7 +50,7 @@ async def test_the_commands_are_known_before_the_runtime() -> None:
         return build(start, ask)
 
     it = loading(slowly)
-    assert "help" in [command.name for command in await it.commands()]
+    assert "help" in [name for name, _, _ in await it.commands()]
     assert await it.values("model") == ()
     go.set()
     runtime = await it.ready()

@@ -1,4 +1,7 @@
-"""What can be done with the context of a session, at the prompt and from a shell: one table, one text for both."""
+"""What can be done with the context of a session, at the prompt and from a shell: one table, one text for both.
+
+A line that begins with two spaces explains the one above it.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
         share = percent(found.total, found.limit)
         lines = [f"{bar(found.total, found.limit)} {total} of {tokens(found.limit)} tokens ({share}%)"]
     if text:
-        lines.append(f"{tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved")
+        lines.append(f"  {tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved")
         if found.counted:
             by = f"{found.counted:,} tokens by our count, {found.provider:,} by the provider's"
-            lines.append(f"last request: {by} ({found.provider - found.counted:+,})")
+            lines.append(f"  last request: {by} ({found.provider - found.counted:+,})")
         if found.threshold is not None:
             above = tokens(found.threshold)
-            lines.append(f"above {above} it is reduced: old results, then a summary, then truncation")
+            lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
     session = runtime.sessions.current_session
     next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
     return ActionResult(found.to_json(), (*lines, *next_one), ("part", "tokens", "share"), rows)
@@ -45,7 +48,7 @@ def plan(runtime: Runtime, text: str = "") -> ActionResult:
     """What the next reduction takes out, and when."""
     found = runtime.context_control.plan()
     after = f", {tokens(found.before)} → {tokens(found.after)} tokens" if found.after is not None else ""
-    removes = [f"would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
+    removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
     return ActionResult(found.to_json(), (f"next: {found.how} {found.when}{after}", *removes))
 
 
@@ -122,12 +125,12 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
         changes += [f"{', '.join(then.returns)} would come back"] if then.returns else []
         size = f"{tokens(then.before)} → {tokens(then.after)} tokens{_priced(runtime, then.before, then.after)}"
         line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
-        return ActionResult(value, (line, f"the next request: {size}"))
+        return ActionResult(value, (line, f"  the next request: {size}"))
     if then.last < then.first:
-        return ActionResult(value, (f"window {spec or now}", "the next request contains no earlier turns"))
+        return ActionResult(value, (f"window {spec or now}", "  the next request contains no earlier turns"))
     which = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
     left = f"; {then.first - 1} older ones are stored but not sent" if then.first > 1 else ""
-    held = f"the next request contains {which} ({tokens(then.after)} tokens in all){left}"
+    held = f"  the next request contains {which} ({tokens(then.after)} tokens in all){left}"
     next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
     return ActionResult(value, (f"window {spec or now}", held, *next_one))
 
@@ -149,8 +152,8 @@ def _priced(runtime: Runtime, before: int, after: int) -> str:
     return f", {money(costs[0])} → {money(costs[1])} uncached" if None not in costs else ""
 
 
-Perform = Callable[["Runtime", str], ActionResult]
-ACTIONS: dict[str, tuple[Perform, str]] = {
+_Perform = Callable[["Runtime", str], ActionResult]
+ACTIONS: dict[str, tuple[_Perform, str]] = {
     "show": (show, "the parts of the next request with their tokens"),
     "plan": (plan, "what the next reduction would remove"),
     "why": (why, "why a text is no longer sent"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import Command, CommandContext
 
-FOLDERS = (".agents/commands", ".claude/commands")
+_FOLDERS = (".agents/commands", ".claude/commands")
 _LARGEST = 32_768  # characters
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^(description|argument-hint):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
 def project_commands(root: Path) -> list[Command]:
     """The commands of a project's folders, by name; the first of a name counts. Links out of `root` are passed over."""
-    files = (path for folder in FOLDERS for path in sorted((root / folder).rglob("*.md")))
+    files = (path for folder in _FOLDERS for path in sorted((root / folder).rglob("*.md")))
     top, found = root.resolve(), dict[str, Command]()
     for path in files:
         name = path.stem.lower()

@@ -52,10 +52,8 @@ class PromptByLine:
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
-                loop.add_signal_handler(
-                    signal.SIGINT, self._program.interrupt
-                )  # the line's own handler has taken its place
+            # the line's own handler has taken its place
+            loop.add_signal_handler(signal.SIGINT, self._program.interrupt)
             await self._program.queue.idle.wait()
             draft, self._draft = self._draft, ""
             try:
@@ -131,5 +129,5 @@ class PromptByLine:
 
 def _forget_typed() -> None:
     """Drop what was typed before now and not read yet: it is no answer to what was not on the screen."""
-    with suppress(OSError, ValueError, termios.error):
+    with suppress(OSError, ValueError, termios.error):  # no terminal: nothing can have been typed ahead
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

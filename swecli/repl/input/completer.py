@@ -17,31 +17,13 @@ _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
 _Values = Sequence[tuple[str, str]]
-
-
-class _Named(Protocol):
-    """A command, as far as the menu shows it."""
-
-    @property
-    def name(self) -> str:
-        """Without its slash."""
-        ...
-
-    @property
-    def aliases(self) -> Sequence[str]:
-        """Other names."""
-        ...
-
-    @property
-    def help(self) -> str:
-        """One line."""
-        ...
+_Command = tuple[str, Sequence[str], str]  # name, aliases, a line of help
 
 
 class _CommandSource(Protocol):
     """Where the commands come from."""
 
-    async def commands(self) -> Sequence[_Named]:
+    async def commands(self) -> Sequence[_Command]:
         """All of them, once they are known."""
         ...
 
@@ -82,12 +64,12 @@ class LineCompleter(Completer):
         return []
 
 
-def _commands_for(word: str, commands: Sequence[_Named]) -> list[Completion]:
+def _commands_for(word: str, commands: Sequence[_Command]) -> list[Completion]:
     """Commands whose name begins with the word, then those with such an alias, shown by their name."""
     start = word.lower()
-    named = [c for c in commands if c.name.startswith(start)]
-    other = [c for c in commands if c not in named and any(a.startswith(start) for a in c.aliases)]
-    return [Completion(c.name, -len(word), display=f"/{c.name}", display_meta=c.help) for c in named + other]
+    named = [one for one in commands if one[0].startswith(start)]
+    other = [one for one in commands if one not in named and any(a.startswith(start) for a in one[1])]
+    return [Completion(name, -len(word), display=f"/{name}", display_meta=help) for name, _, help in named + other]
 
 
 def matching(typed: str, paths: Sequence[str]) -> list[str]:

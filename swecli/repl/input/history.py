@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from prompt_toolkit.history import History
 
-from swecli.repl.input.paste import Pastes
+from swecli.repl.input.lines import Pastes
 
 NEWEST_BYTES = 400_000
 
@@ -18,7 +19,7 @@ class LineHistory(History):
     """A history file: per entry a `# time` line, then the entry's lines, each behind a `+`.
 
     Several programs may append to one file. Only the newest part is read, so that a long life does not slow
-    the start. A history that cannot be kept must not cost the user the line: `take_problem` says so instead.
+    the start. A history that cannot be kept must not cost the user the line: `take_problem` reports it instead.
     """
 
     def __init__(self, path: Path, pastes: Pastes | None = None) -> None:
@@ -74,13 +75,6 @@ class LineHistory(History):
 
 def _entries(text: str) -> list[str]:
     """The entries in a piece of the file, oldest first; a first one that is cut off is left out."""
-    entries: list[list[str]] = []
-    whole = False
-    for line in text.split("\n"):
-        if line.startswith("+"):
-            if whole:
-                entries[-1].append(line[1:])
-        elif line.startswith("#"):
-            whole = True
-            entries.append([])
-    return ["\n".join(lines) for lines in entries if lines]
+    pieces = re.split(r"^#.*$", text, flags=re.MULTILINE)[1:]
+    entries = ["\n".join(line[1:] for line in piece.split("\n") if line.startswith("+")) for piece in pieces]
+    return [entry for entry, piece in zip(entries, pieces, strict=True) if "\n+" in piece]

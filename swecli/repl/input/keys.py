@@ -14,7 +14,7 @@ from prompt_toolkit.filters import Condition, completion_is_selected, has_comple
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.input.paste import Pastes
+from swecli.repl.input.lines import Pastes
 from swecli.repl.program import Program
 
 _LEAVE_WITHIN = 2.0

@@ -45,8 +45,7 @@ from swecli.repl.input.above import lines_above
 from swecli.repl.input.answer_keys import make_answer_keys
 from swecli.repl.input.question import Option, Question
 from swecli.repl.input.scrollback import Scrollback
-from swecli.repl.input.styles import COLOURS, PLAIN
-from swecli.repl.input.terminal import HeldOutput, InlineApplication, PasteInput, Terminal
+from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import Program
 from swecli.repl.render.sanitise import clean
 
@@ -86,7 +85,7 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
-        self.app: Application[None] = InlineApplication(
+        self.app = InlineApplication(
             self._layout(),
             key_bindings=merge_key_bindings([keys, make_answer_keys(self)]),
             style=Style.from_dict(COLOURS if terminal.color else PLAIN),
@@ -105,8 +104,7 @@ class PromptLine:
 
     async def run(self) -> None:
         """Until `end`, or until the terminal is gone. Raises what `end` was given."""
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
         try:
             await self.app.run_async(set_exception_handler=False)
         except EOFError:

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from swecli.repl.input.terminal import HeldOutput
+from swecli.repl.input.terminal import HeldOutput, InlineApplication
 
 _FRAME = 0.03
 """Seconds between two printings, at least: each draws everything below it again."""
@@ -21,7 +20,7 @@ class Scrollback:
     `live` are the lines to draw now.
     """
 
-    def __init__(self, app: Application[None]) -> None:
+    def __init__(self, app: InlineApplication) -> None:
         self._app = app
         self.live: list[StyleAndTextTuples] = []
         self._coming = self.live  # what is live once the next text is printed
@@ -78,7 +77,7 @@ class Scrollback:
             return
         self._printed_at = asyncio.get_running_loop().time()
         with output.together() if isinstance(output, HeldOutput) else nullcontext():
-            self._app.renderer.erase()
+            self._app.erase()
             output.write_raw(text)
             self._app.render_counter += 1
             self._app.renderer.render(self._app, self._app.layout)

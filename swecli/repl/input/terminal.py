@@ -17,7 +17,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
-_SETTLING = 0.1
+_SETTLING = 0.25
 """Seconds without another change of size before the line is drawn again: terminals move their lines first."""
 
 
@@ -101,21 +101,54 @@ class InlineApplication(Application[None]):
             self._settle.cancel()
         self._settle = asyncio.get_running_loop().call_later(_SETTLING, self._draw_resized)
 
+    def _redraw(self, render_as_done: bool = False) -> None:
+        """Not while the size changes: what is drawn then begins where the old lines began before they were broken."""
+        if self._settle is None or render_as_done:
+            super()._redraw(render_as_done)
+
     def _draw_resized(self) -> None:
         self._settle = None
         if self.is_running and not self.is_done:
-            self.output.cursor_up(_rows_added(self))
-            self.renderer.erase()
+            self.erase()
             self.invalidate()
+
+    def erase(self) -> None:
+        """Take what is drawn away, with the rows that it gained when the terminal was made narrower."""
+        self.output.cursor_up(_rows_added(self))
+        self.renderer.erase()
 
 
 def _rows_added(app: Application[None]) -> int:
-    """How many rows what is drawn above the cursor has gained, now that terminals have broken its lines again."""
+    """How many rows what is drawn down to the cursor has gained, now that the terminal has broken its lines again."""
     screen, columns = app.renderer.last_rendered_screen, max(1, app.output.get_size().columns)
     if screen is None:
         return 0
-    cursor = screen.get_cursor_position(app.layout.current_window).y
+    cursor = screen.get_cursor_position(app.layout.current_window)
     widths = (
-        max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0) for row in range(cursor)
+        max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
+        for row in range(cursor.y)
     )
-    return sum(width // columns for width in widths)
+    return sum(width // columns for width in (*widths, cursor.x))
+
+
+# What the line and its surroundings look like, in prompt-toolkit's names.
+COLOURS = {
+    "mark": "bold ansicyan",
+    "title": "bold",
+    "picked": "bold ansicyan",
+    "quiet": "fg:ansibrightblack",
+    "footer": "fg:ansibrightblack",
+    "footer.plan": "fg:ansicyan",
+    "footer.edits": "fg:ansigreen",
+    "footer.auto": "fg:ansired",
+    "footer.hint": "fg:ansiyellow",
+    "footer.busy": "fg:ansibrightblack italic",
+    "completion-menu": "bg:default fg:default",
+    "completion-menu.completion": "bg:default fg:default",
+    "completion-menu.completion.current": "bg:default fg:ansicyan bold noreverse",
+    "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
+    "completion-menu.meta.completion.current": "bg:default fg:ansicyan noreverse",
+    "scrollbar.background": "bg:default",
+    "scrollbar.button": "bg:ansibrightblack",
+}
+PLAIN = {"completion-menu.completion.current": "reverse", "picked": "bold"}

@@ -35,7 +35,7 @@ _TOKENS = {
     "Token.Generic.Heading": "code.heading",
     "Token.Generic.Subheading": "code.heading",
 }
-_PROBE = "\nzq\n"  # a word put behind a piece: how it is read there tells whether the piece left something open
+_PROBE = "\nzq\n"  # a word put behind a piece: how it is read there shows whether the piece left something open
 
 
 class Highlighter:
@@ -65,7 +65,7 @@ class Highlighter:
         return self._color(piece.expandtabs(_TAB))[0]
 
     def _color(self, piece: str) -> tuple[Text, bool]:
-        """`piece` has no tabs, which the lexer would make longer. The flag tells whether it left something open."""
+        """`piece` has no tabs, which the lexer would make longer. The flag: whether it left something open."""
         if self._lexer is None or len(piece) > _LONGEST:
             return Text(piece), False
         text, skip, kind = Text(), len(self._before), ""

@@ -29,7 +29,7 @@ class DiffLine:
 
 
 def parse(diff: str) -> list[DiffLine]:
-    """The lines of a unified diff with their numbers. What is no diff comes back as notes, nothing is lost."""
+    """The lines of a unified diff with their numbers. Anything else comes back as notes, nothing is lost."""
     lines = list(_walk(diff.splitlines()))
     files = [line for line in lines if line.kind == "file"]
     if len(files) == 1:

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-_NARROW = 12  # below this many columns an indent would cost more than it tells
+_NARROW = 12  # below this many columns an indent would cost more than it shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def _head(laid_out: FindingView, finding: Finding, most: int) -> Text:
 
 
 def summary(event: ReviewFinished) -> RenderableType:
-    """How it ended, in counts; what could not be read is said."""
+    """How it ended, in counts; with what could not be read."""
     counts = [counted(event.unique, "finding"), counted(event.total, "report"), counted(event.loops, "loop")]
     lines: list[RenderableType] = [
         Text(" · ".join([*counts, *([ENDS[event.end]] if event.end in ENDS else [])]), "head")

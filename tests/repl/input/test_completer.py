@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from swecli.repl.commands.base import Command, CommandContext, command
+from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
 from swecli.repl.input.completer import LIMIT, LineCompleter, matching
 from swecli.repl.input.files import FileIndex
@@ -30,8 +30,8 @@ class Source:
     def __init__(self, table: CommandTable) -> None:
         self._table = table
 
-    async def commands(self) -> list[Command]:
-        return self._table.commands
+    async def commands(self) -> list[tuple[str, tuple[str, ...], str]]:
+        return [(one.name, one.aliases, one.help) for one in self._table.commands]
 
     async def values(self, name: str) -> list[tuple[str, str]]:
         return [("red", "warm"), ("rose", "warmer"), ("blue", "cold")] if self._table.find(name) else []

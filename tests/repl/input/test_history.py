@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.input.history import NEWEST_BYTES, LineHistory
-from swecli.repl.input.paste import Pastes
+from swecli.repl.input.lines import Pastes
 
 
 def loaded(path: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.paste import Pastes, plain
+from swecli.repl.input.lines import Pastes, plain
 
 
 def test_a_short_paste_goes_into_the_line() -> None:

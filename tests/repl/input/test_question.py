@@ -13,7 +13,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from swecli.repl.input.keys import TwiceToLeave, make_keys
-from swecli.repl.input.paste import Pastes
+from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import QUIET, Option, Question
 from swecli.repl.input.terminal import Terminal
