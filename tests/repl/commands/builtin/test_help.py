@@ -6,7 +6,7 @@ from tests.support.desk import Desk
 
 
 async def test_every_command_and_the_keys_are_listed(desk: Desk) -> None:
-    printed = await desk.type("/help")
+    printed = " ".join((await desk.type("/help")).split())  # long lines are folded
     for command in desk.commands:
         assert f"/{command.name}" in printed
         assert command.help.split("`")[0] in printed

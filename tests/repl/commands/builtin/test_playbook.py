@@ -133,7 +133,7 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
     assert "Greet in French" not in system(runtime)
     assert "Greet in French" in await desk.type("/reflect")
     runtime.learning.budget = ReflectionBudget(percent=0)
-    assert "0 % of the session" in await desk.type("/reflect")
+    assert "reflection budget is used up" in await desk.type("/reflect")
 
 
 async def test_without_a_model_or_with_learning_off_that_is_said(runtime: Runtime, desk: Desk) -> None:
