@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.review_events import ReviewFinished
     from swecli.review.read.job import ReviewOptions
-    from swecli.review.target.targets import Target
+    from swecli.review.read.run import Review
     from swecli.store.reviews import ReviewStore
 
 FORMATS = ("text", "json", "markdown", "sarif", "stream-json")
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pr", metavar="N", help="a pull request of this repository on GitHub")
     add("--post", action="store_true", help="with --pr: post the findings as comments; without --yes only show them")
     add("--yes", action="store_true", help="with --post: really post")
+    add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the least severity that is posted")
     add("--continue", action="store_true", dest="go_on", help="continue the unfinished review")
     add(
         "--loops",
@@ -111,14 +112,15 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-def post(root: Path, target: Target, end: ReviewFinished, least: str, *, really: bool) -> None:
-    """Put findings on the pull request, or say what would be put there. Raises GitHubFailed, BadInput."""
+def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> None:
+    """Put findings on the pull request, or report what would be put there. Raises GitHubFailed, BadInput."""
     # late: see run
-    from swecli.review.publish.posting import make_ready  # noqa: PLC0415
+    from swecli.review.publish.posting import Wanted, plan_push  # noqa: PLC0415
+    from swecli.review.target.github import connect  # noqa: PLC0415
 
-    sure = [finding for finding in end.findings if finding.sure(least)]
-    ready = make_ready(root, target, sure, os.environ, end.coverage)
-    lines = ready.send() if really else [*ready.lines, "nothing was posted: add --yes"]
+    wanted = Wanted(_least(args), args.post_min, review.record.seen)
+    push = plan_push(connect(Path.cwd().resolve(), os.environ), review.job.target, end, wanted)
+    lines = push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
 
 
@@ -147,7 +149,6 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     if args.dry_run:
         return await _dry_run(agent, spec or (), options, json=style in ("json", "stream-json"))
     review = await begin_review(agent, store, spec, options)
-    target = review.job.target
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     text = result_text(end, style, code, _least(args))
@@ -155,8 +156,10 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
         _to_file(Path(args.output), text)
     elif text:
         print_line(text.rstrip("\n"))
-    if args.post and target.pr is not None and not stopped:
-        post(Path.cwd().resolve(), target, end, _least(args), really=args.yes)
+    if args.post and review.job.target.pr is not None and not stopped:
+        post(review, end, args)
+    elif args.post and stopped:
+        writer.say("swecli: The review was interrupted, so nothing was posted.")
     if not end.complete and not stopped and args.allow_incomplete:
         writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code

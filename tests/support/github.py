@@ -1,4 +1,7 @@
-"""A loopback GitHub with one pull request. It checks bodies by the published description and lines by the diff."""
+"""A loopback GitHub with one pull request. It checks bodies by the published description and lines by the diff.
+
+Of GraphQL, whose schema is not in that description, it knows the one query and the one mutation of a review.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from jsonschema import Draft7Validator
 from swecli.review.target.diffs import FileDiff, read_hunks
 
 SCHEMAS = json.loads((Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8"))
-WHERE = "/repos/{owner}/{repo}/pulls/{pull_number}"
+REPO = "/repos/{owner}/{repo}"
+WHERE = f"{REPO}/pulls/{{pull_number}}"
+BOT = "swecli-bot"
 HEAD = "a" * 40
 
 
@@ -23,7 +28,8 @@ class FakeGitHub:
     """`with FakeGitHub({"a.py": patch}) as github:` then GITHUB_API_URL is `github.url`.
 
     `refuse` maps "METHOD last/part" to (status, headers) of the refusals to come, each used once. `refuse_paths` are
-    files no comment may be put on. `posted` are the bodies that were taken, `comments` what stands there.
+    files no comment may be put on. `posted` are the bodies that were taken, `comments` what stands in the diff, `issue`
+    what stands in the conversation, `resolved` the ids of comments whose thread is resolved, `head` the newest commit.
     """
 
     def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
@@ -33,6 +39,9 @@ class FakeGitHub:
         self.posted: list[tuple[str, dict[str, Any]]] = []
         self.comments: list[dict[str, Any]] = []
         self.reviews: list[dict[str, Any]] = []
+        self.issue: list[dict[str, Any]] = []
+        self.resolved: set[int] = set()
+        self.head, self.base = HEAD, "b" * 40
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,7 +50,11 @@ class FakeGitHub:
 
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["content-length"]))
-                self.answer(*outer.post(self.path, self.headers.get("authorization", ""), json.loads(data)))
+                self.answer(
+                    *outer.write(self.command, self.path, self.headers.get("authorization", ""), json.loads(data))
+                )
+
+            do_PATCH = do_POST
 
             def answer(self, status: int, body: Any, headers: dict[str, str]) -> None:
                 data = json.dumps(body).encode()
@@ -82,12 +95,15 @@ class FakeGitHub:
         if refused := self._refused(f"GET {last}", given):
             return refused
         base = f"/repos/acme/shop/pulls/{self.number}"
+        if where == "/user":
+            return 200, {"login": BOT}, {}
         if where == base:
-            return 200, {"number": self.number, "head": {"sha": HEAD}}, {}
+            return 200, {"number": self.number, "head": {"sha": self.head}, "base": {"sha": self.base}}, {}
         page = int(re.search(r"[?&]page=(\d+)", "?" + query)[1]) if "page=" in query else 1  # type: ignore[index]
-        lists = {"files": self.files(), "comments": self.comments, "reviews": self.reviews}
-        if where.startswith(base) and last in lists:
-            return 200, lists[last][(page - 1) * 100 : page * 100], {}
+        lists = {f"{base}/files": self.files(), f"{base}/comments": self.comments, f"{base}/reviews": self.reviews}
+        lists[f"/repos/acme/shop/issues/{self.number}/comments"] = self.issue
+        if where in lists:
+            return 200, lists[where][(page - 1) * 100 : page * 100], {}
         return 404, {"message": "Not Found"}, {}
 
     def files(self) -> list[dict[str, Any]]:
@@ -102,26 +118,65 @@ class FakeGitHub:
         assert not list(Draft7Validator(SCHEMAS[f"GET {WHERE}/files"]).iter_errors(rows))
         return rows
 
-    def post(self, path: str, given: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def write(self, method: str, path: str, given: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         last = path.rsplit("/", 1)[-1]
         if given != f"Bearer {self.token}":
             return 401, {"message": "Bad credentials"}, {}
-        if refused := self._refused(f"POST {last}", given):
+        if refused := self._refused(f"{method} {last}", given):
             return refused
-        schema = SCHEMAS[f"POST {WHERE}/{last}"]
+        if path == "/graphql":
+            return 200, self._graphql(body), {}
+        pull, issue = f"/repos/acme/shop/pulls/{self.number}", f"/repos/acme/shop/issues/{self.number}/comments"
+        shapes = {f"{pull}/reviews": f"{WHERE}/reviews", f"{pull}/comments": f"{WHERE}/comments"}
+        shapes[issue] = f"{REPO}/issues/{{issue_number}}/comments"
+        shapes |= {
+            f"{pull}/comments/{row['id']}/replies": f"{WHERE}/comments/{{comment_id}}/replies" for row in self.comments
+        }
+        shapes |= {
+            f"/repos/acme/shop/issues/comments/{row['id']}": f"{REPO}/issues/comments/{{comment_id}}"
+            for row in self.issue
+        }
+        schema = SCHEMAS.get(f"{method} {shapes.get(path, path)}")
+        if schema is None:
+            return 404, {"message": "Not Found"}, {}
         wrong = [error.message for error in Draft7Validator(schema).iter_errors(body)]
         wrong += [f"no such field: {name}" for name in body if name not in schema["properties"]]
-        rows = body.get("comments", []) if last == "reviews" else [body]
+        rows = body.get("comments", []) if last == "reviews" else [body] if path == f"{pull}/comments" else []
         wrong += [problem for row in rows if (problem := self._out_of_diff(row))]
         if last == "reviews" and body.get("event") == "COMMENT" and not body.get("body"):
             wrong.append("body is required")
+        wrong += ["body is too long"] if len(body.get("body", "")) > 65_536 else []
         if wrong:
             return 422, {"message": "Validation Failed", "errors": wrong}, {}
-        self.posted.append((last, body))
-        self.comments += [{"body": row["body"], "path": row["path"]} for row in rows]
+        kind = "summary" if "/issues/" in path else last
+        self.posted.append((f"{kind} edited" if method == "PATCH" else kind, body))
+        if method == "PATCH":
+            next(row for row in self.issue if path.endswith(f"/{row['id']}"))["body"] = body["body"]
+            return 200, {}, {}
+        user = {"user": {"login": BOT}}
+        if kind == "summary":
+            self.issue.append({"id": len(self.posted), "body": body["body"], **user})
+        for row in [body] if last == "replies" else rows:
+            self.comments.append(
+                {"id": 1000 + len(self.comments), "body": row["body"], "path": row.get("path", ""), **user}
+            )
         if last == "reviews":
-            self.reviews.append({"body": body["body"]})
+            self.reviews.append({"body": body["body"], **user})
         return 201, {"id": len(self.posted)}, {}
+
+    def _graphql(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "reviewThreads" in body["query"]:
+            threads = [row["id"] for row in self.comments if row["path"]]
+            nodes = [
+                {"id": f"T{n}", "isResolved": n in self.resolved, "comments": {"nodes": [{"databaseId": n}]}}
+                for n in threads
+            ]
+            return {"data": {"repository": {"pullRequest": {"reviewThreads": {"nodes": nodes}}}}}
+        if "resolveReviewThread" in body["query"]:
+            self.resolved.add(int(body["variables"]["id"][1:]))
+            self.posted.append(("resolved", body["variables"]))
+            return {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
+        return {"errors": [{"message": "unknown query"}]}
 
     def _refused(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
         if given not in ("", f"Bearer {self.token}"):

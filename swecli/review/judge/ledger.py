@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.config.trust import project_root
-from swecli.models.finding import Finding, FindingState
+from swecli.models.finding import Finding, FindingState, one_spaced
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.measures import LIMITS, function_at, function_named, in_words, measure
 from swecli.review.judge.places import places, read_block
@@ -52,8 +52,8 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if source.missing:
-        return _without_file(finding, sources) if finding.file_hash and finding.anchor else finding
-    if not finding.anchor:
+        return _without_file(finding, sources) if finding.block or finding.anchor else finding
+    if not (finding.anchor or finding.block):
         return ground([finding], sources)[0] if source.hash else finding
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
@@ -97,7 +97,8 @@ def _function(finding: Finding, sources: Sources, line: int) -> Symbol | None:
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
     end = last if finding.end_line else None
     back = move(finding, Cause("reported", "rule", "its code is back")) if finding.state == "gone" else finding
-    return replace(back, line=line, end_line=end, file_hash=source.hash, verified=True, why="")
+    anchor = finding.anchor or one_spaced(source.lines[line - 1])
+    return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
 
 
 def by_path(findings: Iterable[Finding]) -> list[Finding]:

@@ -47,7 +47,8 @@ def _digest(text: str, letters: int) -> str:
 
 
 def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the block stands among these lines: (first, last) from 1. `anchor` is how its text begins.
+    """Where the block stands among these lines: (first, last) from 1. `anchor` is how its text begins, "" where that
+    is not known.
 
     Other indentation, and lines that were broken or joined within the block, do not matter.
     """
@@ -57,11 +58,10 @@ def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, i
         starts.append(at)
         at += len(text)
     begins, head = {start: n for n, start in enumerate(starts, 1)}, squeezed(anchor)
-    found, offset = list[tuple[int, int]](), whole.find(head) if head else -1
-    while offset >= 0:
-        end = offset + block.length
-        alone = offset in begins and (end in begins or end == len(whole))
-        if alone and _digest(whole[offset:end], 20) == block.digest:
-            found.append((begins[offset], bisect_right(starts, end - 1)))
-        offset = whole.find(head, offset + 1)
-    return found
+    return [
+        (first, bisect_right(starts, start + block.length - 1))
+        for start, first in begins.items()
+        if (start + block.length in begins or start + block.length == len(whole))
+        and whole.startswith(head, start)
+        and _digest(whole[start : start + block.length], 20) == block.digest
+    ]

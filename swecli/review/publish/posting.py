@@ -1,88 +1,102 @@
-"""Findings as comments on a pull request: inline where GitHub takes them, else in the summary; none twice."""
+"""One push of a pull request: at most one review of the worst findings, replies where something was fixed, and one
+summary comment that is edited in place and carries the state to the next push."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, worst_first
+from swecli.models.finding import Finding, counted, worst_first
+from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret
 from swecli.review.publish.exports import fenced, safe
+from swecli.review.publish.view import brief
 from swecli.review.read.coverage import in_words
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect
+from swecli.review.target.github import KEPT, GitHub, GitHubFailed
 from swecli.review.target.pull_request import pull_diffs
+from swecli.review.target.pull_state import packed
 from swecli.review.target.targets import Target
 
-LONGEST = 60_000  # characters of one comment; GitHub takes 65,536
+LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
 MOST_INLINE = 10  # comments of one push; what is more stands in the summary
-_MARK = re.compile(r"<!-- swecli ([0-9a-f]{6,40}) -->")
+_MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
+_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
+pullRequest(number: $number) { reviewThreads(first: 100) { nodes { id isResolved comments(first: 1) { nodes {
+databaseId } } } } } } }"""
+_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
 @dataclass(frozen=True, slots=True)
-class Posting:
-    """What would be posted: `inline` comments in the diff, `rest` for the summary, `known` are there already; `left` is
-    what was not read."""
+class Wanted:
+    """What may be posted: findings with at least the verdict `least` (confirmed, cannot_tell, any) and the severity
+    `post_min`; `read` are the digests of the hunks that this review has read."""
 
-    number: int
-    head: str
-    inline: tuple[Finding, ...] = ()
-    rest: tuple[Finding, ...] = ()
-    known: int = 0
-    left: str = ""
-
-
-@dataclass(slots=True)
-class Posted:
-    """What came of it: findings `posted` and `failed`, a line for each failure."""
-
-    posted: int = 0
-    failed: int = 0
-    problems: list[str] = field(default_factory=list)
+    least: str = "confirmed"
+    post_min: str = "medium"
+    read: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A posting that can be looked at and then sent."""
+class Push:
+    """What one push puts on a pull request: `inline` comments in the diff, `rest` in the table of the summary, `fixed`
+    findings with the ids of their comments; `known` have a comment already."""
 
     github: GitHub
-    posting: Posting
+    target: Target
     diffs: Mapping[str, FileDiff]
+    left: str
+    read: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    inline: tuple[Finding, ...] = ()
+    rest: tuple[Finding, ...] = ()
+    known: tuple[Finding, ...] = ()
+    fixed: tuple[tuple[Finding, int], ...] = ()
+    problems: list[str] = field(default_factory=list)
 
     @property
     def lines(self) -> list[str]:
         """What would be posted."""
-        return dry_run(self.posting, self.diffs)
+        lists = [("inline", self.inline), ("summary", self.rest), ("fixed", [f for f, _ in self.fixed])]
+        lines = [f"{name} {brief(finding).line}" for name, listed in lists for finding in listed]
+        counts = f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
+        return [*lines, f"{counts}, {len(self.known)} there already"]
 
     @property
     def anything(self) -> bool:
-        """Whether there is something that is not there yet."""
-        return bool(self.posting.inline or self.posting.rest)
+        """Whether something would change on the pull request."""
+        return bool(self.inline or self.fixed) or summary(self) != self.target.earlier.body
 
     def send(self) -> list[str]:
-        """Post it; what came of it, in lines. Raises as `send` does."""
-        done = send(self.posting, self.github, self.diffs)
-        return [*done.problems, f"{done.posted} posted, {done.failed} failed, {self.posting.known} there already"]
+        """Post it; what came of it, in lines. Where GitHub cannot use a comment, all stand in the summary.
 
-
-def make_ready(
-    root: Path,
-    target: Target,
-    findings: Sequence[Finding],
-    environ: Mapping[str, str],
-    coverage: Coverage | None = None,
-) -> Ready:
-    """Look what is on the pull request already, and plan the rest. Raises GitHubFailed, BadInput."""
-    github, number = connect(root, environ), target.pr or 0
-    diffs = pull_diffs(github, number)
-    posting = plan(findings, github, number, target.head, diffs)
-    left = in_words(coverage) if coverage is not None and not coverage.complete else ""
-    return Ready(github, replace(posting, left=left), diffs)
+        Raises:
+            BadInput: there is no token.
+            GitHubFailed: nothing could be posted (401, 403, 404, a rate limit, no connection).
+        """
+        need_token({"GITHUB_TOKEN": self.github.token})
+        if not self.anything:
+            return [*self.problems, f"nothing new, {len(self.known)} there already"]
+        done = self
+        if self.inline:
+            try:
+                self.github.send("POST", f"pulls/{self.target.pr}/reviews", _review(self))
+            except GitHubFailed as error:
+                if error.status != 422:
+                    raise
+                done = replace(self, inline=(), rest=(*self.inline, *self.rest))
+                self.problems.append(f"no comment could stand at its line, all are in the summary: {error.message}")
+        _close(done)
+        comment, text = self.target.earlier.comment, summary(done)
+        if comment:
+            self.github.send("PATCH", f"issues/comments/{comment}", {"body": text})
+        else:
+            self.github.send("POST", f"issues/{self.target.pr}/comments", {"body": text})
+        counts = f"{len(done.inline)} inline, {len(done.rest)} in the summary, {len(done.fixed)} fixed"
+        return [*self.problems, f"posted: {counts}, {len(self.known)} there already"]
 
 
 def need_token(environ: Mapping[str, str]) -> None:
@@ -91,99 +105,96 @@ def need_token(environ: Mapping[str, str]) -> None:
         raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
 
 
-def plan(findings: Sequence[Finding], github: GitHub, number: int, head: str, diffs: Mapping[str, FileDiff]) -> Posting:
-    """Sort the open findings: in the diff, outside of it, and there already by an earlier run. Raises GitHubFailed."""
-    there = _there(github, number)
-    fresh = sorted((f for f in findings if f.is_open and f.fingerprint not in there), key=worst_first)
-    inline = [f for f in fresh if f.path in diffs and _in_diff(f, diffs[f.path])][:MOST_INLINE]
-    kept = {f.fingerprint for f in inline}
-    known = sum(f.is_open for f in findings) - len(fresh)
-    return Posting(number, head, tuple(inline), tuple(f for f in fresh if f.fingerprint not in kept), known)
+def plan_push(github: GitHub, target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
+    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one.
 
-
-def _there(github: GitHub, number: int) -> set[str]:
-    """The fingerprints that stand in comments and reviews of the pull request."""
-    rows = [*github.pages(f"pulls/{number}/comments"), *github.pages(f"pulls/{number}/reviews")]
-    return {mark for row in rows for mark in _MARK.findall(str(row.get("body") or ""))}
-
-
-def _in_diff(finding: Finding, diff: FileDiff) -> bool:
-    """GitHub takes a comment only where all of its lines stand in the diff's new side."""
-    return finding.line in diff.lines
-
-
-def _last(finding: Finding, diff: FileDiff) -> int:
-    """Its last line, as far as the lines behind the first stand in the diff without a gap."""
-    line = finding.line
-    while line < (finding.end_line or line) and line + 1 in diff.lines:
-        line += 1
-    return line
-
-
-def dry_run(posting: Posting, diffs: Mapping[str, FileDiff]) -> list[str]:
-    """What would be posted, in lines."""
-    lines = [f"inline {f.path}:{f.line} {f.code_smell_type} ({f.severity}): {f.message}" for f in posting.inline]
-    lines += [f"summary {f.path}:{f.line} {f.code_smell_type} ({f.severity}): {f.message}" for f in posting.rest]
-    return [*lines, f"{len(posting.inline)} inline, {len(posting.rest)} in the summary, {posting.known} there already"]
-
-
-def send(posting: Posting, github: GitHub, diffs: Mapping[str, FileDiff]) -> Posted:
-    """Post one review with its comments, never a comment by itself; where GitHub cannot use one, without them.
-
-    Raises:
-        BadInput: there is no token.
-        GitHubFailed: nothing could be posted (401, 403, 404, a rate limit, no connection).
+    What an earlier push left in the table stays there, and what was found late in code that was read before is posted
+    only when it is critical. Raises GitHubFailed.
     """
-    if not github.token:
-        raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
-    done = Posted()
-    inline = list(posting.inline)
-    if not inline and not posting.rest:
-        return done
-    body = {"commit_id": posting.head, "event": "COMMENT", "body": summary(posting)}
-    path = f"pulls/{posting.number}/reviews"
-    try:
-        github.post(path, body | {"comments": [comment(f, diffs[f.path]) for f in inline]})
-    except GitHubFailed as error:
-        if error.status != 422 or not inline:
-            raise
-        done.problems.append(f"no comment could stand at its line, all are in the summary: {error.message}")
-        github.post(path, body | {"body": summary(replace(posting, inline=(), rest=(*posting.inline, *posting.rest)))})
-    done.posted = len(inline) + len(posting.rest)
-    return done
+    number = target.pr or 0
+    diffs, there, replied = pull_diffs(github, number), dict[str, int](), set[str]()
+    login = github.login() if github.token else ""
+    for row in github.pages(f"pulls/{number}/comments"):
+        for fixed, mark in _MARK.findall(str(row.get("body") or "")):
+            if login and (row.get("user") or {}).get("login") == login:
+                replied |= {mark} if fixed else set()
+                there.setdefault(mark, int(row["id"]))
+    waiting = there.keys() - replied
+    ours = [f for f in end.findings if f.fingerprint in there or (f.sure(wanted.least) and f.at_least(wanted.post_min))]
+    new = [f for f in ours if f.is_open and f.fingerprint not in there and not (f.late and f.severity != "critical")]
+    tabled = {finding.fingerprint for finding in target.earlier.findings}
+    fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
+    inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
+    return Push(
+        github, target, diffs, "" if end.complete else in_words(end.coverage),
+        tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), tuple(end.findings), inline,
+        tuple(f for f in sorted(new, key=worst_first) if f not in inline),
+        tuple(f for f in ours if f.is_open and f.fingerprint in there),
+        tuple((f, there[f.fingerprint]) for f in ours if f.state == "fixed" and f.fingerprint in waiting),
+    )  # fmt: skip
 
 
-def comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
-    """An inline comment as GitHub takes it; a suggestion block only where it replaces exactly these lines."""
-    last = _last(finding, diff)
-    whole = last == (finding.end_line or finding.line)
+def _review(push: Push) -> dict[str, Any]:
+    text = (
+        f"swecli: {counted(len(push.inline), 'finding')}; what is more, and what was read, is in the summary comment."
+    )
+    comments = [_comment(finding, push.diffs[finding.path]) for finding in push.inline]
+    return {"commit_id": push.target.head, "event": "COMMENT", "body": text, "comments": comments}
+
+
+def _comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
+    """An inline comment as GitHub takes it: all of its lines stand in the diff's new side. A suggestion block only
+    where it replaces exactly these lines."""
+    last = finding.line
+    while last < (finding.end_line or last) and last + 1 in diff.lines:
+        last += 1
     parts = [f"**{safe(finding.code_smell_type)}** ({finding.severity}) {safe(finding.message)}"]
     parts += [safe(finding.improvement)] if finding.improvement else []
+    whole = last == (finding.end_line or finding.line)
     taken = finding.suggestion and whole and not has_secret(finding.suggestion)
     parts += [fenced(finding.suggestion, "suggestion")] if taken else []
-    parts += [f"_{safe(finding.doubt)}_"] if finding.doubt else []
     body = "\n\n".join(parts)[:LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
 
 
-def summary(posting: Posting) -> str:
-    """The review's own text: what was not read, counts, and folded in a table what has no comment of its own."""
-    count = len(posting.inline) + len(posting.rest)
-    lines = [f"**Incomplete:** {safe(posting.left)}\n"] if posting.left else []
-    lines.append(
-        f"swecli found {count} {'thing' if count == 1 else 'things'} to look at, {len(posting.inline)} of them inline."
-    )
-    if not posting.rest:
-        return "\n".join(lines)
-    lines += [f"\n<details><summary>{len(posting.rest)} more</summary>\n", "| place | type | severity | problem |"]
-    lines.append("| --- | --- | --- | --- |")
-    for finding in posting.rest:
+def _close(push: Push) -> None:
+    """Reply where a finding was fixed and resolve its thread; where that is not permitted the reply stays alone."""
+    if not push.fixed:
+        return
+    for finding, comment in push.fixed:
+        text = (
+            f"fixed in {push.target.head[:12]}: {safe(finding.reason)}\n\n<!-- swecli-fixed {finding.fingerprint} -->"
+        )
+        push.github.send("POST", f"pulls/{push.target.pr}/comments/{comment}/replies", {"body": text})
+    owner, _, name = push.github.repository.partition("/")
+    try:
+        data = push.github.query(_THREADS, owner=owner, name=name, number=push.target.pr)
+        nodes = data["repository"]["pullRequest"]["reviewThreads"]["nodes"]
+        ours = {comment for _, comment in push.fixed}
+        for node in nodes:
+            if not node["isResolved"] and ours & {row["databaseId"] for row in node["comments"]["nodes"]}:
+                push.github.query(_RESOLVE, id=node["id"])
+    except (GitHubFailed, KeyError, TypeError) as error:
+        push.problems.append(f"threads could not be resolved, the replies stand: {error}")
+
+
+def summary(push: Push) -> str:
+    """The summary's text: what was not read, counts, what is open beside the comments, folded, and the state."""
+    lines = [f"**Incomplete:** {safe(push.left)}\n"] if push.left else []
+    open_ones = len(push.inline) + len(push.rest) + len(push.known)
+    lines.append(f"swecli reviewed {push.target.head[:12]}: {counted(open_ones, 'open finding')}, of which "
+                 f"{len(push.inline) + len(push.known)} inline.")  # fmt: skip
+    gone = [finding for finding in push.known if finding.state == "gone"]
+    if push.rest or gone:
+        lines += [f"\n<details><summary>{len(push.rest) + len(gone)} more</summary>\n"]
+        lines += ["| place | type | severity | state | problem |", "| --- | --- | --- | --- | --- |"]
+    for at, finding in enumerate([*push.rest, *gone]):
         cells = [f"`{finding.place.replace('`', '')}`", safe(finding.code_smell_type), finding.severity]
-        cells.append(f"{safe(finding.message)[:160]} <!-- swecli {finding.fingerprint} -->")
-        row = " | ".join(cell.replace("|", "\\|") for cell in cells)
-        if sum(map(len, lines)) + len(lines) + len(row) > LONGEST:
-            lines.append("| … | | | and more |")
+        cells += [finding.standing, safe(finding.message)[:160]]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        if sum(map(len, lines)) > LONGEST:
+            lines.append(f"| … | | | | and {len(push.rest) + len(gone) - at - 1} more |")
             break
-        lines.append(f"| {row} |")
-    return "\n".join([*lines, "\n</details>"])
+    lines += ["\n</details>"] if push.rest or gone else []
+    return "\n".join([*lines, "", packed(push.target.head, push.read, push.findings)])

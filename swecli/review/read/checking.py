@@ -28,7 +28,9 @@ async def run_checks(job: ReviewJob, parts: Collaborators, review: str, state: T
         _let_stand(parts, review)
         return []
     found = parts.store.of_review(review)
-    claims = [*found, *parts.store.findings(["gone"], job.plan.files)]
+    before = {known.fingerprint for known in job.target.earlier.findings}
+    claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
+    claims += parts.store.findings(["gone"], job.plan.files)
     event, taken = await check(parts, claims, max(LEAST_TOKENS, int(state.usage.total * SHARE)), {f.id for f in found})
     state.spend(taken.usage, taken.cost)
     return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])]
@@ -45,7 +47,8 @@ def checkable(store: ReviewStore, refs: Sequence[str] = ()) -> list[Finding]:
 
 
 def _claims(findings: Iterable[Finding]) -> list[Finding]:
-    return list({f.id: f for f in findings if f.state not in ("dismissed", "refuted", "fixed") and f.anchor}.values())
+    known = {f.id: f for f in findings if f.anchor or f.block}
+    return [finding for finding in known.values() if finding.state not in ("dismissed", "refuted", "fixed")]
 
 
 def price_line(asked: Verifier, claims: Sequence[Finding]) -> str:

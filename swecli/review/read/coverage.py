@@ -22,6 +22,8 @@ def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, u
         end: how the review ended, "" while it runs.
     """
     by_path: dict[str, list[Hunk]] = {}
+    read = {*read, *(hunk.digest for hunk in plan.earlier)}
+    earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
     for hunk in plan.hunks:
         by_path.setdefault(hunk.path, []).append(hunk)
     files = []
@@ -38,12 +40,13 @@ def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, u
         why = ", ".join(dict.fromkeys(filter(None, whys)))
         files.append(FileCoverage(path, ranges["read"], ranges["shown"], ranges["not_read"], why))
     total = sum(counts.values())
-    return Coverage(plan.unit, tuple(files), plan.skips, "", unverified, total, **counts)
+    return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, total, **counts)
 
 
 def in_words(coverage: Coverage) -> str:
     """`read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): src/a.py 40-80, …`."""
     parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
+    parts += [f"some by {coverage.earlier}"] if coverage.earlier else []
     parts += [f"{coverage.shown:,} shown, no report"] if coverage.shown else []
     left = [file for file in coverage.files if file.not_read]
     if coverage.not_read:

@@ -112,7 +112,6 @@ async def _new_job(agent: Agent, store: ReviewStore, spec: Sequence[str], option
     rules, notes = load_rules(root) if options.trusted else ([], [])
     if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
         notes.append(".agents/checks is not used: this folder is not trusted (run /trust to use it)")
-    await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
     hints = [*await asyncio.to_thread(measured, plan.files, Sources(root)), *hints]
     if before is not None and before.spec == target.spec:
@@ -124,8 +123,10 @@ async def _new_job(agent: Agent, store: ReviewStore, spec: Sequence[str], option
         f"review of {root}", agent.model.name, title=f"Review of {target.label}", project=str(root)
     )
     record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=system_prompt(rules))
+    noted = store.note(store.begin(record), target.earlier.findings)
+    await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     return ReviewJob(
-        store.begin(record), target, plan, options.loops or settings.review_loops, sessions, options, hints, rules,
+        noted.review, target, plan, options.loops or settings.review_loops, sessions, options, hints, rules,
         (*target.notes, *notes, *failed), settings.max_budget_usd, estimate,
     )  # fmt: skip
 

@@ -206,10 +206,10 @@ class Review:
         lines = [f"loop {loop}: {line}" for line in lost]
         store, mine = self.parts.store, {finding.id for finding in self.parts.store.of_review(self.record.id)}
         known = store.findings(paths={finding.path for finding in findings}) if findings else []
-        noted = store.note(
-            replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines)),
-            identified(findings, known, mine),
-        )
+        old = {(hunk.path, line) for hunk in self.job.plan.earlier for line in hunk.lines}
+        candidates = identified([replace(f, late=(f.path, f.line) in old) for f in findings], known, mine)
+        record = replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines))
+        noted = store.note(record, candidates)
         self.record = noted.review
         return FindingsAccumulated(len(noted.new), noted.review.total, loop, tuple(noted.new), self.record.id)
 

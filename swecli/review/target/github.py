@@ -42,12 +42,24 @@ class GitHub:
     api: str = API
 
     def get(self, path: str) -> Any:
-        """Ask for something below the repository. Raises GitHubFailed."""
-        return self._ask("GET", path, None)
+        """Ask for something below the repository, or from the top with a `/` in front. Raises GitHubFailed."""
+        return self.send("GET", path)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Make something below the repository. Raises GitHubFailed."""
-        return self._ask("POST", path, body)
+    def login(self) -> str:
+        """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubFailed."""
+        try:
+            return str(self.get("/user")["login"])
+        except GitHubFailed as error:
+            if error.status != 403:
+                raise
+            return "github-actions[bot]"
+
+    def query(self, text: str, **variables: Any) -> dict[str, Any]:
+        """The data that GraphQL answers with. Raises GitHubFailed, also for errors within the answer."""
+        answer = self.send("POST", "/graphql", {"query": text, "variables": variables})
+        if answer.get("errors"):
+            raise GitHubFailed(f"GitHub refused a query ({_said(json.dumps(answer).encode())}).", status=403)
+        return dict(answer["data"])
 
     def pages(self, path: str) -> list[Any]:
         """All entries of a list. Raises GitHubFailed."""
@@ -61,12 +73,14 @@ class GitHub:
                 break
         return out
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, *, again: bool = False) -> Any:
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
+        """Make or change something. Raises GitHubFailed."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "swecli"}
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         data = None if body is None else json.dumps(body).encode()
         headers |= {"Content-Type": "application/json"} if data is not None else {}
-        url = f"{self.api}/repos/{quote(self.repository)}/{path}"
+        api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
+        url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
             request = urllib.request.Request(url, data, headers, method=method)
             with urllib.request.urlopen(request, timeout=SECONDS) as answer:
@@ -76,7 +90,7 @@ class GitHub:
                 wait = error.headers.get("retry-after") or ""
                 if not again and error.code in (403, 429) and wait.isdecimal() and int(wait) <= LONGEST_WAIT:
                     time.sleep(int(wait))
-                    return self._ask(method, path, body, again=True)
+                    return self.send(method, path, body, again=True)
                 raise _refused(error, path, self) from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error

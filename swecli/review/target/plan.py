@@ -61,12 +61,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out."""
+    """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out,
+    `earlier` hunks that the review of an earlier push has read."""
 
     target: Target
     parts: tuple[Part, ...]
     unfit: tuple[Hunk, ...] = ()
     skips: tuple[Skip, ...] = ()
+    earlier: tuple[Hunk, ...] = ()
 
     @property
     def unit(self) -> Unit:
@@ -75,8 +77,8 @@ class Plan:
 
     @property
     def hunks(self) -> tuple[Hunk, ...]:
-        """All of them, sendable or not."""
-        return (*(hunk for part in self.parts for hunk in part.hunks), *self.unfit)
+        """All of them, sendable or not, read before or not."""
+        return (*(hunk for part in self.parts for hunk in part.hunks), *self.unfit, *self.earlier)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -105,8 +107,11 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
         made = [_hunk(path, symbol, piece, counter, diff) for symbol, piece in rows]
         hunks += [replace(hunk, why=why) for hunk in made] or ([_unreadable(path, why)] if why else [])
     ordered = [replace(hunk, id=f"H{n}") for n, hunk in enumerate(_riskier_first(hunks), 1)]
-    fit = [hunk for hunk in ordered if not hunk.why]
-    return Plan(target, tuple(_pack(fit, most_tokens)), tuple(h for h in ordered if h.why), tuple(skips))
+    known = set(target.earlier.digests)
+    fit = [hunk for hunk in ordered if not hunk.why and hunk.digest not in known]
+    unfit = tuple(hunk for hunk in ordered if hunk.why)
+    earlier = tuple(hunk for hunk in ordered if not hunk.why and hunk.digest in known)
+    return Plan(target, tuple(_pack(fit, most_tokens)), unfit, tuple(skips), earlier)
 
 
 def _hunk(path: str, symbol: str, rows: list[Row], counter: TokenCounter, diff: FileDiff | None) -> Hunk:

@@ -10,6 +10,7 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.target.diffs import FileDiff, read_hunks
 from swecli.review.target.github import GitHub, GitHubFailed, connect
+from swecli.review.target.pull_state import read_state
 from swecli.review.target.targets import Setting, Target, find_target, of_diffs
 from swecli.tools.git import GitFailed, need_repository, run_git
 
@@ -42,7 +43,9 @@ def pull_target(root: Path, number: str, environ: Mapping[str, str], include: Se
     notes = [] if _checked_out(root, environ) == head else [
         f"the checkout is not the newest commit of the pull request ({head[:12]}): lines may differ"
     ]  # fmt: skip
-    return replace(target, notes=(*notes, *target.notes), pr=int(number), head=head)
+    return replace(
+        target, notes=(*notes, *target.notes), pr=int(number), head=head, earlier=read_state(github, int(number))
+    )
 
 
 def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:

@@ -11,6 +11,7 @@ from swecli.models.coverage import Skip
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.judge.sources import LARGEST
 from swecli.review.target.diffs import FileDiff, parse_diff
+from swecli.review.target.pull_state import PullState
 from swecli.review.target.skips import ATTRIBUTES, in_words, rule_by_name
 from swecli.tools.git import GitFailed, attributes_of, need_repository, run_git
 from swecli.tools.ignore import IgnoreRules, walk
@@ -25,7 +26,7 @@ class Target:
     a line for each file that is left out because nothing of it can be read, `skips` what a rule leaves out.
 
     `base` is the commit that the changes are compared with ("" for none), `attributes` those it gives to the files.
-    `pr` is the number of a pull request, `head` its newest commit.
+    `pr` is the number of a pull request, `head` its newest commit, `earlier` what its last push left.
     """
 
     spec: tuple[str, ...]
@@ -38,6 +39,7 @@ class Target:
     base: str = ""
     pr: int | None = None
     head: str = ""
+    earlier: PullState = PullState()
 
 
 @dataclass(frozen=True, slots=True)

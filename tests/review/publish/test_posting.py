@@ -1,23 +1,32 @@
-"""Findings on a pull request: inline where they may be, else in the summary, none twice, every refusal one line."""
+"""Findings on a pull request: one review a push, the rest in one summary that carries the state, none twice."""
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from scripts.benchmarks.pushes import pushes
+from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
-from swecli.review.publish.posting import MOST_INLINE, dry_run, plan, send
+from swecli.models.review_events import ReviewFinished
+from swecli.review.publish.posting import MOST_INLINE, Push, Wanted, plan_push
 from swecli.review.target.github import GitHub
-from swecli.review.target.pull_request import pull_diffs
-from tests.support.github import HEAD, FakeGitHub
+from swecli.review.target.pull_state import packed, read_state
+from swecli.review.target.targets import Target
+from tests.support.github import BOT, HEAD, FakeGitHub
 
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 
 def one(path: str, line: int, mark: str, **fields: object) -> Finding:
-    return Finding(path, line, "DEAD_CODE", f"m {mark}", fingerprint=mark * 8, id="F-1", **fields)  # type: ignore[arg-type]
+    known = {"verdict": "confirmed", "severity": "high", "fingerprint": mark * 8, "id": "F-1"}
+    return Finding(path, line, "DEAD_CODE", f"m {mark}", **{**known, **fields})  # type: ignore[arg-type]
 
 
 INSIDE, RANGE = one("a.py", 2, "a", suggestion="x = 1"), one("a.py", 2, "b", end_line=3, suggestion="y")
@@ -31,61 +40,168 @@ def hub() -> Iterator[FakeGitHub]:
         yield hub
 
 
-def client(hub: FakeGitHub, token: str = "secret") -> GitHub:
-    return GitHub("acme/shop", token, hub.url)
+def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
+    github = GitHub("acme/shop", token, hub.url)
+    end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
+    target = Target(("--pr", "7"), "pull request 7", (), pr=7, head=hub.head, earlier=read_state(github, 7))
+    return plan_push(github, target, end, Wanted(read=["d1"]))
 
 
-def go(hub: FakeGitHub, *findings: Finding) -> tuple[int, int, int]:
-    github = client(hub)
-    diffs = pull_diffs(github, 7)
-    posting = plan(findings, github, 7, HEAD, diffs)
-    done = send(posting, github, diffs)
-    return done.posted, done.failed, posting.known
+def kinds(hub: FakeGitHub) -> list[str]:
+    return [kind for kind, _ in hub.posted]
 
 
 def test_only_lines_in_the_diff_are_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
     everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, one("a.py", 2, "f", state="dismissed"))
-    assert go(hub, *everything) == (5, 0, 0)
-    [(kind, body)] = hub.posted
-    assert kind == "reviews"
-    assert [(c["line"], c.get("start_line")) for c in body["comments"]] == [(2, None), (3, 2), (4, 3)]
-    assert ["```suggestion" in c["body"] for c in body["comments"]] == [True, True, False]
-    assert "a.py:40" in body["body"]
-    assert "z.py:1" in body["body"]
-    assert go(hub, *everything) == (0, 0, 5)
-    assert len(hub.posted) == 1
+    assert push_of(hub, *everything).send() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
+    assert kinds(hub) == ["reviews", "summary"]
+    comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
+    assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
+    assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
+    assert "a.py:40" in text
+    assert "z.py:1" in text
+    assert push_of(hub, *everything).send() == ["nothing new, 3 there already"]
+    assert len(hub.posted) == 2
 
 
 def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
-    diffs = pull_diffs(client(hub), 7)
-    lines = dry_run(plan([INSIDE, OUTSIDE], client(hub), 7, HEAD, diffs), diffs)
+    lines = push_of(hub, INSIDE, OUTSIDE).lines
     assert [line.split(" ")[0] for line in lines] == ["inline", "summary", "1"]
     assert hub.posted == []
 
 
-def test_where_a_comment_is_refused_all_stand_in_the_summary_of_one_review(hub: FakeGitHub) -> None:
+def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
-    assert go(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE) == (3, 0, 0)
-    [(kind, body)] = hub.posted
-    assert (kind, body.get("comments", [])) == ("reviews", [])
-    assert go(hub, INSIDE, OUTSIDE) == (0, 0, 2)
+    lines = push_of(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE).send()
+    assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 there already"
+    assert kinds(hub) == ["summary"]
+    assert push_of(hub, INSIDE, OUTSIDE).send()[0].startswith("posted: 0 inline, 2 in the summary")
 
 
-def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_a_table(hub: FakeGitHub) -> None:
-    severities = ("low", "medium", "high")
-    findings = [Finding("a.py", 2, f"T{n}", "m", severities[n % 3], fingerprint=f"{n:08x}") for n in range(300)]
-    assert go(hub, *findings) == (300, 0, 0)
-    [(kind, body)] = hub.posted
-    assert (kind, len(body["comments"])) == ("reviews", MOST_INLINE)
-    assert all("(high)" in comment["body"] for comment in body["comments"])
-    assert body["body"].count("<!-- swecli ") == 290
-    assert go(hub, *findings) == (0, 0, 300)
-    assert len(hub.posted) == 1
+def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
+    severities = ("medium", "high", "critical")
+    findings = [one("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
+    push_of(hub, *findings).send()
+    assert kinds(hub) == ["reviews", "summary"]
+    assert len(hub.posted[0][1]["comments"]) == MOST_INLINE
+    assert all("(critical)" in comment["body"] for comment in hub.posted[0][1]["comments"])
+    push_of(hub, *findings).send()
+    assert len(hub.posted) == 2
+
+
+def test_small_unsure_and_late_ones_are_left_out(hub: FakeGitHub) -> None:
+    quiet = [
+        one("a.py", 2, "a", severity="low"),
+        one("a.py", 2, "b", verdict="cannot_tell"),
+        one("a.py", 3, "c", late=True),
+    ]
+    critical = one("a.py", 3, "d", late=True, severity="critical")
+    assert [f.fingerprint[0] for f in push_of(hub, *quiet, critical).inline] == ["d"]
+
+
+def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE).send()
+    fixed = replace(INSIDE, state="fixed", reason="it checks now")
+    push_of(hub, fixed).send()
+    assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
+    assert "fixed in aaaaaaaaaaaa: it checks now" in hub.posted[2][1]["body"]
+    push_of(hub, fixed).send()
+    assert len(hub.posted) == 5
+
+
+def test_a_thread_that_a_person_resolved_is_left_alone(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE).send()
+    hub.resolved.add(hub.comments[0]["id"])
+    assert push_of(hub, INSIDE).send() == ["nothing new, 1 there already"]
+
+
+def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE).send()
+    hub.refuse["POST graphql"] = [(403, {})]
+    lines = push_of(hub, replace(INSIDE, state="fixed")).send()
+    assert lines[0].startswith("threads could not be resolved, the replies stand: GitHub forbids it")
+    assert kinds(hub)[2:] == ["replies", "summary edited"]
+
+
+def test_gone_stays_open_and_is_noted(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE).send()
+    push_of(hub, replace(INSIDE, state="gone")).send()
+    assert kinds(hub)[2:] == ["summary edited"]
+    assert "gone, not verified" in hub.posted[2][1]["body"]
+
+
+def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE, left=True).send()
+    assert hub.posted[1][1]["body"].startswith("**Incomplete:** read 0 of 1")
+
+
+def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
+    push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).send()
+    state = read_state(GitHub("acme/shop", "secret", hub.url), 7)
+    assert (state.head, state.digests) == (HEAD, ("d1",))
+    assert [(f.fingerprint, f.state, f.verdict, f.evidence, f.anchor) for f in state.findings] == [
+        (INSIDE.fingerprint, "open", "confirmed", "", "")
+    ]
+
+
+def bad(**fields: object) -> str:
+    row = {"v": 1, "head": "a" * 40, "digests": [], "findings": []} | fields
+    return f"<!-- swecli-state {base64.b64encode(zlib.compress(json.dumps(row).encode())).decode()} -->"
+
+
+GOOD_ROW = {
+    "path": "a.py", "line": 1, "end_line": 0, "kind": "smell", "code_smell_type": "X", "severity": "high",
+    "message": "m", "verdict": "", "state": "open", "block": "", "symbol": "", "fingerprint": "ab" * 4, "aliases": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- swecli-state AAAA -->",
+        bad(v=2),
+        bad(head="<script>"),
+        bad(digests=[1]),
+        bad(findings=[{}]),
+        *(
+            bad(findings=[GOOD_ROW | wrong])
+            for wrong in (
+                {"path": "../../etc/passwd"}, {"line": -4}, {"line": 10**9}, {"state": "dismissed"}, {"severity": "x"},
+                {"message": "m" * 600}, {"fingerprint": "--"}, {"block": "[1]"}, {"aliases": [1]},
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hub: FakeGitHub, text: str) -> None:
+    hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
+    state = read_state(GitHub("acme/shop", "secret", hub.url), 7)
+    assert (state.digests, state.findings, state.comment) == ((), (), 5)
+    push_of(hub, INSIDE).send()
+    assert len(hub.issue) == 1
+
+
+def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
+    hub.issue.append({"id": 5, "body": packed("a" * 40, ["d1"], [INSIDE]), "user": {"login": "mallory"}})
+    hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
+    push = push_of(hub, INSIDE)
+    assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)
+
+
+def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = list(pushes())
+    assert [(row.reviewer, row.posted) for row in rows] == [
+        (1, {"review of 2": 1, "summary": 1}),
+        (0, {}),
+        (1, {"review of 2": 1, "replies": 1, "resolved": 1, "summary edited": 1}),
+        (0, {"summary edited": 1}),
+        (0, {"replies": 2, "resolved": 2, "summary edited": 1}),
+    ]
+    assert rows[-1].states == {"open": 1, "fixed": 4}
 
 
 def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
     hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
-    assert go(hub, INSIDE) == (1, 0, 0)
+    assert push_of(hub, INSIDE).send()[0].startswith("posted: 1 inline")
 
 
 @pytest.mark.parametrize(
@@ -95,24 +211,22 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
         (403, {}, "forbids it"),
         (403, {"x-ratelimit-remaining": "0"}, "rate limit"),
         (429, {"retry-after": "600"}, "Try again in 600 s"),
-        (404, {}, "There is no pull request 7"),
+        (404, {}, "There is no issues/7/comments"),
         (422, {}, "cannot use the request"),
         (500, {}, "answered with 500"),
     ],
 )
 def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], said: str) -> None:
-    hub.refuse["POST reviews"] = [(status, headers)]
+    hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
-        go(hub, OUTSIDE)
+        push_of(hub, OUTSIDE).send()
     assert said in str(caught.value)
     assert "findings are kept" in caught.value.hint
     assert "\n" not in str(caught.value)
 
 
 def test_without_a_token_or_a_server_it_is_said(hub: FakeGitHub) -> None:
-    github = client(hub, token="")
-    diffs = pull_diffs(github, 7)
     with pytest.raises(BadInput, match="no token"):
-        send(plan([INSIDE], github, 7, HEAD, diffs), github, diffs)
+        push_of(hub, INSIDE, token="").send()
     with pytest.raises(SwecliError, match="cannot be reached"):
         GitHub("acme/shop", "", "http://127.0.0.1:9").get("pulls/7")

@@ -16,7 +16,6 @@ from swecli.repl.commands.base import CommandContext, command
 if TYPE_CHECKING:
     from swecli.models.review_events import ReviewFinished
     from swecli.review.read.run import Review
-    from swecli.review.target.targets import Target
     from swecli.store.reviews import ReviewStore
 
 MOST_LOOPS = 1_000
@@ -65,10 +64,10 @@ async def review(ctx: CommandContext, args: str) -> None:
         await repair(ctx, store, words[1])
         return
     wish = _wish(words)
-    target, running = await _begin(ctx, store, wish)
+    running = await _begin(ctx, store, wish)
     end = await _watch(ctx, running)
     if wish.post and end is not None:
-        await _post(ctx, target, end, unverified=wish.unverified)
+        await _post(ctx, running, end, unverified=wish.unverified)
 
 
 def _wish(words: list[str]) -> Wish:
@@ -88,7 +87,7 @@ def _wish(words: list[str]) -> Wish:
     return Wish(tuple(rest), post, loops, unverified)
 
 
-async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[Target, Review]:
+async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
     from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
@@ -101,7 +100,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> tuple[T
     running = await begin_review(agent, store, spec, options)
     if wish.post and running.job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    return running.job.target, running
+    return running
 
 
 async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
@@ -124,22 +123,25 @@ async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
     return end
 
 
-async def _post(ctx: CommandContext, target: Target, end: ReviewFinished, *, unverified: bool) -> None:
-    """Say what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
+async def _post(ctx: CommandContext, running: Review, end: ReviewFinished, *, unverified: bool) -> None:
+    """Show what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
     # late: see above
-    from swecli.review.publish.posting import make_ready, need_token  # noqa: PLC0415
+    from swecli.review.publish.posting import Wanted, need_token, plan_push  # noqa: PLC0415
+    from swecli.review.target.github import connect  # noqa: PLC0415
 
     environ: Mapping[str, str] = ctx.runtime.start.environ
-    sure = [finding for finding in end.findings if finding.sure("any" if unverified else "confirmed")]
-    ready = await asyncio.to_thread(make_ready, ctx.runtime.agent.ctx.root, target, sure, environ, end.coverage)
-    for line in ready.lines:
+    wanted = Wanted("any" if unverified else "confirmed", read=running.record.seen)
+    target = running.job.target
+    github = connect(ctx.runtime.agent.ctx.root, environ)
+    push = await asyncio.to_thread(plan_push, github, target, end, wanted)
+    for line in push.lines:
         ctx.screen.line(line)
-    if not ready.anything:
+    if not push.anything:
         return
     need_token(environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    if await ctx.pick(f"Put this on pull request {target.pr} of {ready.github.repository}?", answers) != "yes":
+    if await ctx.pick(f"Put this on pull request {target.pr} of {github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")
         return
-    for line in await asyncio.to_thread(ready.send):
+    for line in await asyncio.to_thread(push.send):
         ctx.screen.note(line)

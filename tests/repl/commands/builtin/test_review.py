@@ -47,12 +47,16 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
             monkeypatch.setenv(name, value)
         desk = Desk(make_runtime([READ, END] * 3), "no", "yes")
         said = await desk.type("/review --pr 7 --post --no-verify")
-        assert "inline shop/prices.py:3 MAGIC_NUMBERS" in said
+        assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in said
         assert "nothing was posted" in said
         assert hub.posted == []
-        assert "1 posted, 0 failed, 0 there already" in await desk.type("/review --pr 7 --post --no-verify")
-        assert len(hub.posted) == 1
-        assert "0 inline, 0 in the summary, 1 there already" in await desk.type("/review --pr 7 --post --no-verify")
+        assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 there already" in await desk.type(
+            "/review --pr 7 --post --no-verify"
+        )
+        assert [kind for kind, _ in hub.posted] == ["reviews", "summary"]
+        assert "0 inline, 0 in the summary, 0 fixed, 1 there already" in await desk.type(
+            "/review --pr 7 --post --no-verify"
+        )
         assert len(desk.offered) == 2
 
 
