@@ -137,7 +137,6 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
-        self.thinking = ""  # how much the model thinks, where the user set that in this run
         self._reopen = ""
         self.builder.stale.found.clear()
         for path in turn.files:

@@ -38,10 +38,17 @@ def check_address(value: Any) -> str:
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
 
 
-def _command(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
-        raise ValueError('takes the words of a command, for example ["pass", "show", "llm/work"]')
-    return tuple(text(word) for word in value)
+def _words(what: str) -> Callable[[Any], tuple[str, ...]]:
+    def parse(value: Any) -> tuple[str, ...]:
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(isinstance(word, str) and word.strip() for word in value)
+        ):
+            raise ValueError(f"takes {what}")
+        return tuple(text(word) for word in value)
+
+    return parse
 
 
 def _variable(value: Any) -> str:
@@ -91,12 +98,6 @@ def _price(value: Any) -> dict[str, float]:
     return {name: float(cost) for name, cost in table.items()}
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(name, str) and name.strip() == name != "" for name in value):
-        raise ValueError('takes a list of names, for example ["claude"]')
-    return tuple(value)
-
-
 def _key(parse: Callable[[Any], Any], doc: str, *, shown: bool = True) -> Any:
     return field(default=None, repr=shown, metadata={"parse": parse, "doc": doc})
 
@@ -116,7 +117,10 @@ class ModelEntry:
     model: str | None = _key(text, "the model's name there; without it the table's own name")
     base_url: str | None = _key(check_address, "address; /chat/completions or /v1/messages is put behind it")
     key_env: str | None = _key(_variable, "environment variable that holds the key")
-    key_command: tuple[str, ...] | None = _key(_command, "command that prints the key, run without a shell, 10 s")
+    key_command: tuple[str, ...] | None = _key(
+        _words('the words of a command, for example ["pass", "show", "llm/work"]'),
+        "command that prints the key, run without a shell, 10 s",
+    )
     headers: Mapping[str, str] | None = _key(_headers, "more headers; ${NAME} is a variable's value", shown=False)
     extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
     thinking: str | None = _key(thinking, "off, low, medium, high, xhigh, max or a number of tokens")
@@ -132,7 +136,9 @@ class ModelEntry:
     first_byte: int | None = _key(_seconds, "seconds without any byte once the request was sent")
     first_token: int | None = _key(_seconds, "seconds until the first token while keep-alives come")
     quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
-    aliases: tuple[str, ...] | None = _key(_names, "other names for -m and /model")
+    aliases: tuple[str, ...] | None = _key(
+        _words('a list of names, for example ["claude"]'), "other names for -m and /model"
+    )
 
     def __str__(self) -> str:
         """Its name: what is shown of a table."""

@@ -46,7 +46,8 @@ def _keyed(name: str, address: str, *keys: str, default_model: str = "", api: Ap
 def _local(name: str, port: int, *bases: str, alias: str = "") -> Service:
     stem = name.upper()
     bases = (*bases, f"{stem}_BASE_URL", f"{stem}_API_BASE")
-    return Service(name, (f"{stem}_API_KEY",), bases, "", port, aliases=(alias,) if alias else ())
+    address = f"http://127.0.0.1:{port}/v1"
+    return Service(name, (f"{stem}_API_KEY",), bases, address, port, aliases=(alias,) if alias else ())
 
 
 LOCAL = (
@@ -144,22 +145,23 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     needed = (own.key_env,) if own.key_env else ()
     optional = () if own.base_url or own.key_command else service.keys
     key_name, key = _key(needed or optional, environ)
-    reached = base or service.local or own.key_command or head not in SERVICES
-    if key is None and (needed or not reached):
+    if key is None and (needed or not (base or own.key_command or head not in SERVICES)):
         raise AuthFailed(
             f"{key_name} is not set, so {entry or name} cannot be used.",
             f"Set it (export {key_name}=…), choose another model with -m, or try -m {DEMO}.",
         )
-    address = base or (f"http://127.0.0.1:{service.port}/v1" if service.local else service.address)
-    api: Api = own.api or service.api
+    api, address = own.api or service.api, base or service.address
     if api == "anthropic":
         address = address.removesuffix("/v1")
-    patient: dict[str, Any] = {"first_byte": 900.0} if service.local or _loopback(address) else {}
+    if api == "litellm" and own.base_url and not own.key_command:
+        key = key or "none"  # else litellm looks for one in the environment that was not meant for this address
+    near = service.local or urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
+    clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
+    clocks |= {clock: float(set_to) for clock in CLOCKS if (set_to := getattr(own, clock))}
     return Endpoint(
-        name, head, model, api, base or (address if service.local else None), key, address,
-        key_name or "key_command", service.local, headers=_headers(own, environ),
-        extra_body=own.extra_body or {}, thinking=own.thinking or "", key_command=own.key_command or (),
-        **patient | {clock: float(set_to) for clock in CLOCKS if (set_to := getattr(own, clock))},
+        name, head, model, api, base, key, address, key_name or "key_command", service.local,
+        headers=_headers(own, environ), extra_body=own.extra_body or {}, thinking=own.thinking or "",
+        key_command=own.key_command or (), **clocks,
     )  # fmt: skip
 
 
@@ -177,44 +179,40 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
 
 
-def _loopback(address: str) -> bool:
-    return urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
-
-
 def _key(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str | None]:
     """The variable that holds the key and its value. Raises AuthFailed for one that no header can hold."""
-    name = next((one for one in names if environ.get(one, "").strip()), (*names, "")[0])
-    key = environ.get(name, "").strip() or None
-    if key is not None and not (key.isascii() and key.isprintable()):
+    name, key = _first(environ, names)
+    if not (key.isascii() and (key.isprintable())):
         raise AuthFailed(
             f"{name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
         )
-    return name, key
+    return name, key or None
 
 
 def base_of(service: Service, environ: Mapping[str, str]) -> str | None:
-    """The address the environment gives for a provider; for local ones with scheme, port and `/v1` filled in.
+    """The address the environment gives for a provider, None for none; a local one has a usual one, and gets scheme,
+    port and `/v1` filled in.
 
     Raises ConfigError for one that is none.
     """
-    given = _first(environ, service.bases)
-    if given is None:
-        return None
-    if service.local:
-        given = given if "://" in given else f"http://{given}"
+    variable, given = _first(environ, service.bases)
+    if not given:
+        return service.address if service.local else None
     try:
-        address = check_address(given)
-        parts = urlsplit(address)
+        address = check_address(given if "://" in given or not service.local else f"http://{given}")
         if not service.local:
             return address
+        parts = urlsplit(address)
         port = parts.port or (443 if parts.scheme == "https" else service.port)
     except ValueError as error:
-        raise ConfigError(f"{next(one for one in service.bases if environ.get(one, '').strip())} {error}.") from None
+        raise ConfigError(f"{variable} {error}.") from None
     host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0", "::") else str(parts.hostname)
     host = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/")
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
 
 
-def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if (value := environ.get(name, "").strip())), None)
+def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
+    """The first of the variables that is set, and its value; the first of all, and "", where none is."""
+    found = ((name, value) for name in names if (value := environ.get(name, "").strip()))
+    return next(found, ((*names, "")[0], ""))

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import near_names
+from swecli.llm.price_table import chat_models, did_you_mean, model_table
 from swecli.llm.probe import offered
 from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
 
@@ -50,8 +50,12 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
         hint = "Add credit there, or choose another model with -m."
         return ProviderError(f"{at} says the account has no credit left ({status}){tail}", hint, status=status)
     if status == 404:
-        near = near_names(endpoint.provider, endpoint.model, offered(endpoint))
-        hint = f"{near}Check the name after -m, and the address if you set one; {at} is what was asked."
+        known = [
+            *(f"{endpoint.provider}/{name}" for name in offered(endpoint)),
+            *chat_models(model_table(), endpoint.provider),
+        ]
+        near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
+        hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
         return overflow(words, endpoint, status)

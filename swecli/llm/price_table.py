@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +93,13 @@ def chat_models(models: Mapping[str, Row], provider: str) -> list[str]:
     return sorted(names)
 
 
-def near_names(provider: str, model: str, offered: Sequence[str] = ()) -> str:
-    """The question whether a model of that provider with a similar name was meant; "" where there is none."""
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """The question whether something similar was meant; "" where nothing is, or the word itself is known."""
     # late: only for what was mistyped
     from difflib import get_close_matches  # noqa: PLC0415
 
-    known = [*offered, *(name.removeprefix(f"{provider}/") for name in chat_models(model_table(), provider))]
-    near = get_close_matches(model, dict.fromkeys(known), n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(f'{provider}/{name}' for name in near)}? " if near else ""
+    near = [] if word in known else get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
 def row_of(models: Mapping[str, Row], name: str) -> Row | None:

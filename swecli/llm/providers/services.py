@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import find_paths
@@ -12,7 +11,7 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Endpoint, resolve
 from swecli.llm.learned import LearnedFacts
-from swecli.llm.price_table import Row, chat_models, find_row, model_table, owner_of, provider_names
+from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
 from swecli.llm.probe import probe
 from swecli.llm.profile import from_entry, from_table
 from swecli.models.errors import ModelNotFound
@@ -35,13 +34,13 @@ def services(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatM
         owner = owner_of(name)
         if owner is None:
             models = model_table()
-            near = _near(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
+            near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
             raise ModelNotFound(f"There is no model {name!r}.", near or "Write it as provider/name, or use demo.")
         name, head = f"{owner}/{name}", owner
     if head not in SERVICES:
         known = provider_names()
         if known and head not in known:
-            near = _near(head, sorted(known | set(SERVICES)))
+            near = did_you_mean(head, sorted(known | set(SERVICES)))
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
     endpoint = resolve(name, environ, entry)
     row = find_row(endpoint.provider, endpoint.model)
@@ -58,7 +57,8 @@ def model_at(
         profile = profile.layered(facts.of(endpoint.origin), "learned")
     if entry is not None:
         profile = profile.layered(from_entry(entry), "config")
-    if endpoint.api == "litellm" or (row or {}).get("mode") == "responses":
+    responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
+    if endpoint.api == "litellm" or responses:
         # late: a start loads the wire that it needs
         from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
 
@@ -72,8 +72,3 @@ def model_at(
     from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(endpoint, profile, facts)
-
-
-def _near(word: str, known: list[str]) -> str:
-    found = get_close_matches(word, known, n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(found)}?" if found else ""

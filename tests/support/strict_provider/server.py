@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import threading
 import time
 from dataclasses import replace
@@ -40,13 +41,14 @@ class StrictProvider:
         key: str | None = "test-key",
         models: tuple[str, ...] = (OPENAI_MODEL, ANTHROPIC_MODEL),
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.script: Script = script if script is not None else []
         self.key = key
         self.models = models
         self.requests: list[Received] = []
         self.looks: list[Received] = []
-        self.port = port
+        self.port, self.tls = port, tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="strict-provider", daemon=True)
         self._ready = threading.Event()
@@ -56,7 +58,7 @@ class StrictProvider:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     @property
     def openai_base(self) -> str:
@@ -121,7 +123,7 @@ class StrictProvider:
                 with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                     await writer.wait_closed()
 
-        server = await asyncio.start_server(met, "127.0.0.1", self.port, limit=1 << 26)
+        server = await asyncio.start_server(met, "127.0.0.1", self.port, limit=1 << 26, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()

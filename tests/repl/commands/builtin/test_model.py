@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from swecli.app import Runtime
+from swecli.config.model_entry import parse_models
 from swecli.models.errors import BadInput, SwecliError
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
+from tests.support.strict_provider import Reply, StrictProvider
 
 
 async def test_the_model_is_said_with_its_reason(desk: Desk) -> None:
@@ -70,6 +73,26 @@ async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: 
     assert "is now trusted" in await desk.type("/trust")
     assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
     assert "already trusted" in await desk.type("/trust")
+
+
+async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runtime, desk: Desk) -> None:
+    with StrictProvider([Reply("one")], key="k1") as one, StrictProvider([Reply("two"), Reply("hm")], key="k2") as two:
+        shared = {"api": "openai", "model": "gpt-4.1"}
+        tables = {
+            "a": shared | {"base_url": one.openai_base, "key_command": ["echo", "k1"]},
+            "b": shared | {"base_url": two.openai_base, "key_command": ["echo", "k2"], "thinking": "low"},
+        }
+        runtime.settings = replace(runtime.settings, models=parse_models(tables))
+        assert "a (chosen here)" in await desk.type("/model a")
+        await run_turn(runtime, "first")
+        await desk.type("/model b")
+        await run_turn(runtime, "second")
+        await desk.type("/effort high")
+        await run_turn(runtime, "third")
+        assert (len(one.requests), len(two.requests)) == (1, 2)
+        assert [m["content"] for m in two.bodies[0]["messages"] if m["role"] == "assistant"] == ["one"]
+        assert [body["reasoning_effort"] for body in two.bodies] == ["low", "high"]
+        assert not one.refusals + two.refusals
 
 
 async def test_the_effort_goes_with_the_next_request(runtime: Runtime, desk: Desk) -> None:

@@ -1,0 +1,48 @@
+"""A whole run with models of the user's own: who answers, who reflects, and who gets which key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.shell import swecli
+from tests.support.strict_provider import Reply, StrictProvider
+
+NO_LESSONS = '{"tags": [], "strategies": []}'
+
+
+def test_the_main_model_answers_and_the_fast_one_reflects_each_with_its_own_key(own_home: Path) -> None:
+    with (
+        StrictProvider([Reply("Done.")], key="k-main") as main,
+        StrictProvider([Reply(NO_LESSONS)] * 3, key="k-fast") as fast,
+    ):
+        (own_home / "swecli").mkdir()
+        (own_home / "swecli" / "config.toml").write_text(f"""
+roles = {{ main = "big", fast = "small" }}
+[models.big]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{main.openai_base}"
+key_command = ["echo", "k-main"]
+[models.small]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{fast.openai_base}"
+key_env = "SMALL_KEY"
+""")
+        done = swecli("-p", "hello", environ={"SMALL_KEY": "k-fast"})
+        assert (done.code, done.out) == (0, "Done.\n")
+        assert (len(main.requests), len(fast.requests)) == (1, 1)
+        assert not main.refusals
+        assert not fast.refusals
+
+
+def test_a_table_that_cannot_be_used_is_one_line_before_anything_is_sent(own_home: Path) -> None:
+    (own_home / "swecli").mkdir()
+    file = own_home / "swecli" / "config.toml"
+    file.write_text('[models.work]\napi_key = "sk-very-secret"')
+    done = swecli("-p", "hello", "-m", "work")
+    assert (done.code, done.out) == (42, "")
+    assert "[models.work] api_key: a key is not kept in a file" in done.complaint
+    assert "very-secret" not in done.err
+    file.write_text('[models.work]\napi = "openai"\nkey_command = ["sh", "-c", "echo a; echo b"]')
+    assert "key_command sh printed more than one line" in swecli("-p", "hello", "-m", "work").complaint

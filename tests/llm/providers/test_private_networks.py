@@ -1,0 +1,126 @@
+"""Services behind a private certificate authority or an HTTP proxy, as the environment names them."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from swecli.config.model_entry import parse_models
+from swecli.config.settings import Settings
+from swecli.llm.base import ChatModel
+from swecli.llm.registry import make_model
+from swecli.models.errors import ProviderError, Unavailable
+from tests.support.model_requests import ask, request
+from tests.support.strict_provider import Reply, StrictProvider
+
+
+def model_behind(address: str) -> ChatModel:
+    table = {"api": "openai", "model": "gpt-4.1", "base_url": address, "key_env": "KEY"}
+    return make_model("work", Settings(models=parse_models({"work": table})), {"KEY": "test-key"})
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server's context, and the certificate of the authority that signed it: its own."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    certificate, key = tmp_path / "ca.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=house", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate
+
+
+async def test_a_private_authority_is_trusted_where_ssl_cert_file_names_it(
+    private: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, certificate = private
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with StrictProvider([Reply("hi")], tls=context) as server:
+        assert (await ask(model_behind(server.openai_base), request())).text == "hi"
+
+
+async def test_without_it_nothing_is_sent_and_the_line_names_the_way_out(
+    private: tuple[ssl.SSLContext, Path],
+) -> None:
+    with StrictProvider([Reply("hi")], tls=private[0]) as server:
+        with pytest.raises(ProviderError, match="certificate.*is not accepted.*SSL_CERT_FILE"):
+            await ask(model_behind(server.openai_base), request())
+        assert not server.requests
+
+
+class _Proxy(ThreadingHTTPServer):
+    """Forwards what is asked of `gateway.example` to a server on this machine."""
+
+    daemon_threads = True
+    asked: list[str]
+    to: int
+
+
+class _Forward(BaseHTTPRequestHandler):
+    server: _Proxy
+
+    def do_POST(self) -> None:
+        url = urlsplit(self.path)
+        self.server.asked.append(url.netloc)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        onward = http.client.HTTPConnection("127.0.0.1", self.server.to)
+        onward.request("POST", url.path, body, {"authorization": self.headers["authorization"]})
+        answer = onward.getresponse()
+        self.send_response(answer.status)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.read())
+        onward.close()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class calls it so
+        """Nothing."""
+
+
+@pytest.fixture
+def proxy() -> Iterator[_Proxy]:
+    running = _Proxy(("127.0.0.1", 0), _Forward)
+    running.asked, running.to = [], 0
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    yield running
+    running.shutdown()
+    running.server_close()
+    thread.join(10)
+
+
+async def test_a_proxy_of_the_environment_is_asked_for_a_name_that_only_it_knows(
+    proxy: _Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+    with StrictProvider([Reply("hi")]) as server:
+        proxy.to = server.port
+        assert (await ask(model_behind("http://gateway.example/v1"), request())).text == "hi"
+    assert proxy.asked == ["gateway.example"]
+
+
+async def test_what_no_proxy_names_is_asked_directly(proxy: _Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with StrictProvider([Reply("hi")]) as server:
+        assert (await ask(model_behind(server.openai_base), request())).text == "hi"
+    assert not proxy.asked
+
+
+async def test_a_proxy_that_is_not_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with pytest.raises(Unavailable, match="connection refused"):
+        await ask(model_behind("http://gateway.example/v1"), request())
