@@ -25,6 +25,7 @@ from swecli.llm.sse import EventReader, TooLong
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason, Usage
 
+NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -220,6 +221,15 @@ class Native(ABC):
             return []
         return [] if _fingerprint(blocks) in self._unwanted else list(blocks["content"])
 
+    def taken(self, request: ModelRequest) -> ModelRequest:
+        """The request as a model takes it that takes no tools: what was called and what came of it is text then."""
+        if self.profile.tools or not request.tools:
+            return request
+        messages = [_as_text(message) for message in request.messages]
+        if messages and messages[0]["role"] == "system":
+            messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{NO_TOOLS}"}
+        return replace(request, messages=messages, tools=[])
+
     def _refused(self, request: ModelRequest, body: dict[str, Any], response: Any, words: bytes) -> ProviderError:
         """The error for a status other than 200; what it teaches of the model is taken at once."""
         at, status = self.endpoint, int(response.status_code)
@@ -231,7 +241,7 @@ class Native(ABC):
             return error
         param, text = errors.param_in(words)
         lesson = lesson_of(at.model, body, self.profile.limit_name, param, text, at.extra_body)
-        if lesson is None:
+        if lesson is None or getattr(self.profile, lesson.field, None) == lesson.value is not None:
             return error
         if lesson.field == "blocks":
             self._unwanted |= {_fingerprint(m["blocks"]) for m in request.messages if m.get("blocks")}
@@ -260,6 +270,16 @@ class Native(ABC):
 def to_bytes(body: Mapping[str, Any]) -> bytes:
     """A body as it is sent: compact JSON in UTF-8."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _as_text(message: ApiMessage) -> ApiMessage:
+    """A message of a model that calls tools, for one that takes none."""
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"(Result:)\n{message['content']}"}
+    calls = message.get("tool_calls") or ()
+    lines = [f"(Called {call['function']['name']} with {call['function']['arguments']})" for call in calls]
+    text = message.get("content") or ""
+    return {"role": message["role"], "content": "\n".join([*([text] if text else []), *lines])}
 
 
 def _fingerprint(blocks: Blocks) -> str:

@@ -40,7 +40,7 @@ class Anthropic(Native):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the service takes it."""
-        profile, at = self.profile, self.endpoint
+        profile, at, request = self.profile, self.endpoint, self.taken(request)
         tokens = request.max_tokens or profile.reserve(at.max_tokens)
         limit = min(tokens, profile.max_output or tokens)
         body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}

@@ -12,7 +12,6 @@ from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _THOUGHTS = ("reasoning_content", "reasoning")
-NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -37,7 +36,7 @@ class OpenAIChat(Native):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request in the order in which a server may keep what it has read of it: what changes comes last."""
-        profile, at = self.profile, self.endpoint
+        profile, at, request = self.profile, self.endpoint, self.taken(request)
         tokens = request.max_tokens or profile.reserve(at.max_tokens)
         body: dict[str, Any] = {
             "model": at.model,
@@ -46,7 +45,7 @@ class OpenAIChat(Native):
             profile.limit_name: min(tokens, profile.max_output or tokens),
             **self._thinking(request.thinking or at.thinking),
         }
-        if request.tools and profile.tools:
+        if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
         body |= at.extra_body
         body["messages"] = self._messages(request)
@@ -68,10 +67,6 @@ class OpenAIChat(Native):
 
     def _messages(self, request: ModelRequest) -> list[ApiMessage]:
         messages = [self._message(message) for message in request.messages]
-        if request.tools and not self.profile.tools:
-            messages = [_as_text(message) for message in messages]
-            if messages and messages[0]["role"] == "system":
-                messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{NO_TOOLS}"}
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
         return _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
@@ -212,16 +207,6 @@ def effort(wish: str, efforts: Sequence[str]) -> str:
     if wish == "max":
         return efforts[-1] if efforts else "high"
     return wish
-
-
-def _as_text(message: ApiMessage) -> ApiMessage:
-    """A message of a model that calls tools, for one that takes none."""
-    if message["role"] == "tool":
-        return {"role": "user", "content": f"(Result:)\n{message['content']}"}
-    calls = message.get("tool_calls") or ()
-    lines = [f"(Called {call['function']['name']} with {call['function']['arguments']})" for call in calls]
-    text = message.get("content") or ""
-    return {"role": message["role"], "content": "\n".join([*([text] if text else []), *lines])}
 
 
 def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:

@@ -1,0 +1,236 @@
+"""The gates of models (M1 to M8): how soon a request is out, what a stream costs, which models of the table are usable.
+
+Servers are on loopback, floors run in this Python and at this process's priority, each in turn with what it is compared
+with.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from scripts.benchmarks.place import ROOT, Place, swecli
+from scripts.benchmarks.rows import Effort, MeasuringError, Row, medians
+from scripts.benchmarks.stored import long_session
+from scripts.benchmarks.typist import Typist
+from swecli.context.budget import request_limit
+from swecli.llm.endpoints import Endpoint
+from swecli.llm.price_table import model_table
+from swecli.llm.profile import from_table
+from swecli.tools.schemas import written_specs
+
+MODEL = ("-m", "openai/gpt-4.1")
+ASK = ("-p", "hello", *MODEL, "--no-reflect")
+WAITS = 5.0  # seconds at the prompt before the first turn
+SMALL_WINDOW, BYTES_A_TOKEN = 4_096, 4
+HTTPX = """
+import json, os, sys
+import httpx
+body = {"model": "gpt-4.1", "stream": True, "messages": [{"role": "user", "content": "hello"}]}
+with httpx.Client(timeout=60) as client:
+    with client.stream("POST", os.environ["OPENAI_BASE_URL"] + "/chat/completions", json=body) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: {"):
+                for choice in json.loads(line[6:])["choices"]:
+                    sys.stdout.write(choice["delta"].get("content") or "")
+"""
+COUNTING = """
+import sys
+def look(event, _):
+    if event == "socket.connect" and "httpx" in sys.modules and not found:
+        found.append(sum(name.startswith("swecli") for name in sys.modules))
+found = []
+sys.addaudithook(look)
+from swecli.cli.entry import run_safely
+run_safely(sys.argv[1:])
+print(found[0])
+"""
+WIRES = ("tests/llm/providers/test_quirks.py",)
+LOOPS = ("tests/llm/providers/test_opaque_parts.py",)
+
+
+class Service:
+    """An OpenAI-shaped service in a thread: when the last request had come whole, and what it is answered with."""
+
+    def __init__(self) -> None:
+        self.came = 0.0
+        self.pieces: Sequence[str] = ("hi",)
+        service = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self.send_error(404)
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                service.came = time.monotonic()
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("connection", "close")
+                self.end_headers()
+                for piece in service.pieces:
+                    self.wfile.write(_event({"content": piece}))
+                self.wfile.write(_event({}, "stop") + b"data: [DONE]\n\n")
+                self.close_connection = True
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.environ = {
+            "OPENAI_API_KEY": "none",
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{self._server.server_address[1]}/v1",
+        }
+
+    def close(self) -> None:
+        self._server.shutdown()
+
+
+def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
+
+
+def modelling(place: Place, effort: Effort) -> Iterator[Row]:
+    """The rows, as they are measured."""
+    service = Service()
+    try:
+        run = _Runs(place, service)
+        run.once(swecli(*ASK))  # the first run of all makes the database, and takes the whole way
+        yield from _requests(run, effort)
+        yield from _streams(run, effort)
+        yield from _turns(run, effort)
+    finally:
+        service.close()
+    yield from _table()
+    yield _tests("M6 quirks whose outcome is not the table's", WIRES)
+    yield _tests("M7 loops of ten steps that are not as asked", LOOPS)
+    lines = sum(len(file.read_text().splitlines()) for file in (ROOT / "swecli" / "llm").rglob("*.py"))
+    scripted = len((ROOT / "swecli/llm/providers/scripted.py").read_text().splitlines())
+    yield Row("M8 lines of llm without the scripted model", "", lines - scripted, 1_800, "lines", 1.0)
+
+
+class _Runs:
+    def __init__(self, place: Place, service: Service) -> None:
+        self.place, self.service = place, service
+        self.httpx = (sys.executable, "-c", HTTPX)
+
+    def once(self, command: Sequence[str], home: str = "home") -> tuple[float, float, float]:
+        """Run to its end: milliseconds from exec until its request had come, CPU milliseconds, and MiB at most."""
+        self.service.came = 0.0
+        environ = self.place.environ(home, self.service.environ)
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command, cwd=self.place.project, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode or not self.service.came:
+            raise MeasuringError(f"{command[-1]!r} ended with {process.returncode} and sent no request")
+        return (self.service.came - began) * 1000, _cpu(used), used.ru_maxrss / 1024
+
+    def to_request(self, *command: str, home: str = "home") -> Callable[[], float]:
+        return lambda: self.once(command, home)[0]
+
+    def cpu(self, *command: str) -> Callable[[], float]:
+        return lambda: self.once(command)[1]
+
+
+def _cpu(used: resource.struct_rusage) -> float:
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+def _requests(run: _Runs, effort: Effort) -> Iterator[Row]:
+    ours, floor = medians(effort.starts, run.to_request(*swecli(*ASK)), run.to_request(*run.httpx))
+    yield Row("M1 -p, exec to request", "ms", ours, floor, "a bare httpx script", 1.3)
+    if codex := shutil.which("codex"):
+        (other,) = medians(effort.starts, run.to_request(codex, "exec", "hello"))
+        yield Row("M1 -p, exec to request", "ms", ours, other, "codex", 1.5)
+    long_session(run.place.database("many"), run.place.project, messages=10_000)
+    again = run.to_request(*swecli(*ASK, "-c"), home="many")
+    resumed, fresh = medians(effort.starts, again, run.to_request(*swecli(*ASK)))
+    yield Row("M2 the same with -c, 10,000 messages", "ms", resumed, fresh, "without -c", 1.1)
+    environ = run.place.environ(more=run.service.environ)
+    counted = subprocess.run(
+        (sys.executable, "-c", COUNTING, *ASK), cwd=run.place.project, env=environ, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=True,
+    ).stdout.split()[-1]  # fmt: skip
+    yield Row("M2 own modules before the request", "", int(counted), 60, "modules", 1.0)
+
+
+def _streams(run: _Runs, effort: Effort) -> Iterator[Row]:
+    times = max(1, effort.starts // 5)
+    run.service.pieces = "x" * 20_000
+    ours, floor = medians(times, run.cpu(*swecli(*ASK)), run.cpu(*run.httpx))
+    yield Row("M3 20 KB in 1-character deltas, CPU of -p", "ms", ours, floor, "httpx + json", 3.0)
+    sizes = []
+    for pieces in (("hi",), "x" * 100_000, ["x" * 50] * 20_000):
+        run.service.pieces = pieces
+        sizes.append(statistics.median(run.once(swecli(*ASK))[2] for _ in range(times)))
+    yield Row("M3 memory, 100 KB in 1-character deltas", "MiB", sizes[1], sizes[0], "a short answer", 1.2)
+    yield Row("M3 memory, 1 MB in deltas of 50", "MiB", sizes[2], sizes[0], "a short answer", 1.2)
+    run.service.pieces = ("hi",)
+
+
+def _turns(run: _Runs, effort: Effort) -> Iterator[Row]:
+    first, second, memory = [], [], []
+    run.service.pieces = ("pong",)
+    environ = run.place.environ(more=run.service.environ)
+    for _ in range(max(1, effort.typings)):
+        with Typist(swecli(*MODEL), run.place.project, environ) as typist:
+            typist.first_letter()
+            typist.rest(WAITS)
+            for taken, word in ((first, "ping"), (second, "again")):
+                run.service.pieces = (f"answer to {word}",)
+                began = time.perf_counter()
+                typist.send(word, until=f"answer to {word}")
+                taken.append((time.perf_counter() - began) * 1000)
+                typist.rest(1.0)
+            memory.append(typist.rest(0.1))
+    ours, later = statistics.median(first), statistics.median(second)
+    yield Row("M4 Enter to first words, turn 1", "ms", ours, later, "turn 2", 1.3)
+    yield Row("M4 memory in use on a native wire", "MiB", statistics.median(memory), 120.0, "MiB", 1.0)
+
+
+def _table() -> Iterator[Row]:
+    """What the first request of a chat leaves of each model's window: tools and system prompt, counted by length."""
+    chat = [(name, row) for name, row in model_table().items() if row.get("mode") in ("chat", "responses")]
+    fixed = len((ROOT / "swecli/context/prompts/system.md").read_text()) // BYTES_A_TOKEN
+    specs = written_specs() or []
+    tools = sum(len(json.dumps(spec.to_api())) for spec in specs) // BYTES_A_TOKEN
+    refused = halved = known = 0
+    for name, row in chat:
+        at = Endpoint(name, str(row.get("litellm_provider")), name, "openai", None, None, "", "", False)
+        profile = from_table(row, at)
+        if not profile.window or profile.window < SMALL_WINDOW:
+            continue
+        known += 1
+        limit = request_limit(profile.window, profile.reserve()) or 0
+        refused += limit <= fixed + tools
+        halved += limit < profile.window / 2
+    yield Row("M5 models refused at the first request", "", refused, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
+    yield Row("M5 models that keep under half a window", "", halved, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
+
+
+def _tests(figure: str, files: Sequence[str]) -> Row:
+    """The tests that hold a gate, as a figure: how many of them fail."""
+    command = (sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", *files)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = done.stdout.replace(",", " ").split()
+    counts = {kind: int(words[words.index(kind) - 1]) if kind in words else 0 for kind in ("passed", "failed")}
+    if not sum(counts.values()):
+        raise MeasuringError(f"{' '.join(files)}: {done.stdout[-200:]}")
+    return Row(figure, "", counts["failed"], sum(counts.values()), "tests of it", 0.0)

@@ -1,0 +1,75 @@
+"""Each quirk of a service on each wire, without a screen and in the REPL: what is seen, and what is paid."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime, build_runtime
+from swecli.config.start import Start
+from swecli.headless.prompts import Prompt, just
+from swecli.headless.runner import refuse, run_prompts
+from swecli.headless.writers.text import Text
+from swecli.llm.base import ChatModel
+from swecli.models.message import Ask
+from tests.support.model_requests import model_at
+from tests.support.quirks import PAGE, QUIRKS, Quirk, page
+from tests.support.runtime import make_runtime
+from tests.support.screenless import play
+from tests.support.strict_provider import StrictProvider
+
+NAMES = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-haiku-4-5"}
+CASES = [pytest.param(quirk, wire, id=f"{quirk.what}-{wire}") for quirk in QUIRKS for wire in quirk.wires]
+each = pytest.mark.parametrize(("quirk", "wire"), CASES)
+
+
+@pytest.fixture
+def server(quirk: Quirk) -> Iterator[StrictProvider]:
+    with StrictProvider(quirk.script()) as one:
+        yield one
+
+
+async def at_once(_: float) -> None:
+    """A wait before a request is sent again."""
+
+
+def hurried(runtime: Runtime) -> Runtime:
+    runtime.agent._sleep = at_once
+    return runtime
+
+
+def model_of(server: StrictProvider, wire: str) -> ChatModel:
+    return model_at(server, NAMES[wire])
+
+
+@each
+async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wire: str) -> None:
+    runtime = hurried(make_runtime(model_of(server, wire), refuse, learn=False))  # type: ignore[arg-type]
+    out, err = io.StringIO(), io.StringIO()
+    code = await run_prompts(runtime, just(Prompt("hello")), Text(out, err))
+    runtime.close()
+    assert server.refusals == []
+    assert (len(server.requests), code) == (quirk.requests, quirk.code), err.getvalue()
+    assert out.getvalue().strip() == quirk.answer, err.getvalue()
+    assert quirk.seen in err.getvalue()
+    assert quirk.seen or not err.getvalue()
+    assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), "a call that did not come whole was run"
+
+
+@each
+async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: str) -> None:
+    def build(start: Start, ask: Ask) -> Runtime:
+        return hurried(build_runtime(start, ask, model=model_of(server, wire)))
+
+    played = await play("hello\rexit\r", build=build)
+    shown = " ".join(played.text.split())
+    assert len(server.requests) == quirk.requests, shown
+    assert quirk.answer in shown
+    assert quirk.seen in shown or quirk.code in (1, 53), shown  # the endings have shorter words on a screen
+
+
+def test_the_page_is_written_from_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=. python -m tests.support.quirks"

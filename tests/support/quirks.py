@@ -1,0 +1,140 @@
+"""The ways in which services answer otherwise than they should: what comes, what the user sees, what is paid.
+
+The table in docs/reference/quirks.md is written from here: `PYTHONPATH=. python -m tests.support.quirks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.strict_provider import Call, Received, Refusal, Reply, Wire
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "quirks.md"
+BOTH, CHAT, MESSAGES = ("openai", "anthropic"), ("openai",), ("anthropic",)
+LOOK = Call("list_files", {})
+DONE = "Hello."
+
+
+@dataclass(frozen=True)
+class Quirk:
+    """`requests` are those that are paid for one question; `code` the exit code of `-p`; `seen` stands in a line for
+    people, "" for none; `answer` on stdout, and on the screen."""
+
+    what: str
+    script: Callable[[], Any]
+    requests: int
+    code: int = 0
+    seen: str = ""
+    answer: str = DONE
+    wires: tuple[str, ...] = BOTH
+
+
+def _raw(*deltas: dict[str, Any], end: str | None = "stop") -> Reply:
+    """Chunks of the chat protocol, written out."""
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices += [{"index": 0, "delta": {}, "finish_reason": end}] if end else []
+    body = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices) + "data: [DONE]\n\n"
+    return Reply(wire=Wire(body=body.encode()))
+
+
+def _refused(words: str, sent: Callable[[dict[str, Any]], Any]) -> Callable[[Received], Reply | Refusal]:
+    return lambda received: Refusal(400, words) if sent(received.body) else Reply(DONE)
+
+
+def _body(text: bytes, kind: str = "text/event-stream") -> Reply:
+    return Reply(wire=Wire(body=text, content_type=kind))
+
+
+def _whole() -> Any:
+    chat = {"choices": [{"index": 0, "message": {"role": "assistant", "content": DONE}, "finish_reason": "stop"}]}
+    message = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": DONE}]}
+    message |= {"stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 2}}
+    return lambda got: _body(json.dumps(chat if got.protocol == "openai" else message).encode(), "application/json")
+
+
+def _bom() -> Any:
+    return [_body(b"\xef\xbb\xbf" + (_raw({"content": DONE}).wire.body or b""))]
+
+
+HALF, THINKS = Reply("Half an ans", finish="length"), Reply("", reasoning="let me see")
+CUT = Reply("Hel", finish=None)
+OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
+QUIRKS = (
+    Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1),
+    Quirk("one JSON body instead of a stream", _whole, 1),
+    Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
+    Quirk("thoughts in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("an unknown word as the ending", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
+    Quirk("a call in the old form", lambda: [
+        _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
+        "List .", wires=CHAT),
+    Quirk("the length is reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans"),
+    Quirk("the length is reached in a call", lambda: [
+        Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
+        "write_file"),
+    Quirk("the length is reached in the thoughts", lambda: [
+        Reply("", reasoning="hm", finish="length"), Reply(DONE)], 2, 0, "Once more with twice the length"),
+    Quirk("a refusal in its own field", lambda: [_raw({"refusal": "I will not."})], 1, 1, "refused to answer",
+          "I will not.", CHAT),
+    Quirk("a refusal as the ending", lambda: [Reply("I will not.", finish="refusal")], 1, 1, "refused to answer",
+          "I will not.", MESSAGES),
+    Quirk("a content filter in the middle", lambda: [Reply("So far", finish="content_filter")], 1, 1,
+          "withheld the rest", "So far", CHAT),
+    Quirk("a content filter before any word", lambda: [Reply("", finish="content_filter")], 1, 1,
+          "withheld the answer", ""),
+    Quirk("a pause", lambda: [Reply("Part one.", finish="pause_turn"), Reply(DONE)], 2, 0, "Part one.",
+          wires=MESSAGES),
+    Quirk("an empty answer, twice", lambda: [Reply("")] * 2, 2, 75, "empty answer", ""),
+    Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer"),
+    Quirk("thoughts only", lambda: [THINKS] * 2, 2, 75, "thoughts only: let me see", ""),
+    Quirk("an HTML page", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75, "<html>Log in</html>", ""),
+    Quirk("cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
+    Quirk("cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
+    Quirk("cut off in a call", lambda: [
+        Reply(calls=(Call("write_file", {"path": "cut.txt", "content": "x"}),), finish=None), Reply(DONE)], 2, 0,
+        "cut its answer off"),
+    Quirk("the connection breaks", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
+    Quirk("too many requests", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)], 2, 0,
+          "no more requests for now (429)"),
+    Quirk("too many requests for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
+          "(429)", ""),
+    Quirk("the service fails", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", ""),
+    Quirk("an error in the stream", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
+    Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
+    Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
+    Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
+          "redirects to http://other.test/", ""),
+    Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0, "takes no tools"),
+    Quirk("no system role", lambda: _refused(
+        "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
+    Quirk("no `stream_options`", lambda: _refused(
+        "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not take stream_options",
+        wires=CHAT),
+    Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
+          "does not take stream", wires=CHAT),
+)  # fmt: skip
+
+
+def table() -> str:
+    """The table of the page."""
+    rows = [
+        f"| {quirk.what} | {'both' if quirk.wires == BOTH else 'OpenAI' if quirk.wires == CHAT else 'Anthropic'} "
+        f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
+        for quirk in QUIRKS
+    ]
+    head = "| what comes | wire | requests paid | exit of `-p` | answer shown | line shown |"
+    return "\n".join([head, "|---|---|---:|---:|---|---|", *rows])
+
+
+def page() -> str:
+    """The page with the table as it is now."""
+    before, _, _ = PAGE.read_text(encoding="utf-8").partition("| what comes |")
+    return f"{before}{table()}\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
