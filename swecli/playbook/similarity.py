@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
 
 from swecli.models.playbook import Bullet
+from swecli.store.sessions.search import stem
 
 SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
@@ -20,23 +20,9 @@ _STOP_WORDS = """
 _STOP = frozenset(_STOP_WORDS.split())
 
 
-@cache
-def _stemmer() -> object:
-    # late: only what looks for alike texts needs it
-    import snowballstemmer  # noqa: PLC0415
-
-    return snowballstemmer.stemmer("english")
-
-
-@lru_cache(maxsize=32_768)
-def _stem(word: str) -> str:
-    """A word without its endings by the Snowball rules for English; those of other languages mostly stay."""
-    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined]
-
-
 def stems(text: str) -> frozenset[str]:
     """What a text is found by: its words in lower case without stop words and endings; paths and names in parts."""
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
+    return frozenset(stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import sqlmodel
@@ -20,6 +21,7 @@ from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
 FLOOR = 0.5
 _EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
 _WORDS = re.compile(r"[^\W_]+")
+_SHORT = 4  # letters; the forms of a shorter stem are not looked for, nor is a letter of it left out
 _MOST_TERMS = 32  # of a query; a longer one is a text that was pasted
 _COMMON = 200  # texts; a word that stands in more of them points at none
 _CANDIDATES = 12  # interactions whose texts are read
@@ -37,6 +39,15 @@ _IN_RESULTS = text(
     "CROSS JOIN message m ON m.id = c.message_id "
     "WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid BETWEEN :low AND :high AND c.session_id = :session "
     "LIMIT :most"
+)
+# what words there are; made for the connection, so that a database is as it was
+_WORD_LISTS = [
+    f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_words USING fts5vocab('main', '{table}_fts', 'row')"
+    for table in ("message", "tool_call")
+]
+_VARIANTS = text(
+    "SELECT term FROM temp.message_words WHERE term >= :start AND term < :end "
+    "UNION SELECT term FROM temp.tool_call_words WHERE term >= :start AND term < :end"
 )
 _KEYS = text(
     "SELECT (SELECT min(id) FROM message WHERE session_id = :session), "
@@ -58,15 +69,16 @@ def search_session(
 ) -> list[FoundInteraction]:
     """The interactions of a session that a query refers to, best first; see `SessionManager.search_session`.
 
-    A word weighs ln((N + 1) / (n + 0.5)), as it stands in n of N interactions (the inverse document frequency of
-    Spärck Jones, 1972). The score of an interaction is the weight of the query's words in its best passage over the
-    weight of all of the query's words that the session has.
+    A word, in any of its English forms, weighs ln((N + 1) / (n + 0.5)), as it stands in n of N interactions (the
+    inverse document frequency of Spärck Jones, 1972). The score of an interaction is the weight of the query's words
+    in its best passage over the weight of all of the query's words that the session has.
     """
     words = list(dict.fromkeys(word.lower() for word in _WORDS.findall(query)))[:_MOST_TERMS]
     with database.reading() as db:
         total = db.exec(select(SessionRow.interactions).where(col(SessionRow.id) == session_id)).first() or 0
         last = total if before is None else min(total, before - 1)
-        where = _interactions_of(db, session_id, words)
+        forms = _forms(db, words)
+        where = _interactions_of(db, session_id, forms)
         weights = {
             word: math.log((total + 1) / (len(found) + 0.5))
             for word, found in where.items()
@@ -80,7 +92,7 @@ def search_session(
             for number in {number for word in rare for number in where[word] if number <= last}
         }
         best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
-        passages = _passages(db, session_id, best, weights, rare)
+        passages = _passages(db, session_id, best, forms, weights, rare)
     whole = sum(weights.values())
     # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
@@ -98,22 +110,54 @@ def _episodes(numbers: set[int]) -> int:
     return 1 + sum(later - earlier > 3 for earlier, later in pairwise(ordered))
 
 
-def _interactions_of(db: sqlmodel.Session, session_id: str, words: Iterable[str]) -> dict[str, set[int]]:
-    """By word, the interactions it stands in; words that stand nowhere or in too many texts are left out."""
+@cache
+def _stemmer() -> object:
+    # late: only what looks for alike texts needs it
+    import snowballstemmer  # noqa: PLC0415
+
+    return snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """A word without its endings by the Snowball rules for English; those of other languages mostly stay."""
+    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined]
+
+
+def _forms(db: sqlmodel.Session, words: Iterable[str]) -> dict[str, str]:
+    """The words and all their forms that the database has, each with its stem."""
+    found = {word: stem(word) for word in words}
+    for statement in _WORD_LISTS:
+        db.connection().exec_driver_sql(statement)
+    for root in set(found.values()):
+        start = root[:-1] if len(root) > _SHORT else root  # "studi" is the stem of "study"
+        if len(root) >= _SHORT:
+            terms = db.connection().execute(_VARIANTS, {"start": start, "end": f"{start}\U0010ffff"}).scalars()
+            found |= {term: root for term in terms if stem(term) == root}
+    return found
+
+
+def _interactions_of(db: sqlmodel.Session, session_id: str, forms: Mapping[str, str]) -> dict[str, set[int]]:
+    """By stem, the interactions it stands in; those that stand nowhere or in too many texts are left out."""
     given = {"session": session_id, "most": _COMMON + 1}
     first, last, first_call, last_call = db.connection().execute(_KEYS, given).one()
     found: dict[str, set[int]] = {}
-    for word in words:
-        asked = given | {"word": f'"{word}"'}
+    for root in dict.fromkeys(forms.values()):
+        asked = given | {"word": " OR ".join(f'"{form}"' for form in forms if forms[form] == root)}
         texts = list(db.connection().execute(_IN_MESSAGES, asked | {"low": first, "high": last}).scalars())
         texts += db.connection().execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call}).scalars()
         if texts and len(texts) <= _COMMON:
-            found[word] = set(texts)
+            found[root] = set(texts)
     return found
 
 
 def _passages(
-    db: sqlmodel.Session, session_id: str, numbers: Iterable[int], weights: Mapping[str, float], rare: set[str]
+    db: sqlmodel.Session,
+    session_id: str,
+    numbers: Iterable[int],
+    forms: Mapping[str, str],
+    weights: Mapping[str, float],
+    rare: set[str],
 ) -> dict[int, list[_Passage]]:
     """By interaction, the best passage of each of its texts that has a word of `rare`, heaviest first."""
     found: dict[int, list[_Passage]] = {number: [] for number in numbers}
@@ -126,7 +170,7 @@ def _passages(
     ]
     texts += [(number, f"result of {call}", result) for number, call, result in db.exec(results).all() if result]
     for number, where, content in texts:
-        if passage := _best_passage(number, where, content, weights, rare):
+        if passage := _best_passage(Place(number, where, content), forms, weights, rare):
             found[number].append(passage)
     for ranked in found.values():
         ranked.sort(key=lambda passage: -passage.weight)
@@ -134,17 +178,18 @@ def _passages(
 
 
 def _best_passage(
-    number: int, where: str, content: str, weights: Mapping[str, float], rare: set[str]
+    whole: Place, forms: Mapping[str, str], weights: Mapping[str, float], rare: set[str]
 ) -> _Passage | None:
-    """The stretch of at most 400 characters whose different words weigh most."""
-    hits = [(m.start(), m.end(), m[0].lower()) for m in _WORDS.finditer(content) if m[0].lower() in weights]
+    """The stretch of at most 400 characters of a whole text whose different words weigh most."""
+    words_of = ((m, forms.get(m[0].lower(), "")) for m in _WORDS.finditer(whole.excerpt))
+    hits = [(m.start(), m.end(), root) for m, root in words_of if root in weights]
     best, weight, pointing = (0, 0), 0.0, 0.0
     for at, (start, _, _) in enumerate(hits):
         inside = [hit for hit in hits[at : at + _MOST_TERMS] if hit[1] <= start + _EXCERPT]
         words = {word for _, _, word in inside}
         if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
             best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
-    return _Passage(weight, pointing, Place(number, where, _excerpt(content, *best))) if weight else None
+    return _Passage(weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best))) if weight else None
 
 
 def _excerpt(content: str, start: int, end: int) -> str:

@@ -58,6 +58,9 @@ def session(manager: SessionManager) -> SessionManager:
         ("how large may uploads be, in megabytes?", 7, "48"),
         ("why did we choose the recursive descent parser?", 31, "commas"),
         ("what was that flux capacitor error?", 40, "timeout"),
+        ("the ports of the zebras, which were they?", 20, "7411"),
+        ("how large may an upload be, by the proxies?", 7, "48"),
+        ("did we choose recursively descending parsers?", 31, "commas"),
     ],
 )
 def test_a_query_finds_what_it_refers_to(session: SessionManager, query: str, interaction: int, word: str) -> None:
