@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,10 +10,14 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.llm.providers.scripted import ScriptedModel
+from swecli.llm.registry import make_model
 from swecli.models.events import Event, Notice
 from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.window import WindowSpec
-from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, make_start, run_turn
+from tests.support.strict_provider import Reply as HttpReply
+from tests.support.strict_provider import StrictProvider
+from tests.support.strict_provider.server import OPENAI_MODEL
 
 PORT = "what did I say about the zebra port?"
 FACTS = {20: ("remember for later: the zebra port is 7411", "The zebra port is 7411."), 31: ("which parser?", "LL(1).")}
@@ -43,7 +48,7 @@ class Sent:
 def after(turns: int, facts: dict[int, tuple[str, str]] | None = None, **given: Any) -> tuple[Runtime, Sent]:
     """A session of that many finished turns, and the model of those that follow."""
     sent = Sent(given.pop("replies", ["So it is."] * 30))
-    model = ScriptedModel(sent, context_window=given.pop("context_window", 128_000))
+    model = given.pop("model", None) or ScriptedModel(sent, context_window=given.pop("context_window", 128_000))
     runtime = make_runtime(model, **({"learn": False, "window": WindowSpec(5, 3)} | given))
     for number in range(1, turns + 1):
         query, answer = (FACTS if facts is None else facts).get(number, (WORK[number % 5], "Done: they pass."))
@@ -78,6 +83,21 @@ async def test_twenty_queries_that_refer_to_nothing_old_find_nothing() -> None:
         assert notices(await run_turn(runtime, query, learn=False)) == []
         assert "Found in earlier turns" not in sent.asked
     runtime.close()
+
+
+async def test_over_http_turn_60_finds_turn_20_in_other_forms_of_its_words_and_twenty_others_find_nothing() -> None:
+    with StrictProvider(lambda request: HttpReply("So it is.")) as server:
+        model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        for queries, found in ((OTHER, []), (["which port did the zebras get?"], ["found in T20"])):
+            runtime, _ = after(59, model=model)
+            for query in queries:
+                assert notices(await run_turn(runtime, query, learn=False)) == found
+                asked = str(server.bodies[-1]["messages"][-1]["content"])
+                assert asked.startswith(query)
+                assert ("Found in earlier turns" in asked) == bool(found)
+            runtime.close()
+        assert 'T20, answer: "The zebra port is 7411."' in asked
+        assert server.refusals == []
 
 
 async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
