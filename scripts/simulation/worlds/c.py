@@ -3,7 +3,8 @@
 Some pairs only act together; some help one model and harm the other, some go stale; some are poisoned, and some
 failures have nothing to do with the turn.
 
-Options: `reflector` honest (default), echo or flatterer; `skill` how often it knows the truth (.35, 0, .10).
+Options: `reflector` honest (default), echo or flatterer; `skill` how often it knows the truth (.35, 0, .10);
+`hostile=yes` for a world in which more strategies harm than help.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scripts.simulation.api import CallFacts, Proposal, ReflectionAsked, Truth, 
 
 API = 1
 _CAUSES, _SESSION, _POISONED = 8, 20, 8
-_HELPFUL, _INERT, _HARMFUL, _PAIRS = 24, 12, 8, 2
+_COUNTS, _HOSTILE, _PAIRS = (24, 12, 8), (14, 4, 26), 2  # helpful, inert, harmful
 _PREVENTS = 0.8  # how often a helpful one prevents its cause
 _DEPENDENT, _STALE = 4, 4  # of the helpful ones
 _TESTS, _USER, _UNRELATED = 0.33, 0.10, 0.10  # of all turns: what shows how they went
@@ -59,7 +60,8 @@ class WorldC:
         self._rates = [luck.uniform(0.03, 0.24) for _ in range(_CAUSES)]
         self._models = luck.choices(("m1", "m2"), (0.7, 0.3), k=turns // _SESSION + 1)
         made: list[_Strategy] = []
-        for at in range(_HELPFUL):
+        helpful, inert, harmful = _HOSTILE if options.get("hostile") == "yes" else _COUNTS
+        for at in range(helpful):
             cause = at % _CAUSES
             if at < _DEPENDENT:
                 made.append(_Strategy(1, cause, luck.uniform(0.03, 0.24), foe="m2", truth="mixed"))
@@ -68,8 +70,8 @@ class WorldC:
                 made.append(_Strategy(1, cause, luck.uniform(0.03, 0.24), stale=when, truth="harmful"))
             else:
                 made.append(_Strategy(1, cause, truth="helpful"))
-        made += [_Strategy(0)] * _INERT
-        made += [_Strategy(-1, rate=luck.uniform(0.03, 0.24), truth="harmful") for _ in range(_HARMFUL)]
+        made += [_Strategy(0)] * inert
+        made += [_Strategy(-1, rate=luck.uniform(0.03, 0.24), truth="harmful") for _ in range(harmful)]
         luck.shuffle(made)
         self._all = {f"s{at}": one for at, one in enumerate(made)}
         for at in range(2 * _PAIRS):

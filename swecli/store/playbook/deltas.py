@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +32,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
     before: dict[str, Any] = {name: mapping.bullet_json(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
-    for name in sorted(outcome.added, key=lambda name: outcome.bullets[name].id.startswith("new-")):
-        rows[name] = _mint(db, outcome.bullets[name], session)  # those with numbers of their own come first
+    rows |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
     added = [f"P-{rows[name].number}" for name in outcome.added]
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
     row = DeltaRow(
@@ -53,7 +52,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     db.flush()
     for name, item in outcome.evidence:
         db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
-        db.flush()  # one by one: they are read back in this order
+    db.flush()
     for name in outcome.touched:
         if _prior_moved(before[name], rows[name]):
             evidence.recompute(db, rows[name])
@@ -85,18 +84,25 @@ def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
     return [mapping.op_from_json(op) for row in rows if row.author not in FREE for op in row.ops]
 
 
-def _mint(db: sqlmodel.Session, bullet: Bullet, session: Session) -> BulletRow:
-    if bullet.scope == "session" and not session.id:
-        raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
-    row = BulletRow(content=bullet.content, session_id=session.id, project=project_of(session))
-    if not bullet.id.startswith("new-"):  # it comes with a number of its own, from an import
-        row.number = mapping.number_of(bullet.id)
-        if row.number <= last_number(db):
+def _minted(db: sqlmodel.Session, bullets: Mapping[str, Bullet], session: Session) -> dict[str, BulletRow]:
+    """New rows, given numbers in their order; those that come with numbers of their own, from an import, come first."""
+    last = last_number(db) if bullets else 0
+    made: dict[str, BulletRow] = {}
+    for name in sorted(bullets, key=lambda name: bullets[name].id.startswith("new-")):
+        bullet = bullets[name]
+        if bullet.scope == "session" and not session.id:
+            raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
+        given = 0 if bullet.id.startswith("new-") else mapping.number_of(bullet.id)
+        if given and given <= last:
             raise BadInput(f"The number of {bullet.id} was given before.", "It can be imported under a new one.")
-    db.add(mapping.fill_bullet(row, bullet))
+        last = given or last + 1
+        row = BulletRow(number=last, content=bullet.content, session_id=session.id, project=project_of(session))
+        made[name] = mapping.fill_bullet(row, bullet)
+    db.add_all(made.values())
     db.flush()
-    evidence.keep_past(db, row)
-    return row
+    for row in made.values():
+        evidence.keep_past(db, row)
+    return made
 
 
 def last_number(db: sqlmodel.Session) -> int:

@@ -211,4 +211,3 @@ def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:
     past.kind, past.factors = "before", list(factors)
     db.add(past)
     row.belief = list(after_verdict(prior_of(row), prior_of(row), factors, 0.0))
-    db.flush()

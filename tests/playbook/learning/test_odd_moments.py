@@ -1,0 +1,123 @@
+"""What comes at a bad moment, or is too much: learning goes on, and nothing is lost or counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.learning_events import ReflectionFailed
+from swecli.models.message import ModelRequest
+from swecli.models.playbook import Bullet, Delta, Op
+from swecli.playbook.learning.reflector_model import Asked, ask
+from swecli.playbook.transfer.markdown import to_markdown
+from tests.support.runtime import Runtime, calls, make_runtime, run_turn
+from tests.support.virtual_time import run_virtually
+
+TAGS = json.dumps({"tags": [{"id": "P-1", "tag": "helpful"}]})
+
+
+def learned(runtime: Runtime) -> dict[str, Bullet]:
+    session = runtime.sessions.current_session
+    assert session is not None
+    return session.playbook.bullets
+
+
+def answering(replies: list[Any], **settings: Any) -> Runtime:
+    def answer(request: ModelRequest) -> Any:
+        return TAGS if request.purpose == "reflect" else replies.pop(0)
+
+    return make_runtime(answer, reflect="always", reflect_percent=100, **settings)
+
+
+async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_words() -> None:
+    runtime = answering(["Noted.", "Yes."])
+    await run_turn(runtime, "remember that answers are short")
+    await run_turn(runtime, "hello", learn=False)
+    part = runtime.learning.after_turn()
+    reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
+    await asyncio.sleep(0)
+    runtime.learning.perform("edit", ["P-1", "Answers", "are", "long"])
+    await reflecting
+    bullet = learned(runtime)["P-1"]
+    assert (bullet.content, bullet.helpful) == ("Answers are long", 1)
+
+
+async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() -> None:
+    runtime = answering(["Noted.", "Yes."])
+    await run_turn(runtime, "remember that answers are short")
+    await run_turn(runtime, "hello", learn=False)
+    part = runtime.learning.after_turn()
+    reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
+    await asyncio.sleep(0)
+    runtime.learning.perform("remove", ["P-1"])
+    assert not any(isinstance(event, ReflectionFailed) for event in await reflecting)
+    assert learned(runtime) == {}
+    runtime.learning.perform("undo", [])
+    assert list(learned(runtime)) == ["P-1"]
+
+
+def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
+    async def slowly() -> Asked:
+        class Slow(ScriptedModel):
+            async def stream(self, request: ModelRequest) -> Any:
+                await asyncio.sleep(600)
+                yield
+
+        asked = Asked()
+        began = asyncio.get_running_loop().time()
+        await ask(Slow(), "template", "question", (), asked)
+        assert asyncio.get_running_loop().time() - began <= 61
+        return asked
+
+    assert "did not answer within 60 s" in (run_virtually(slowly()).failure or "")
+
+
+async def test_a_path_of_another_project_is_kept_as_stale_and_stays_out_of_prompts() -> None:
+    said = "always edit src/other/place.py first"
+    runtime = make_runtime(
+        [calls(("remember", {"text": "Edit `src/other/place.py` first", "quote": said})), "Noted.", "Yes."],
+        reflect_with_model=False,
+    )
+    await run_turn(runtime, said)
+    await runtime.learning.check_anchors()
+    runtime.new_session()
+    await run_turn(runtime, "hello")
+    assert learned(runtime)["P-1"].stale
+    info = runtime.sessions.interaction_info(1)
+    assert info is not None
+    assert info.shown == ()
+
+
+@pytest.mark.slow
+async def test_ten_thousand_strategies_are_imported_at_once_and_taken_back_at_once(tmp_path: Path) -> None:
+    runtime = make_runtime([])
+    made = [
+        Bullet(f"P-{n}", f"Run `make part-{n}` for module{n} word{n * 7}", scope="project") for n in range(1, 10_001)
+    ]
+    file = tmp_path / "many.md"
+    file.write_text(to_markdown(made, {}))
+    runtime.learning.perform("add", ["--from", str(file), "--trust"])
+    assert len(learned(runtime)) == 10_000
+    runtime.learning.perform("undo", [])
+    assert learned(runtime) == {}
+
+
+async def test_a_fork_learns_for_its_project_and_its_copied_turns_are_not_learned_from_again() -> None:
+    runtime = answering(["Noted.", "Yes.", "Yes."])
+    await run_turn(runtime, "remember that answers are short")
+    await run_turn(runtime, "hello")
+    before = learned(runtime)["P-1"]
+    runtime.sessions.fork()
+    assert runtime.learning.pending() == []
+    assert learned(runtime)["P-1"] == before
+    await run_turn(runtime, "hello again")
+    await runtime.learning.mark(True)
+    assert learned(runtime)["P-1"].helpful > before.helpful
+    runtime.sessions.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session)  # type: ignore[arg-type]
+    runtime.learning.perform("undo", [])
+    assert learned(runtime)["P-1"].state == "active"
