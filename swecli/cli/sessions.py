@@ -119,7 +119,7 @@ def _export(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     # late: the other actions do not need it
-    from swecli.store.session_files.reading import import_file  # noqa: PLC0415
+    from swecli.store.session_files.importing import import_file  # noqa: PLC0415
 
     with open_sessions(args, make=True) as sessions:
         brought = import_file(sessions.database, Path(args.file))

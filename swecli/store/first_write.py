@@ -1,4 +1,4 @@
-"""The first message of a new session, durable before SQLModel is loaded: the statements of `SessionStore.put_message`
+"""The first message of a new session, durable before SQLModel is loaded: what `SessionWriter.begin_interaction` writes,
 in plain `sqlite3`. Whatever is unusual about the file is left to `open_database`, which also reports it."""
 
 from __future__ import annotations

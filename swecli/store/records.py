@@ -61,12 +61,9 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionTotals:
+class SessionTotals(Spent):
     """What a session took: in all, and by purpose ("turn", "reflect", "condense")."""
 
-    usage: Usage = field(default_factory=Usage)
-    cost: float | None = 0.0
-    requests: int = 0
     by_purpose: dict[str, Spent] = field(default_factory=dict)
 
 

@@ -12,7 +12,7 @@ from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.records import FoundInteraction
-from swecli.store.session_files import archive, copies
+from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
 from swecli.store.sessions.reading import load_messages, load_session
 from swecli.store.sessions.search import FLOOR, search_session
@@ -116,7 +116,7 @@ class SessionManager(SessionWriter):
         Raises:
             BadInput: none is meant by `ref`, more than one, or it has no message yet.
         """
-        new = copies.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
+        new = archive.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:
@@ -126,7 +126,7 @@ class SessionManager(SessionWriter):
             BadInput: none is meant by `ref`, more than one, or the one in use.
         """
         current = self.current_session
-        return copies.delete(self.database, ref, keep=current.id if current else "")
+        return archive.delete(self.database, ref, keep=current.id if current else "")
 
     def export(self, ref: str) -> dict[str, Any]:
         """A session as plain JSON values, with messages, calls, turn records, strategies and totals.

@@ -20,7 +20,7 @@ from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_
 from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
 from swecli.playbook.learning.reflector_model import Asked, ask, question_of
 from swecli.playbook.workspace import Workspaces, check_anchors
-from swecli.store.records import Draft, PendingReflection, TurnLessons
+from swecli.store.records import Draft, PendingReflection, Spent, TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
@@ -242,8 +242,9 @@ class LearningService:
             await ask(model, self.reflector.template, question, look.digest.shown, asked)
         except asyncio.CancelledError:
             self._bill(model.name, model.profile.price, number, asked)
+            spent = Spent(asked.usage, asked.cost)
             self.sessions.playbook.record_reflection(
-                session.id, number, status="cancelled", author=model.name, usage=asked.usage, cost=asked.cost, detail=""
+                session.id, number, status="cancelled", author=model.name, spent=spent, detail=""
             )
             raise
         self._bill(model.name, model.profile.price, number, asked)

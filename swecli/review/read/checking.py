@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from swecli.agent.turn import TurnState
 from swecli.models.events import Event, Notice
 from swecli.models.finding import OPEN_STATES, Finding, Judgement, counted
-from swecli.models.message import INTERRUPTED_RESULT, RequestRecord, Usage
+from swecli.models.message import INTERRUPTED_RESULT, RequestRecord
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.states import Cause, move
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.job import Collaborators, ReviewJob, ReviewOptions
+from swecli.store.records import Spent
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -124,5 +125,5 @@ def end_transcript(sessions: SessionManager, state: TurnState) -> None:
             sessions.record_call(call)
     sessions.finish_interaction("done")
     sessions.playbook.record_reflection(
-        session.id, session.interactions, status="skipped", author="", usage=Usage(), cost=0.0, detail="a review"
+        session.id, session.interactions, status="skipped", author="", spent=Spent(), detail="a review"
     )

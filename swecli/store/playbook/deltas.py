@@ -1,4 +1,8 @@
-"""Deltas into rows, within a transaction: every bullet they touch is kept as it was before."""
+"""Changes of the playbook, within a transaction: made, taken back, brought back, and read.
+
+Every bullet that one touches is kept as it was before. Taken back it has its words and its state as they were; its
+belief and counts are worked out again from the evidence that stands.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import func
+from sqlalchemy import ColumnElement, Text, cast, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -15,8 +19,14 @@ from swecli.models.playbook import Bullet, Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.playbook import evidence, mapping
 from swecli.store.playbook.ops import FREE, Outcome, check_caps, work_out
-from swecli.store.playbook.scope import applies, made_in, project_of
-from swecli.store.tables.playbook import BulletRow, DeltaRow
+from swecli.store.playbook.scope import applies, made_in, project_of, revocable
+from swecli.store.playbook.turns import mark_again, unmark
+from swecli.store.records import Change, InteractionInfo
+from swecli.store.sessions.mapping import interaction_of
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import values
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.sessions import InteractionRow
 
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
@@ -24,10 +34,7 @@ _SCOPES = ("session", "project", "user")  # from narrow to wide
 def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
     """Apply a delta and the verdicts that come with it. Raises BadInput, by which the transaction is undone."""
     check_caps(delta, _earlier(db, delta, session))
-    numbers = [mapping.number_of(op.bullet_id) for op in delta.ops if op.bullet_id]
-    named = select(BulletRow).where(col(BulletRow.number).in_(numbers), applies(session))
-    found = db.exec(named).all() if numbers else ()
-    rows = {f"P-{row.number}": row for row in found}
+    rows = mapping.bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), applies(session))
     delta = replace(delta, session_id=delta.session_id or session.id)
     outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
     before: dict[str, Any] = {name: mapping.bullet_json(rows[name]) for name in outcome.touched}
@@ -35,16 +42,8 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     rows |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
     added = [f"P-{rows[name].number}" for name in outcome.added]
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
-    row = DeltaRow(
-        id=delta.id,
-        session_id=delta.session_id,
-        project=project_of(session),
-        reach=max(scopes, key=_SCOPES.index, default="project" if verdicts else "session"),
-        author=delta.author,
-        interaction=delta.interaction,
-        reason=delta.reason,
-        created_at=delta.created_at,
-    )
+    reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
+    row = DeltaRow(project=project_of(session), reach=reach, **values(delta, mapping.DELTA))
     row.ops, row.refused = [mapping.op_json(op) for op in delta.ops], list(delta.refused)
     row.before, row.added, row.moved = before | dict.fromkeys(added), added, []
     _carry_out(row, outcome, rows)
@@ -107,8 +106,129 @@ def _minted(db: sqlmodel.Session, bullets: Mapping[str, Bullet], session: Sessio
 
 def last_number(db: sqlmodel.Session) -> int:
     """The highest number a strategy was ever given, 0 before the first: also that of one that is gone."""
-    if db.connection().dialect.name == "sqlite":
-        found = db.connection().exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'bullet'").scalar()
+    found = db.connection().exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'bullet'")
+    return int(found.scalar() or 0)
+
+
+def newest(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
+    """The newest `n` deltas that stand and are more than the evidence of a turn."""
+    which = select(DeltaRow).where(revocable(session), col(DeltaRow.undone) == sqlmodel.false())
+    which = which.where((cast(col(DeltaRow.before), Text) != "{}") | (col(DeltaRow.reason).like("mark %")))
+    rows = db.exec(which.order_by(col(DeltaRow.number).desc()))
+    found: list[DeltaRow] = []
+    for row in rows:
+        if not mapping.applied_of(row).only_counts:  # one of an older version may have counted that way
+            found.append(row)
+        if len(found) == n:
+            break
+    return found
+
+
+def taken_back_last(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
+    """The deltas that the last `n` undos took back, the last one first."""
+    undone = (revocable(session), col(DeltaRow.undone) == sqlmodel.true(), col(DeltaRow.turned) > 0)
+    return list(db.exec(select(DeltaRow).where(*undone).order_by(col(DeltaRow.turned).desc()).limit(n)))
+
+
+def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Undo a delta. Raises BadInput when a bullet it touched has been changed since."""
+    _refuse_if_changed(db, row)
+    rows = mapping.bullet_rows(db, row.before)
+    row.kept = {name: mapping.bullet_json(found) for name, found in rows.items()}
+    row.undone = True
+    for name, value in row.before.items():
+        if value is not None:
+            _put(db, rows.get(name), value)
+        elif name in rows:
+            rows[name].state = "deleted"
+    unmark(db, row)
+    _settle(db, row)
+
+
+def bring_back(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Do a delta again that was taken back: the same numbers, counts and evidence. Raises BadInput when a bullet it
+    touches has been changed since."""
+    _refuse_if_changed(db, row)
+    rows = mapping.bullet_rows(db, row.before)
+    for name, value in (row.kept or {}).items():
+        if "content" in value:  # an older version kept less: what it had deleted stays so
+            _put(db, rows.get(name), value)
+    mark_again(db, row)
+    row.undone = False
+    _settle(db, row)
+
+
+def _settle(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Note that it was taken or brought back, later than all others, and work out what its bullets are worth now."""
+    row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
+    db.flush()
+    for found in mapping.bullet_rows(db, touched(db, row)).values():
+        evidence.recompute(db, found)
+    db.flush()
+
+
+def touched(db: sqlmodel.Session, row: DeltaRow) -> set[str]:
+    """The bullets that are another thing when the delta comes or goes."""
+    judged = db.exec(select(EvidenceRow.bullet).where(col(EvidenceRow.delta) == row.number).distinct()).all()
+    return {*row.before, *(f"P-{number}" for number in judged)}
+
+
+def _put(db: sqlmodel.Session, row: BulletRow | None, value: dict[str, Any]) -> None:
+    """Write a kept form into its row; what evidence and looking left of it stays."""
+    bullet = mapping.bullet_from_json(value)
+    seen: dict[str, Any] = {}
+    if row is None:
+        row = BulletRow(number=bullet.number, content=bullet.content)
     else:
-        found = db.exec(sqlmodel.select(func.max(BulletRow.number))).first()
-    return int(found or 0)
+        seen = values(mapping.bullet_of(row), mapping.SEEN)
+    db.add(mapping.fill_bullet(row, replace(bullet, **seen)))
+    row.session_id, row.project = value["session_id"], value["project"]
+
+
+def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Raises BadInput when a later delta that stands has touched one of its bullets too."""
+    later = (col(DeltaRow.number) > row.number, col(DeltaRow.undone) == sqlmodel.false())
+    which = select(DeltaRow).where(*later, cast(col(DeltaRow.before), Text) != "{}")
+    for other in db.exec(which).all() if row.before else ():
+        shared = sorted(row.before.keys() & other.before.keys())
+        if shared and not mapping.applied_of(other).only_counts:
+            outside = f"outside of a session, in {other.project}"
+            place = f"in session {other.session_id}" if other.session_id else outside
+            raise BadInput(f"{shared[0]} has been changed since, {place}.", "Undo that change there first.")
+
+
+class PlaybookHistory:
+    """Reads deltas and turns; changes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, bullet_id: str) -> list[Change]:
+        """The changes that stand of one strategy, the oldest first; its current form is the last one's `after`."""
+        names_it = _holds(col(DeltaRow.before), bullet_id)
+        standing = select(DeltaRow).where(names_it, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number))
+        with self._database.reading() as db:
+            found = [mapping.applied_of(row) for row in db.exec(standing).all()]
+            row = db.get(BulletRow, mapping.number_of(bullet_id))
+            now = None if row is None else mapping.bullet_of(row)
+        found = [applied for applied in found if bullet_id in applied.before]
+        forms = [applied.before[bullet_id] for applied in found] + [now]
+        return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
+
+    def removed(self, session: Session) -> list[Bullet]:
+        """The strategies the user removed, refused or took back, as far as the session could see them."""
+        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
+        with self._database.reading() as db:
+            return [mapping.bullet_of(row) for row in db.exec(gone).all()]
+
+    def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
+        """The turns in whose prompt a strategy stood, newest first."""
+        which = select(InteractionRow).where(_holds(col(InteractionRow.shown), bullet_id))
+        with self._database.reading() as db:
+            found = db.exec(which.order_by(col(InteractionRow.id).desc()).limit(limit)).all()
+            return [interaction_of(row) for row in found]
+
+
+def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
+    """Whether a JSON column holds the id as a string or a key."""
+    return cast(column, Text).contains(f'"{bullet_id}"', autoescape=True)

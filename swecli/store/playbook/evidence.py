@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,19 +17,19 @@ from swecli.models.playbook import (
     PRIORS,
     AppliedDelta,
     Belief,
-    Evidence,
     Tag,
     Verdict,
     after_verdict,
     factors_of_counts,
 )
 from swecli.store.playbook import mapping
-from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
+from swecli.store.tables.columns import values
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
 FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
-_SAID = ("source", "quote", "call_id", "kind", "tag", "forget")
+_GIVEN = ("source", "quote", "call_id", "kind", "tag", "forget")
 _ADDING = insert(EvidenceRow)
 _MOVING = (
     update(BulletRow)
@@ -44,22 +44,22 @@ _MOVING = (
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
     now = datetime.now(UTC)
-    standing = _standing(db, [verdict.bullet_id for verdict in verdicts])
-    found = [(verdict, standing[verdict.bullet_id]) for verdict in verdicts if verdict.bullet_id in standing]
+    worth = _worth_of(db, [verdict.bullet_id for verdict in verdicts])
+    found = [(verdict, worth[verdict.bullet_id]) for verdict in verdicts if verdict.bullet_id in worth]
     of = {"delta": delta.number, "session_id": delta.session_id, "interaction": delta.interaction, "created_at": now}
     rows = []
     for verdict, bullet in found:
         bullet.take(verdict.factors, verdict.forget)
         bullet.counts[verdict.tag] += 1
-        said: dict[str, Any] = {name: getattr(verdict, name) for name in _SAID}
-        rows.append(of | said | {"bullet": bullet.number, "trust": "reasoning", "factors": list(verdict.factors)})
+        given = values(verdict, _GIVEN)
+        rows.append(of | given | {"bullet": bullet.number, "trust": "reasoning", "factors": list(verdict.factors)})
     _write(db, [bullet for _, bullet in found])
     if rows:
         db.connection().execute(_ADDING, rows)
 
 
 @dataclass(slots=True)
-class _Standing:
+class _Worth:
     """What a bullet is worth, while it is moved; `counts` is what comes to its counts."""
 
     number: int
@@ -71,18 +71,18 @@ class _Standing:
         self.belief = after_verdict(self.belief, self.prior, factors, forget)
 
 
-def _standing(db: sqlmodel.Session, names: Iterable[str]) -> dict[str, _Standing]:
+def _worth_of(db: sqlmodel.Session, names: Iterable[str]) -> dict[str, _Worth]:
     numbers = list({mapping.number_of(name) for name in names})
     which = sqlmodel.select(BulletRow.number, BulletRow.trust, BulletRow.belief)
     rows = db.connection().execute(which.where(col(BulletRow.number).in_(numbers))).all() if numbers else ()
     priors = {row.number: PRIORS.get(row.trust, PRIORS["reasoning"]) for row in rows}
     return {
-        f"P-{row.number}": _Standing(row.number, tuple(row.belief or priors[row.number]), priors[row.number])
+        f"P-{row.number}": _Worth(row.number, tuple(row.belief or priors[row.number]), priors[row.number])
         for row in rows
     }
 
 
-def _write(db: sqlmodel.Session, bullets: Iterable[_Standing]) -> None:
+def _write(db: sqlmodel.Session, bullets: Iterable[_Worth]) -> None:
     """Only what changed of each bullet, in one statement: a turn may touch all that stand in the prompt."""
     rows = [
         {"of": one.number, "now": list(one.belief)} | {f"more_{name}": one.counts[name] for name in _COUNTED}
@@ -96,12 +96,12 @@ def _write(db: sqlmodel.Session, bullets: Iterable[_Standing]) -> None:
 def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
     says how many. Within a transaction."""
-    standing = _standing(db, names)
+    worth = _worth_of(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in standing.values()]))
+    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in worth.values()]))
     which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
-    fading = {row.bullet: row for row in db.exec(which).all()} if standing else {}
-    for bullet in standing.values():
+    fading = {row.bullet: row for row in db.exec(which).all()} if worth else {}
+    for bullet in worth.values():
         row = fading.get(bullet.number)
         if row is None or row.kind != FADED:
             row = EvidenceRow(bullet=bullet.number, source="held back", quote="0 turns", kind=FADED, factors=_NONE)
@@ -110,7 +110,7 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
         bullet.take(_NONE, FORGET)
         db.add(row)
     db.flush()
-    _write(db, standing.values())
+    _write(db, worth.values())
 
 
 def prior_of(row: BulletRow) -> Belief:
@@ -150,39 +150,6 @@ def _after(row: BulletRow) -> Any:
     return (col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful")
 
 
-def judged(db: sqlmodel.Session, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The verdicts that stand of one turn: by (bullet, kind) their (tag, source), in the order they came."""
-    of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
-    which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
-    which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta))
-    made = (col(DeltaRow.session_id) == session_id, col(DeltaRow.interaction) == interaction)
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    standing = which.where(*of, *made, col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
-    for bullet, kind, tag, source in db.exec(standing.order_by(col(EvidenceRow.id))):
-        found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
-    return found
-
-
-def evidence_of(db: sqlmodel.Session, number: int, *, verdicts: bool) -> list[Evidence]:
-    """What speaks for and against a bullet and stands, in the order it came: quotes, or what turns said."""
-    which = select(EvidenceRow).join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
-    kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
-    which = which.where(col(EvidenceRow.bullet) == number, kinds, col(DeltaRow.undone).is_not(True))
-    return [mapping.evidence_of(row) for row in db.exec(which.order_by(col(EvidenceRow.id))).all()]
-
-
-def learned(db: sqlmodel.Session, names: Sequence[str]) -> dict[str, Any]:
-    """The figures kept under these names."""
-    rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).in_(names))).all()
-    return {row.name: row.value for row in rows}
-
-
-def learned_of(db: sqlmodel.Session, begins: str) -> dict[str, Any]:
-    """All figures whose names begin so, by the rest of the name."""
-    rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).startswith(begins, autoescape=True))).all()
-    return {row.name.removeprefix(begins): row.value for row in rows}
-
-
 def with_verdicts(
     db: sqlmodel.Session, rows: Sequence[DeltaRow], changes: Sequence[AppliedDelta]
 ) -> list[AppliedDelta]:
@@ -194,12 +161,6 @@ def with_verdicts(
     for delta, bullet, tag in db.exec(which.order_by(col(EvidenceRow.id))):
         found.setdefault(delta, []).append((f"P-{bullet}", tag))  # type: ignore[arg-type]
     return [replace(change, verdicts=tuple(found.get(keys.get(change.delta.id), ()))) for change in changes]
-
-
-def learn(db: sqlmodel.Session, values: Mapping[str, Any]) -> None:
-    """Keep figures under their names."""
-    for name, value in values.items():
-        db.merge(LearnedRow(name=name, value=value))
 
 
 def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:

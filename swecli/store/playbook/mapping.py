@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
+import sqlmodel
+from sqlalchemy import ColumnElement
+from sqlmodel import col, select
+
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
+from swecli.store.tables.columns import shared, values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
 _PLAIN = tuple(field.name for field in fields(Bullet) if field.name not in ("id", "anchors", "belief"))
+_EVIDENCE = shared(Evidence, EvidenceRow)
+DELTA = shared(Delta, DeltaRow, "ops", "refused")
 _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 # What evidence and looking leave of a bullet: no change of its words or its state sets it.
 SEEN = ("belief", "helpful", "harmful", "neutral", "uses", "last_used", "verified_at", "stale")
@@ -21,6 +29,13 @@ def number_of(bullet_id: str) -> int:
     return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
 
 
+def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElement[bool]) -> dict[str, BulletRow]:
+    """The rows of those bullets by their ids, within a transaction."""
+    numbers = {number_of(name) for name in names}
+    which = select(BulletRow).where(col(BulletRow.number).in_(numbers), *where)
+    return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
+
+
 def columns() -> list[Any]:
     """The columns that `bullet_of` reads."""
     return [getattr(BulletRow, name) for name in ("number", "anchors", "belief", *_PLAIN)]
@@ -28,9 +43,8 @@ def columns() -> list[Any]:
 
 def bullet_of(row: Any) -> Bullet:
     """The bullet of a row, or of its `columns()`."""
-    values = {name: getattr(row, name) for name in _PLAIN}
     belief = tuple(row.belief or ())
-    return Bullet(id=f"P-{row.number}", anchors=tuple(row.anchors or ()), belief=belief, **values)
+    return Bullet(id=f"P-{row.number}", anchors=tuple(row.anchors or ()), belief=belief, **values(row, _PLAIN))
 
 
 def fill_bullet(row: BulletRow, bullet: Bullet) -> BulletRow:
@@ -49,20 +63,20 @@ def bullet_json(row: BulletRow) -> dict[str, Any]:
 
 def bullet_from_json(value: dict[str, Any]) -> Bullet:
     """The bullet kept by `bullet_json`."""
-    values = {name: value[name] for name in _PLAIN if name in value}  # kept by an older swecli, it may have fewer
+    plain = {name: value[name] for name in _PLAIN if name in value}  # kept by an older swecli, it may have fewer
     times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
-    return Bullet(id=value["id"], anchors=tuple(value["anchors"]), **values | times)
+    return Bullet(id=value["id"], anchors=tuple(value["anchors"]), **plain | times)
 
 
 def evidence_row(bullet: int, delta: int | None, evidence: Evidence, when: datetime) -> EvidenceRow:
     """A new row; evidence without a time was found at that time."""
-    values = {field.name: getattr(evidence, field.name) for field in fields(Evidence)}
-    return EvidenceRow(bullet=bullet, delta=delta, **values | {"created_at": evidence.created_at or when})
+    found = values(evidence, _EVIDENCE) | {"created_at": evidence.created_at or when}
+    return EvidenceRow(bullet=bullet, delta=delta, **found)
 
 
 def evidence_of(row: EvidenceRow) -> Evidence:
     """The evidence; a verdict reads `helpful: pytest went from failing to passing`."""
-    found = Evidence(**{field.name: getattr(row, field.name) for field in fields(Evidence)})
+    found = Evidence(**values(row, _EVIDENCE))
     return replace(found, quote=f"{row.tag}: {row.quote}") if row.tag else found
 
 
@@ -74,8 +88,7 @@ def op_json(op: Op) -> dict[str, Any]:
 
 
 def _evidence_json(item: Evidence) -> dict[str, Any]:
-    row = {field.name: getattr(item, field.name) for field in fields(Evidence)}
-    return row | {"created_at": item.created_at.isoformat() if item.created_at else None}
+    return values(item, _EVIDENCE) | {"created_at": item.created_at.isoformat() if item.created_at else None}
 
 
 def op_from_json(value: dict[str, Any]) -> Op:
@@ -90,15 +103,6 @@ def op_from_json(value: dict[str, Any]) -> Op:
 
 def applied_of(row: DeltaRow) -> AppliedDelta:
     """The delta as it stands in the store."""
-    delta = Delta(
-        id=row.id,
-        ops=tuple(op_from_json(op) for op in row.ops),
-        author=row.author,
-        session_id=row.session_id,
-        interaction=row.interaction,
-        reason=row.reason,
-        refused=tuple(row.refused),
-        created_at=row.created_at,
-    )
+    delta = Delta(ops=tuple(op_from_json(op) for op in row.ops), refused=tuple(row.refused), **values(row, DELTA))
     before = {name: bullet_from_json(value) if value else None for name, value in row.before.items()}
     return AppliedDelta(delta, before, tuple(row.added), row.undone)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import sqlmodel
-from sqlalchemy import func
+from sqlalchemy import ColumnElement, func
 from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from swecli.models.errors import BadInput
-from swecli.models.message import Usage
 from swecli.models.session import Session
 from swecli.store.playbook.scope import project_of
 from swecli.store.records import Draft, PendingReflection, Spent
-from swecli.store.sessions.reading import runs_elsewhere
+from swecli.store.sessions.mapping import usage_of, usage_values
+from swecli.store.sessions.reading import find_turn, runs_elsewhere
 from swecli.store.sqlite.database import Database
+from swecli.store.tables.columns import values
 from swecli.store.tables.playbook import DraftRow, ReflectionRow
-from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow, UsageColumns
+from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
-NOT_FINAL = ("failed", "cancelled", "started")
-TRIES = 3  # failed reflections of one interaction before it is given up
+_NOT_FINAL = ("failed", "cancelled", "started")
+_TRIES = 3  # failed reflections of one interaction before it is given up
 
 
 class ReflectionQueue:
@@ -30,15 +33,7 @@ class ReflectionQueue:
         self._database = database
 
     def record_reflection(
-        self,
-        session_id: str,
-        interaction: int,
-        *,
-        status: str,
-        author: str,
-        usage: Usage,
-        cost: float | None,
-        detail: str,
+        self, session_id: str, interaction: int, *, status: str, author: str, spent: Spent, detail: str
     ) -> None:
         """Keep that an interaction was reflected upon, and how it went.
 
@@ -48,19 +43,17 @@ class ReflectionQueue:
         Raises:
             BadInput: there is no such interaction.
         """
-        row = ReflectionRow(session_id=session_id, interaction=interaction, status=status, author=author, detail=detail)
-        fill_usage(row, usage, cost)
+        took = usage_values(spent.usage, spent.cost)
+        tried = {"status": status, "author": author, "detail": detail}
         with self._database.transaction() as db:
-            note_reflection(db, row)
+            note_reflection(db, ReflectionRow(session_id=session_id, interaction=interaction, **tried | took))
 
     def keep_draft(self, draft: Draft) -> None:
         """Keep what a model answered until it is applied; another answer of the same turn gives way."""
-        row = DraftRow(session_id=draft.session_id, interaction=draft.interaction, author=draft.author)
-        row.delta, row.failure = {"answer": draft.answer}, draft.failure
-        fill_usage(row, draft.usage, draft.cost)
+        known = values(draft, ("session_id", "interaction", "author", "failure"))
         with self._database.transaction() as db:
             drop_draft(db, draft.session_id, draft.interaction)
-            db.add(row)
+            db.add(DraftRow(**known, delta={"answer": draft.answer}, **usage_values(draft.usage, draft.cost)))
 
     def draft(self, session_id: str, interaction: int) -> Draft | None:
         """What a model answered that was not applied yet; None where there is none, or only an older version's."""
@@ -68,40 +61,29 @@ class ReflectionQueue:
             row = db.exec(_draft_of(session_id, interaction)).first()
             if row is None or "answer" not in (row.delta or {}):
                 return None
-            answer, used = str(row.delta["answer"]), _usage(row)
+            answer, used = str(row.delta["answer"]), usage_of(row)
             return Draft(session_id, interaction, answer, row.author, row.failure, used, row.cost)
 
     def pending(self, session_id: str | None = None) -> list[PendingReflection]:
         """Finished interactions that are still to be reflected upon, the oldest first; of one session, or of all."""
-        which = select(InteractionRow).where(col(InteractionRow.pending) == sqlmodel.true())
-        if session_id is not None:
-            which = which.where(col(InteractionRow.session_id) == session_id)
-        with self._database.reading() as db:
-            rows = db.exec(which.order_by(col(InteractionRow.id))).all()
-            return [PendingReflection(row.session_id, row.number) for row in rows]
+        of = () if session_id is None else (col(InteractionRow.session_id) == session_id,)
+        return [PendingReflection(row.session_id, row.number) for row in self._pending(*of)]
 
     def waiting_in_project(self, session: Session) -> int:
         """How many finished interactions of all the project's sessions are still to be reflected upon."""
-        rows = (
-            sqlmodel.select(func.count())
-            .select_from(InteractionRow)
-            .join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
-            .where(col(InteractionRow.pending) == sqlmodel.true(), col(SessionRow.project) == project_of(session))
-        )
-        with self._database.reading() as db:
-            return db.exec(rows).one()
+        return len(self._pending(col(SessionRow.project) == project_of(session)))
 
     def left_behind(self, session: Session) -> list[PendingReflection]:
         """What waits in the other sessions of a project whose programs have ended, the newest first."""
-        rows = (
-            select(InteractionRow)
-            .join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
-            .where(col(InteractionRow.pending) == sqlmodel.true(), col(SessionRow.project) == project_of(session))
-            .where(col(InteractionRow.session_id) != session.id)
-        )
+        others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
+        found = [row for row in self._pending(*others) if not runs_elsewhere(row.pid)]
+        return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
+
+    def _pending(self, *where: Any) -> Sequence[InteractionRow]:
+        which = select(InteractionRow).join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
+        which = which.where(col(InteractionRow.pending) == sqlmodel.true(), *where)
         with self._database.reading() as db:
-            found = db.exec(rows.order_by(col(InteractionRow.id).desc())).all()
-            return [PendingReflection(row.session_id, row.number) for row in found if not runs_elsewhere(row.pid)]
+            return db.exec(which.order_by(col(InteractionRow.id))).all()
 
     def spent(self, since: datetime | None = None, session_id: str | None = None) -> Spent:
         """What the requests of reflections took: from a moment on, in one session, or ever."""
@@ -116,59 +98,35 @@ class ReflectionQueue:
 
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
-        which = (
-            sqlmodel.select(func.count())
-            .select_from(ReflectionRow)
-            .where(
-                col(ReflectionRow.session_id) == session_id,
-                col(ReflectionRow.interaction) == interaction,
-                col(ReflectionRow.status) == "done",
-            )
-        )
         with self._database.reading() as db:
-            return db.exec(which).one()
+            return _tries(db, session_id, interaction, col(ReflectionRow.status) == "done")
 
     def reflected(self, session_id: str, interaction: int) -> bool:
         """Whether the interaction's reflection is stored, so that there will be no other."""
-        which = select(ReflectionRow.id).where(
-            col(ReflectionRow.session_id) == session_id,
-            col(ReflectionRow.interaction) == interaction,
-            col(ReflectionRow.final) == sqlmodel.true(),
-        )
         with self._database.reading() as db:
-            return db.exec(which.limit(1)).first() is not None
+            return _tries(db, session_id, interaction, col(ReflectionRow.final) == sqlmodel.true()) > 0
 
 
 def _took(row: RequestRow) -> Spent:
     """What one request took. One that used no token, because nobody answered, cost nothing."""
-    usage = _usage(row)
+    usage = usage_of(row)
     return Spent(usage, row.cost if usage.total else row.cost or 0.0, 1)
 
 
-def _failures(db: sqlmodel.Session, session_id: str, interaction: int) -> int:
-    which = sqlmodel.select(func.count()).where(
-        col(ReflectionRow.session_id) == session_id,
-        col(ReflectionRow.interaction) == interaction,
-        col(ReflectionRow.status) == "failed",
-    )
-    return db.exec(which.select_from(ReflectionRow)).one()
-
-
-def fill_usage(row: UsageColumns, usage: Usage, cost: float | None) -> None:
-    """Write what requests took into a row."""
-    row.input, row.cache_read, row.cache_write = usage.input, usage.cache_read, usage.cache_write
-    row.output, row.reasoning, row.cost = usage.output, usage.reasoning, cost
+def _tries(db: sqlmodel.Session, session_id: str, interaction: int, which: ColumnElement[bool]) -> int:
+    of = (col(ReflectionRow.session_id) == session_id, col(ReflectionRow.interaction) == interaction)
+    return db.exec(sqlmodel.select(func.count(col(ReflectionRow.id))).where(*of, which)).one()
 
 
 def note_reflection(db: sqlmodel.Session, row: ReflectionRow) -> None:
     """Keep a try at learning, within a transaction. Raises BadInput when there is no such interaction."""
-    row.final = row.status not in NOT_FINAL
-    of = (col(InteractionRow.session_id) == row.session_id, col(InteractionRow.number) == row.interaction)
-    turn = db.exec(select(InteractionRow).where(*of)).first()
+    row.final = row.status not in _NOT_FINAL
+    turn = find_turn(db, row.session_id, row.interaction)
     if turn is None:
         raise BadInput(f"There is no interaction {row.interaction} in session {row.session_id} to reflect upon.")
     if row.status == "failed":
-        row.final = _failures(db, row.session_id, row.interaction) + 1 >= TRIES
+        failed = _tries(db, row.session_id, row.interaction, col(ReflectionRow.status) == "failed")
+        row.final = failed + 1 >= _TRIES
     db.add(row)
     turn.pending = turn.pending and not row.final
 
@@ -183,7 +141,3 @@ def drop_draft(db: sqlmodel.Session, session_id: str, interaction: int) -> None:
 
 def _draft_of(session_id: str, interaction: int) -> SelectOfScalar[DraftRow]:
     return select(DraftRow).where(col(DraftRow.session_id) == session_id, col(DraftRow.interaction) == interaction)
-
-
-def _usage(row: UsageColumns) -> Usage:
-    return Usage(row.input, row.cache_read, row.cache_write, row.output, row.reasoning)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,17 +15,24 @@ from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store.playbook import evidence, mapping
-from swecli.store.playbook.deltas import last_number, write
-from swecli.store.playbook.history import PlaybookHistory
-from swecli.store.playbook.marks import put_mark
-from swecli.store.playbook.queue import ReflectionQueue, drop_draft, fill_usage, note_reflection
+from swecli.store.playbook.deltas import (
+    PlaybookHistory,
+    bring_back,
+    last_number,
+    newest,
+    take_back,
+    taken_back_last,
+    touched,
+    write,
+)
+from swecli.store.playbook.queue import ReflectionQueue, drop_draft, note_reflection
 from swecli.store.playbook.scope import applies, concerns, is_current, load_bullets, made_by, refresh, seen_of
-from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn
-from swecli.store.playbook.undo import bring_back, newest, take_back, taken_back_last, touched
+from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn, put_mark
 from swecli.store.records import TurnLessons
+from swecli.store.sessions.mapping import usage_values
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.playbook import BulletRow, DeltaRow, ReflectionRow
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow, ReflectionRow
 
 
 class PlaybookStore(ReflectionQueue):
@@ -56,13 +64,21 @@ class PlaybookStore(ReflectionQueue):
             BadInput: an operation names no bullet that applies to the session, or cannot be carried out; or the delta
                 is more than a turn may change.
         """
+        with self._changing(session) as (db, names):
+            row = _made(db, delta.id) or write(db, delta, session)
+            names.update(row.before)
+            return mapping.applied_of(row)
+
+    @contextmanager
+    def _changing(self, session: Session) -> Iterator[tuple[sqlmodel.Session, set[str]]]:
+        """A transaction that changes the bullets named in the set; after it the session's playbook is up to date. All
+        of it is read only where it was not current before."""
+        names: set[str] = set()
         with self._database.transaction() as db:
             current = is_current(db, session)
-            row = _made(db, delta.id) or write(db, delta, session)
-            playbook = _after(db, session, row.before, current=current)
-            applied = mapping.applied_of(row)
+            yield db, names
+            playbook = refresh(db, session, names) if current else load_bullets(db, session)
         session.update_playbook(playbook)
-        return applied
 
     def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
         """Take back the newest `n` deltas of the session's project that concern it (fewer if there are fewer), the
@@ -74,20 +90,7 @@ class PlaybookStore(ReflectionQueue):
         Raises:
             BadInput: there is nothing to take back, or another session has changed the same bullet since.
         """
-        _check_count(n, "undone")
-        with self._database.transaction() as db:
-            current = is_current(db, session)
-            rows = newest(db, session, n)
-            if not rows:
-                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
-                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
-                raise BadInput("There is no change of the playbook to undo.", hint)
-            for row in rows:
-                take_back(db, row)
-            playbook = _after(db, session, {name for row in rows for name in touched(db, row)}, current=current)
-            undone = [mapping.applied_of(row) for row in rows]
-        session.update_playbook(playbook)
-        return undone
+        return self._turn(session, n, back=False)
 
     def redo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
         """Bring back what the last `n` undos in the session's project took back (fewer if there are fewer), the last
@@ -96,18 +99,23 @@ class PlaybookStore(ReflectionQueue):
         Raises:
             BadInput: nothing was taken back, or a strategy has been changed since; then nothing is brought back.
         """
-        _check_count(n, "brought back")
-        with self._database.transaction() as db:
-            current = is_current(db, session)
-            rows = taken_back_last(db, session, n)
-            if not rows:
+        return self._turn(session, n, back=True)
+
+    def _turn(self, session: Session, n: int, *, back: bool) -> list[AppliedDelta]:
+        if n < 1:
+            raise BadInput(f"{n} changes cannot be {'brought back' if back else 'undone'}.", "Give a number from 1.")
+        with self._changing(session) as (db, names):
+            rows = taken_back_last(db, session, n) if back else newest(db, session, n)
+            if not rows and back:
                 raise BadInput("There is no undo of the playbook to take back.")
+            if not rows:
+                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
+                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
+                raise BadInput("There is no change of the playbook to undo.", hint)
             for row in rows:
-                bring_back(db, row)
-            playbook = _after(db, session, {name for row in rows for name in touched(db, row)}, current=current)
-            redone = [mapping.applied_of(row) for row in rows]
-        session.update_playbook(playbook)
-        return redone
+                bring_back(db, row) if back else take_back(db, row)
+                names |= touched(db, row)
+            return [mapping.applied_of(row) for row in rows]
 
     def conclude(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Keep all that a look at a turn came to, in one: after a crash all of it is there or nothing.
@@ -118,8 +126,7 @@ class PlaybookStore(ReflectionQueue):
         Raises:
             BadInput: as `apply`; nothing is kept then.
         """
-        with self._database.transaction() as db:
-            current = is_current(db, session)
+        with self._changing(session) as (db, names):
             row = _made(db, lessons.delta.id) if lessons.delta else None
             fresh = lessons.delta is not None and row is None
             for earlier in lessons.replaces if fresh else ():
@@ -131,7 +138,8 @@ class PlaybookStore(ReflectionQueue):
                 if lessons.marked:
                     put_mark(db, row, lessons.marked)
             if fresh or lessons.delta is None:
-                evidence.learn(db, lessons.figures)
+                for name, value in lessons.figures.items():
+                    db.merge(LearnedRow(name=name, value=value))
                 note_checks(db, session, lessons.checks)
                 if lessons.known:
                     note_turn(db, session.id, lessons.interaction, **lessons.known)
@@ -139,16 +147,15 @@ class PlaybookStore(ReflectionQueue):
                 evidence.let_fade(db, lessons.held_back)
             if lessons.final:
                 status = "failed" if lessons.failure else "done"
-                tried = ReflectionRow(session_id=session.id, interaction=lessons.interaction, status=status)
-                tried.author, tried.detail = lessons.author, lessons.failure or "; ".join(lessons.lines)
-                fill_usage(tried, lessons.usage, lessons.cost)
+                tried = ReflectionRow(
+                    session_id=session.id, interaction=lessons.interaction, status=status, author=lessons.author,
+                    detail=lessons.failure or "; ".join(lessons.lines), **usage_values(lessons.usage, lessons.cost),
+                )  # fmt: skip
                 note_reflection(db, tried)
             drop_draft(db, session.id, lessons.interaction)
-            names = {*(row.before if row else ()), *(v.bullet_id for v in lessons.verdicts), *lessons.shown}
-            names |= set(lessons.held_back)
-            playbook = _after(db, session, names, current=current)
+            names.update(row.before if row else (), (v.bullet_id for v in lessons.verdicts))
+            names.update(lessons.shown, lessons.held_back)
             applied = mapping.applied_of(row) if row else None
-        session.update_playbook(playbook)
         return applied if applied and not applied.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
@@ -175,12 +182,6 @@ class PlaybookStore(ReflectionQueue):
         with self._database.reading() as db:
             row = db.get(BulletRow, mapping.number_of(bullet_id))
             return None if row is None else mapping.bullet_of(row)
-
-    def home(self, bullet_id: str) -> str:
-        """The project in which a bullet was made, or last moved into; "" for an unknown one."""
-        with self._database.reading() as db:
-            row = db.get(BulletRow, mapping.number_of(bullet_id))
-            return row.project if row else ""
 
     def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`.
@@ -215,16 +216,14 @@ class PlaybookStore(ReflectionQueue):
         """
         now, bullets = datetime.now(UTC), session.playbook.bullets
         wanted = {n for n, b in bullets.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
-        with self._database.transaction() as db:
-            current = is_current(db, session)
+        with self._changing(session) as (db, names):
+            names |= wanted
             for name in wanted:
                 row = db.get(BulletRow, mapping.number_of(name))
                 if row is not None:
                     row.stale = stale.get(name, "")
                     row.verified_at = now if name in fresh else row.verified_at
             db.flush()
-            playbook = _after(db, session, wanted, current=current)
-        session.update_playbook(playbook)
 
     def last_number(self) -> int:
         """The highest number that was ever given to a strategy, 0 before the first."""
@@ -233,22 +232,15 @@ class PlaybookStore(ReflectionQueue):
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns said of it instead."""
+        which = select(EvidenceRow).join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
+        kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
+        of = (col(EvidenceRow.bullet) == mapping.number_of(bullet_id), kinds, col(DeltaRow.undone).is_not(True))
         with self._database.reading() as db:
-            return evidence.evidence_of(db, mapping.number_of(bullet_id), verdicts=verdicts)
-
-
-def _check_count(n: int, what: str) -> None:
-    if n < 1:
-        raise BadInput(f"{n} changes cannot be {what}.", "Give a number from 1.")
+            return [mapping.evidence_of(row) for row in db.exec(which.where(*of).order_by(col(EvidenceRow.id))).all()]
 
 
 def _made(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:
     return db.exec(select(DeltaRow).where(col(DeltaRow.id) == clean_text(delta_id))).first()
-
-
-def _after(db: sqlmodel.Session, session: Session, names: Iterable[str], *, current: bool) -> SessionPlaybook:
-    """The playbook after a change of these bullets: all of it is read only where it was not current before."""
-    return refresh(db, session, names) if current else load_bullets(db, session)
 
 
 def _count_uses(db: sqlmodel.Session, shown: Sequence[str]) -> None:

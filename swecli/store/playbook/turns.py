@@ -1,4 +1,5 @@
-"""What each turn says of the strategies in it: how it went, what was withheld; and how checks last ended."""
+"""What each turn says of the strategies in it: how it went, what was withheld; the user's mark, which can be taken back
+whole; and how checks last ended."""
 
 from __future__ import annotations
 
@@ -10,14 +11,28 @@ import sqlmodel
 from sqlalchemy import and_
 from sqlmodel import col, select
 
+from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.playbook import evidence
 from swecli.store.playbook.scope import project_of
-from swecli.store.records import Check, TurnRecord
+from swecli.store.records import Check, MarkedTurn, TurnRecord
+from swecli.store.sessions.reading import find_turn
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.playbook import CheckRow, ChoiceRow, SwitchRow, TurnRow
+from swecli.store.tables.columns import clean_text, shared, values
+from swecli.store.tables.playbook import (
+    CheckRow,
+    ChoiceRow,
+    DeltaRow,
+    EvidenceRow,
+    LearnedRow,
+    SwitchRow,
+    TurnRow,
+)
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
+_RECORD = shared(TurnRecord, TurnRow, "withheld")
+_REFLECTOR = "reflector:"  # before its name, in the names of figures
+_OUTCOME = ("good", "weight", "signal")  # what a mark says of how the turn went
+_WORDS = ("mark", "why")
 _KEPT = ("good", "weight", "signal", "topic", "withheld", "seed", "ablation")
 
 
@@ -67,9 +82,18 @@ class TurnRecords:
             return [_record(row, turn) for row, turn in found]
 
     def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        """The verdicts that stand of one turn: by (bullet, "outcome" or "tag") their (tag, source)."""
+        """The verdicts that stand of one turn: by (bullet, "outcome" or "tag") their (tag, source), in the order they
+        came."""
+        of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
+        made = (col(DeltaRow.session_id) == session_id, col(DeltaRow.interaction) == interaction)
+        which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
+        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).where(*of, *made)
+        stands = (col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
+        found: dict[tuple[str, str], list[tuple[str, str]]] = {}
         with self._database.reading() as db:
-            return evidence.judged(db, session_id, interaction)
+            for bullet, kind, tag, source in db.exec(which.where(*stands).order_by(col(EvidenceRow.id))):
+                found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
+        return found
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, Check]:
         """How these commands last ended in the session's project, those that ever ran."""
@@ -82,12 +106,14 @@ class TurnRecords:
     def learned(self, names: Sequence[str]) -> dict[str, Any]:
         """The figures that scoring keeps under these names."""
         with self._database.reading() as db:
-            return evidence.learned(db, names)
+            rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).in_(names))).all()
+            return {row.name: row.value for row in rows}
 
     def reflectors(self) -> dict[str, Any]:
         """What is known of every reflector, by its name."""
+        named = col(LearnedRow.name).startswith(_REFLECTOR, autoescape=True)
         with self._database.reading() as db:
-            return evidence.learned_of(db, "reflector:")
+            return {row.name.removeprefix(_REFLECTOR): row.value for row in db.exec(select(LearnedRow).where(named))}
 
     def switch(self, session: Session, *, off: bool) -> None:
         """Keep the playbook out of the prompts of a session's project, or let it in again."""
@@ -102,7 +128,7 @@ class TurnRecords:
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    row = turn_row(db, session_id, interaction)
+    row = _turn_row(db, session_id, interaction)
     for name, value in known.items():
         assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
@@ -116,22 +142,62 @@ def note_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Che
         db.merge(row)
 
 
-def turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
+def _turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
     """A turn's row, a new one while nothing is known of it."""
     which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
     return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
 
 
 def _record(row: TurnRow, turn: InteractionRow) -> TurnRecord:
-    return TurnRecord(
-        session_id=row.session_id,
-        interaction=row.interaction,
-        shown=tuple(turn.shown or ()),
-        cited=tuple(turn.cited or ()),
-        good=row.good,
-        weight=row.weight,
-        signal=row.signal,
-        topic=row.topic,
-        withheld=tuple(row.withheld or ()),
-        started_at=turn.started_at,
-    )
+    lists = {"shown": turn.shown, "cited": turn.cited, "withheld": row.withheld}
+    known = values(row, _RECORD) | {name: tuple(found or ()) for name, found in lists.items()}
+    return TurnRecord(**known, started_at=turn.started_at)
+
+
+def put_mark(db: sqlmodel.Session, row: DeltaRow, marked: MarkedTurn) -> None:
+    """Mark the turn that a delta was made of; the delta keeps how the turn stood before. Within a transaction.
+
+    Raises BadInput when there is no such turn.
+    """
+    if _turn_of(db, row) is None:
+        raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
+    before = _stands(db, row)
+    words = {"mark": marked.mark, "why": clean_text(marked.why)}
+    outcome = {"good": marked.mark == "good", "weight": 1.0, "signal": "mark"}
+    row.judged = {"before": before, "after": before | outcome | words}
+    _put_mark(db, row, row.judged["after"])
+    db.add(row)
+    db.flush()
+
+
+def unmark(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Let the turn go as it went before the mark, unless it was judged again since: then that judgement stands."""
+    if row.judged and _turn_of(db, row) and _stands(db, row) == row.judged["after"]:
+        _put_mark(db, row, row.judged["before"])
+
+
+def mark_again(db: sqlmodel.Session, row: DeltaRow) -> None:
+    """Bring a mark back that was taken back. Raises BadInput when the turn was judged again since."""
+    if not row.judged or _turn_of(db, row) is None:  # its session was deleted: its counts are all that is left
+        return
+    if _stands(db, row) != row.judged["before"]:
+        raise BadInput(f"T{row.interaction} has been judged again since its mark was taken back.", "Mark it again.")
+    _put_mark(db, row, row.judged["after"])
+
+
+def _stands(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any]:
+    """How the turn stands."""
+    outcome, words = _turn_row(db, row.session_id, row.interaction or 0), _turn_of(db, row)
+    assert words is not None, "see its callers"
+    return values(outcome, _OUTCOME) | values(words, _WORDS)
+
+
+def _put_mark(db: sqlmodel.Session, row: DeltaRow, stood: dict[str, Any]) -> None:
+    words = _turn_of(db, row)
+    assert words is not None, "see its callers"
+    words.mark, words.why = stood["mark"], stood["why"]
+    note_turn(db, row.session_id, row.interaction or 0, **{name: stood[name] for name in _OUTCOME})
+
+
+def _turn_of(db: sqlmodel.Session, row: DeltaRow) -> InteractionRow | None:
+    return find_turn(db, row.session_id, row.interaction)

@@ -1,22 +1,30 @@
-"""An exported session taken in again: checked whole, then written in one transaction."""
+"""A file that holds a session: an export of swecli, or a transcript of another tool, found by looking.
+
+What it holds is checked whole and then written in one transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import sqlmodel
 from pydantic import AfterValidator, Field, ValidationError, create_model
 from sqlmodel import col, select
 
+from swecli.discovery import declared_in
 from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
 from swecli.store.playbook.deltas import last_number
+from swecli.store.session_files import transcripts
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
+from swecli.store.session_files.transcripts.base import Format, Line, Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.playbook import BulletRow, TurnRow
@@ -31,6 +39,12 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 
+LARGEST = 100_000_000  # bytes: a session is held in memory while it is checked
+_HEAD = 65_536
+_FORMATS = (
+    "What can be imported: exports (swecli sessions export ID > FILE) and transcripts of Claude Code, codex, pi "
+    "and aider."
+)
 _HINT = "Make one with: swecli sessions export ID > FILE"
 
 
@@ -212,3 +226,46 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
         if number := db.exec(same.order_by(col(BulletRow.number))).first():
             found[bullet["id"]] = f"P-{number}"
     return found
+
+
+def import_file(database: Database, path: Path) -> Imported:
+    """Take in the session that a file holds. What is broken in a transcript is skipped and named.
+
+    Raises:
+        BadInput: it cannot be read, is too large, holds no session, or one that is already here.
+    """
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise BadInput(
+                f"{path} has {size / 1e6:,.0f} MB; files of up to {LARGEST / 1e6:,.0f} MB can be imported.",
+                "Split it, or import the session it ends with.",
+            )
+        with path.open(encoding="utf-8", errors="replace") as file:
+            head = file.read(_HEAD)
+        found = next((one for one in declared_in(transcripts, Format) if one.fits(head)), None)  # type: ignore[type-abstract]  # only looked for
+        if found is None:
+            return import_session(database, _export(path))
+        transcript = Transcript(found.name, str(path.absolute().parent))
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            found.read(_lines(file), transcript)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
+    whole = transcript.archive()
+    if not whole:
+        raise BadInput(f"{path} looks like a transcript of {found.name}, but no turn of it can be read.", _FORMATS)
+    imported = import_session(database, whole, transcript.lines)
+    return replace(imported, tool=found.name, skipped=tuple(transcript.skipped))
+
+
+def _lines(file: Any) -> Iterator[Line]:
+    for number, text in enumerate(file, 1):
+        if text.strip() or not text.endswith("\n"):
+            yield number, text.rstrip("\n")
+
+
+def _export(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is no session that swecli can read: {error}.", _FORMATS) from error

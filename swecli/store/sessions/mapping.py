@@ -101,13 +101,18 @@ def window_of(text: str) -> WindowSpec:
 
 def request_row(session_id: str, record: RequestRecord) -> RequestRow:
     """A new row for a request."""
-    return RequestRow(session_id=session_id, **values(record, _REQUEST), **values(record.usage, _USAGE))
+    return RequestRow(session_id=session_id, **values(record, _REQUEST) | usage_values(record.usage, record.cost))
 
 
 def request_of(row: RequestRow) -> RequestRecord:
     """The request as it was recorded."""
     extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
     return RequestRecord(usage=usage_of(row), **values(row, _REQUEST) | extra)
+
+
+def usage_values(usage: Usage, cost: float | None) -> dict[str, Any]:
+    """The columns of what requests took."""
+    return values(usage, _USAGE) | {"cost": cost}
 
 
 def usage_of(row: UsageColumns) -> Usage:

@@ -159,7 +159,7 @@ def _scanned(db: sqlmodel.Session, words: list[str], limit: int) -> list[Sequenc
         )
     found = db.connection().execute(messages.order_by(col(MessageRow.id).desc()).limit(limit)).all()
     named = db.exec(titles.order_by(col(SessionRow.number).desc()).limit(limit)).all()
-    rows: list[Sequence[Any]] = [(*row[:4], _around(row[4], words[0]), *row[4:]) for row in found]
+    rows: list[Sequence[Any]] = [(*row[:4], _beside(row[4], words[0]), *row[4:]) for row in found]
     return rows + [(row.id, row.title, 0, "title", row.title, row.title, row.updated_at) for row in named]
 
 
@@ -168,7 +168,7 @@ def _holds(text: str, *columns: Any) -> ColumnElement[bool]:
     return or_(*(col(column).icontains(text, autoescape=True) for column in columns))
 
 
-def _around(content: str, word: str) -> str:
+def _beside(content: str, word: str) -> str:
     at = max(0, content.lower().find(word.lower()))
     start, end = max(0, at - _SNIPPET), at + len(word) + _SNIPPET
     return ("…" if start else "") + content[start:end] + ("…" if end < len(content) else "")
@@ -176,7 +176,7 @@ def _around(content: str, word: str) -> str:
 
 def _excerpt(first: str | None, second: str | None, text: str) -> str:
     inside = first if first and text.lower() in first.lower() else second or first or ""
-    return " ".join(_in_content(_around(inside, text), inside).split())
+    return " ".join(_in_content(_beside(inside, text), inside).split())
 
 
 def totals(db: sqlmodel.Session, session_id: str) -> SessionTotals:

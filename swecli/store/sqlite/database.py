@@ -14,13 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import connection as sqlite
-from swecli.store.sqlite import files
+from swecli.store.sqlite import files, placing
 from swecli.store.sqlite.errors import cannot_write, explain, is_damage
 from swecli.store.sqlite.lock import WriterLock, has_wal_reset_bug
 from swecli.store.sqlite.migrations import STEPS, Step, migrate
-from swecli.store.sqlite.new_database import copies, create, empty_line, keep_journal
 from swecli.store.sqlite.rescue import rescue
-from swecli.store.sqlite.taken_away import Place, is_broken, place_of, save_again
 
 
 class Database:
@@ -37,7 +35,7 @@ class Database:
         self.engine = sqlite.make_engine(path, only_read)
         self.scratch = ExitStack()  # what goes when it is closed
         self._reported = 0
-        self._place: Place | None = None
+        self._place: placing.FileState | None = None
         self._turn = threading.RLock()
         self._inside = False
         self._closed = False
@@ -107,7 +105,7 @@ class Database:
 
     def remember_place(self) -> None:
         """From now on, notice when the file is taken away."""
-        self._place = place_of(self.path) if self.path else None
+        self._place = placing.state_of(self.path) if self.path else None
 
     def _stay(self) -> None:
         """Before something is committed: is the file still there? What is committed into one without a name is lost.
@@ -117,10 +115,10 @@ class Database:
         """
         if self.path is None or self._place is None:
             return
-        before, now = self._place, place_of(self.path)
-        if not now.same_file(before):
-            self._go_on_in(*save_again(self.engine, self.path, before))
-        elif now.size < before.size and is_broken(self.engine):
+        before, now = self._place, placing.state_of(self.path)
+        if now[:2] != before[:2]:
+            self._go_on_in(*placing.save_again(self.engine, self.path, before))
+        elif now.size < before.size and placing.is_broken(self.engine):
             raise DamagedDatabase(
                 f"The database {self.path} was cut off while swecli ran: {now.size:,} of {before.size:,} bytes left.",
                 "Nothing is stored any more: leave and start again, which saves what can be read.",
@@ -198,12 +196,14 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     try:
         if path:
             if to_read and _is_empty(path):
-                raise DamagedDatabase(empty_line(path) + copies(path), "Start swecli to create a new one in it.")
+                raise DamagedDatabase(
+                    placing.empty_line(path) + placing.copies(path), "Start swecli to create a new one in it."
+                )
             if to_read and files.only_readable(path):
                 return _open_to_read(path, steps)
-            notices = [keep_journal(path)] if _is_empty(path) else []
+            notices = [placing.keep_journal(path)] if _is_empty(path) else []
             if not path.exists():
-                notices = create(path, steps)
+                notices = placing.create(path, steps)
         try:
             database = _open(path, steps, check=path is not None and files.needs_check(path))
         except _Broken as broken:

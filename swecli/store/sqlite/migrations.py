@@ -46,7 +46,7 @@ def _call_gone_what_was_guessed_fixed(connection: Connection) -> None:
     connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
 
 
-def _count_what_was_counted(connection: Connection) -> None:
+def _turn_counts_into_verdicts(connection: Connection) -> None:
     """For each bullet of an older version one verdict that stands for its counts, and the belief that it leaves. How
     far turns were counted is not kept any more: there is nothing to count again."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_standing")
@@ -80,7 +80,7 @@ STEPS: tuple[Step, ...] = (
     _call_gone_what_was_guessed_fixed,  # findings have verdicts and a history
     None,  # lines of other tools' transcripts
     None,  # what a provider sent that only it can read
-    _count_what_was_counted,  # what a strategy is worth stands with it
+    _turn_counts_into_verdicts,  # what a strategy is worth stands with it
 )
 
 

@@ -11,8 +11,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.session import Session
-from swecli.store.session_files.importing import Imported
-from swecli.store.session_files.reading import LARGEST, import_file
+from swecli.store.session_files.importing import LARGEST, Imported, import_file
 from swecli.store.session_manager import SessionManager
 
 FILES = Path(__file__).with_name("transcripts")

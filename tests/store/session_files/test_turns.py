@@ -10,6 +10,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.playbook import Delta, Op
+from swecli.store.records import Spent
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -84,7 +85,7 @@ def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
     first = manager.current_session
     assert first is not None
     manager.playbook.record_reflection(
-        first.id, 1, status="done", author="rules", usage=Usage(input=9), cost=0.1, detail="x"
+        first.id, 1, status="done", author="rules", spent=Spent(Usage(input=9), 0.1), detail="x"
     )
     fork = manager.fork()
     assert [manager.playbook.times(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from swecli.models.errors import DamagedDatabase, StoreError
-from swecli.store.sqlite import errors as faults
+from swecli.store.sqlite import errors
 
 
 def failure(code: int) -> OperationalError:
@@ -22,13 +22,13 @@ def failure(code: int) -> OperationalError:
     "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, 9999, 0]
 )
 def test_errors_are_one_line(code: int) -> None:
-    error = faults.explain(failure(code), Path("/some{path}/db"))
+    error = errors.explain(failure(code), Path("/some{path}/db"))
     assert type(error) is StoreError
     assert "\n" not in error.message
     assert error.message.endswith((".", "as the library says it"))
 
 
 def test_damage_is_told_apart() -> None:
-    assert faults.is_damage(failure(sqlite3.SQLITE_CORRUPT_INDEX))
-    assert not faults.is_damage(failure(sqlite3.SQLITE_FULL))
-    assert isinstance(faults.explain(failure(sqlite3.SQLITE_CORRUPT), None), DamagedDatabase)
+    assert errors.is_damage(failure(sqlite3.SQLITE_CORRUPT_INDEX))
+    assert not errors.is_damage(failure(sqlite3.SQLITE_FULL))
+    assert isinstance(errors.explain(failure(sqlite3.SQLITE_CORRUPT), None), DamagedDatabase)

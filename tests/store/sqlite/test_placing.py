@@ -14,7 +14,7 @@ import pytest
 
 from swecli.models.errors import DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import maintenance as upkeep
+from swecli.store.sqlite import maintenance
 from swecli.store.sqlite.database import open_database
 from tests.store.test_session_manager import turn
 
@@ -25,7 +25,7 @@ def said(path: Path) -> list[str]:
     """What the newest session of a database holds, read by a process of its own."""
     manager = SessionManager(open_database(path))
     try:
-        assert upkeep.check(manager.database) == []
+        assert maintenance.check(manager.database) == []
         return [message.content for message in manager.resume(None, "/p").messages]
     finally:
         manager.database.close()
@@ -154,7 +154,7 @@ def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path
     database = open_database(path)
     [notice] = database.unreported()
     assert "was gone" in notice
-    assert upkeep.check(database) == []
+    assert maintenance.check(database) == []
     assert SessionManager(database).list_sessions() == []
     database.close()
     assert len(list(path.parent.glob("swecli.db.lost-*-wal"))) == 1
