@@ -13,8 +13,7 @@ from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
 from swecli.context.budget import INHERIT, MAX_CONDENSE_THRESHOLD, MIN_CONDENSE_THRESHOLD
-from swecli.context.instructions import load_instructions
-from swecli.context.prompts import load_prompt
+from swecli.context.instructions import load_instructions, load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError

@@ -14,11 +14,10 @@ from swecli.agent.calls import CallRunner
 from swecli.agent.condense import Summariser
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.fitted import FitRules
-from swecli.agent.limits import TurnLimits
 from swecli.agent.loop import Loop, TurnServices
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.step import Sleep
-from swecli.agent.turn import Turn
+from swecli.agent.turn import Turn, TurnLimits
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.budget import SMALL_WINDOW, request_limit

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from swecli.agent.loop_guard import LoopGuard
-from swecli.agent.repeats import repeated
+from swecli.agent.loop_guard import LoopGuard, repeated
 from swecli.context.tokens import TokenCounter
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import (

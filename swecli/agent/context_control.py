@@ -129,7 +129,7 @@ class ContextControl:
     def undo(self) -> Reduction:
         """Take the newest reduction back. It is not made again at once, unless the request is too long without it."""
         session, agent = self.session, self._agent
-        spec = sized(session.window, "", agent.settings.window_min, agent.settings.window_max)
+        spec = sized(session.window, moment=agent.builder.moment(session, agent.model))
         newest = next(iter(self._sessions.context.log(session, 1)), None)
         before = newest.before if newest else 0
         return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * GROWN))
@@ -178,13 +178,13 @@ class ContextControl:
         return ReductionPlan(found.how, when, _changed(keyed, found.messages), tokens, found.after)
 
     def _window_plan(self, session: Session, now: int) -> ReductionPlan:
-        epoch, settings = session.context.epoch, self._agent.settings
+        epoch, moment = session.context.epoch, self._agent.builder.moment(session, self._agent.model)
         assert epoch is not None, "the session has begun"
-        spec = sized(session.window, "", settings.window_min, settings.window_max)
+        spec = sized(session.window, moment=moment)
         if spec.mode == "full":
             when = "never by itself: the window is full; old results go when the request reaches its threshold"
             return ReductionPlan("window", when, (), now)
-        full = max(epoch.first + largest(spec, settings.window_max), session.context.hold_turns)
+        full = max(epoch.first + largest(spec, moment), session.context.hold_turns)
         left = full - session.interactions
         names = tuple(f"T{n}" for n in range(epoch.first, full - spec.size + 1) if n not in session.context.pins)
         turns = "turn" if left == 1 else "turns"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.fitted import Fitted, StepPlace
-from swecli.agent.limits import TurnLimits
 from swecli.agent.step import ModelStep, Sleep
-from swecli.agent.turn import Turn, TurnState
+from swecli.agent.turn import Turn, TurnLimits, TurnState
 from swecli.agent.turn_record import TurnRecord
 from swecli.agent.unfinished import stored_as_it_comes
 from swecli.llm.base import ChatModel

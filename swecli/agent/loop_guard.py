@@ -1,15 +1,18 @@
-"""A model that goes round in circles: it is shown the result it has, then the user is asked, then the turn ends."""
+"""Calls that repeat themselves: the model is shown the result it has, then the user is asked, then the turn ends."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from swecli.models.message import Ask, AskRequest, Display, ToolCall
+from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
-LONGEST_CYCLE = 6
-HINT, ASK = 2, 3  # how often a cycle has come when something is done about it
+_LONGEST_CYCLE = 6
+_READS = ("read_file", "list_files", "search_files")
+_WORTH_IT = 400  # characters; a shorter result is no longer than the line that would stand for it
+_HINT, _ASK = 2, 3  # how often a cycle has come when something is done about it
 ASK_UNCHANGED = 10  # times that one call is made in a row, whatever comes of it
 
 
@@ -27,7 +30,7 @@ def fingerprint(call: ToolCall, result: str = "") -> str:
 def newest_cycle(prints: list[str]) -> tuple[int, int]:
     """The length of the newest cycle of 1 to 6 calls, and how often it has come in a row; (1, 1) for what is new."""
     best = (1, 1)
-    for length in range(1, LONGEST_CYCLE + 1):
+    for length in range(1, _LONGEST_CYCLE + 1):
         cycle, count = prints[-length:], 1
         while cycle and prints[-length * (count + 1) : -length * count] == cycle:
             count += 1
@@ -61,7 +64,7 @@ class LoopGuard:
         self.prints.append(mark)
         self.made.append(fingerprint(call))
         self.calls.append(call)
-        if before is None or newest_cycle(self.prints)[1] < HINT:
+        if before is None or newest_cycle(self.prints)[1] < _HINT:
             return ""
         return (
             f"[This is the result of call {before.id} again: the same call, the same outcome. Repeating it will not "
@@ -87,7 +90,7 @@ class LoopGuard:
         """What goes round since the user's last yes, in words, and whether its results are the same; None: nothing."""
         length, count = newest_cycle(self.prints[self.allowed :])
         name = self.calls[-1].name if self.calls else ""
-        if count >= ASK:
+        if count >= _ASK:
             names = ", ".join(dict.fromkeys(call.name for call in self.calls[-length:]))
             one = f"{name} was called {count} times in a row with the same result"
             return (
@@ -105,3 +108,28 @@ class LoopGuard:
 def newest_run(made: list[str]) -> int:
     """How often the newest call was made in a row."""
     return next((n for n, one in enumerate(reversed(made)) if one != made[-1]), len(made))
+
+
+def repeated(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
+    """The line to send in place of a result that the request `sent` holds in full already; "" when it does not.
+
+    The call is made all the same, which costs little: so what is said to be unchanged is unchanged.
+    """
+    if call.name not in _READS or len(result) < _WORTH_IT:
+        return ""
+    wanted, made = canonical(call.parameters), dict[str, str]()
+    for message in sent:
+        for one in message.get("tool_calls") or ():
+            if one["function"]["name"] == call.name:
+                made[one["id"]] = one["function"]["arguments"]
+        known = str(message.get("tool_call_id") or "")
+        if known in made and message.get("content") == result and _same(made[known], wanted):
+            return f"{UNCHANGED}this is exactly the result of call {known}, which you have above.]"
+    return ""
+
+
+def _same(arguments: str, wanted: str) -> bool:
+    try:
+        return canonical(json.loads(arguments)) == wanted
+    except ValueError:
+        return False

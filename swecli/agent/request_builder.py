@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
-from swecli.context.earlier import Excerpts, excerpts
 from swecli.context.mentions import Expansion, expand_mentions
-from swecli.context.notes import environment_notes, new_line, strategy_notes
+from swecli.context.notes import Excerpts, environment_notes, excerpts, new_line, strategy_notes
 from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
 from swecli.context.system_message import HeadParts, open_findings
 from swecli.context.tokens import TokenCounter
@@ -72,7 +71,7 @@ class RequestBuilder:
         past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         reopen = query.reopen or selection.reopen
-        moment = self._moment(session, model, reopen)
+        moment = self.moment(session, model, reopen)
         begins = opening(session, window, sent, moment, past, counter)
         if begins is not None and not reopen and past:  # it was selected for what was to go on
             selection = self._select(session, query.text, counter)
@@ -133,7 +132,7 @@ class RequestBuilder:
 
     def _open_findings(self, session: Session) -> str:
         """What reviews found, and is still open, in the files that this session has read or changed."""
-        paths = [one.text for one in session.context.survivors.values() if one.kind in ("read", "changed")]
+        paths = [one.text for one in session.context.facts.values() if one.kind in ("read", "changed")]
         if not paths:
             return ""
         # late: as above
@@ -158,7 +157,8 @@ class RequestBuilder:
         window = model.profile.window
         return excerpts(unsent, window // 10 if window else None, counter)
 
-    def _moment(self, session: Session, model: ChatModel, reopen: str) -> Moment:
+    def moment(self, session: Session, model: ChatModel, reopen: str = "") -> Moment:
+        """What the beginning of the next turn depends on besides the session; `reopen` as in `Query`."""
         asked_at, state, settings = session.context.asked_at, session.context, self.settings
         keeps = timedelta(minutes=settings.cache_minutes)
         cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from swecli.agent.step import ModelStep
 from swecli.context.prepare import PreparedRequest
 from swecli.models.context import keyed
+from swecli.models.events import FinishReason
 from swecli.models.message import ApiMessage, ChatMessage, ToolCall, Usage
 from swecli.playbook.selection.select import Selection
 
@@ -69,3 +70,19 @@ class TurnState:
         """Add one request's bill; unknown stays unknown."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """The limits of one turn: `max_turns` requests, `max_budget_usd` dollars (None: no limit)."""
+
+    max_turns: int = 50
+    max_budget_usd: float | None = None
+
+    def check(self, steps: int, cost: float | None) -> FinishReason | None:
+        """The reason to stop before the next request, or None. An unknown cost cannot stop anything."""
+        if steps >= self.max_turns:
+            return "max_turns"
+        if self.max_budget_usd is not None and cost is not None and cost >= self.max_budget_usd:
+            return "max_budget"
+        return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from swecli.agent.fitted import Fitted, Happened
 from swecli.agent.turn import Turn, TurnState
-from swecli.context.survivors import from_answer, from_calls, from_query
+from swecli.context.retained_facts import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, KEY, Reduction
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied

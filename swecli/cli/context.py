@@ -16,7 +16,7 @@ from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
 from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS
-from swecli.context.prompts import load_prompt
+from swecli.context.instructions import load_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg
 from swecli.context.replay.policies import OURS, POLICIES, TTL, Assumed, SentTurn

@@ -1,11 +1,15 @@
-"""The project's own instructions: AGENTS.md from the repository's root down to the working directory."""
+"""What a model is told first: the product's own prompts, and the project's AGENTS.md from its root down."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+PromptName = Literal["system", "reflect", "condense"]
+
+_PROMPTS = Path(__file__).parent / "prompts"
 NAMES = ("AGENTS.md", "CLAUDE.md")
 MAX_CHARACTERS = 32_768
 TRUST_HINT = "To use them, trust this folder."
@@ -99,3 +103,12 @@ def _read(path: Path, root: Path, limit: int) -> tuple[str, str]:
         return "", f"left out ({size:,} bytes): the instructions nearer to the working directory fill the room"
     kept = text[:limit].rstrip()
     return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
+
+
+def load_prompt(name: PromptName) -> str:
+    """The text of a prompt, the same bytes every time.
+
+    "system" opens every request of a turn; "reflect" is the system text of a reflector's request; "condense" is
+    the user message that asks for a summary of the conversation before it.
+    """
+    return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()

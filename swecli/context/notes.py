@@ -1,15 +1,20 @@
-"""The lines that travel with a query: what changes from turn to turn and so may not stand in the system prompt."""
+"""The lines that travel with a query: what changes from turn to turn and so may not stand in the system prompt; with
+them what a query refers to in turns that are no longer sent."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from swecli.context.tokens import TokenCounter
 from swecli.models.playbook import Bullet, quoted
+from swecli.store.records import FoundInteraction
 
+_FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
 _OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
 _STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)")
 _GONE = re.compile(r"- Strategy \[(P-\d+)\] no longer applies")
@@ -92,3 +97,23 @@ def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
 
 def _said(content: str) -> str:
     return quoted(content).replace(_CLOSE, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """Lines for the notes of a query, and the interactions that they quote, in the order of the lines."""
+
+    lines: tuple[str, ...] = ()
+    interactions: tuple[int, ...] = ()
+
+
+def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> Excerpts:
+    """The quotations of what was found, best first, in at most `most` tokens together (None: no limit); one that does
+    not fit is left out."""
+    lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
+    for place in (place for one in found for place in one.excerpts):
+        tokens = counter.count(f"- {place.quotation}\n")
+        if most is None or used + tokens <= most:
+            lines, used = [*lines, place.quotation], used + tokens
+            numbers += [place.interaction] if place.interaction not in numbers else []
+    return Excerpts(tuple(lines), tuple(numbers)) if numbers else Excerpts()

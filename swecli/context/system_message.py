@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from swecli.models.context import Survivor
+from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding, one_spaced
 from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, quoted, render_bullets
@@ -45,9 +45,9 @@ def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[i
     """The system message of an epoch that sends the interactions in `sent`: static text, the project's instructions,
     and the head where there is anything in it. What stands in an interaction that is not sent whole is kept, too."""
     whole = {number for number in sent if not session.context.cut(number)}
-    kept = missing(session.context.survivors.values(), whole, summary)
+    kept = missing(session.context.facts.values(), whole, summary)
     rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
-    head = render_bullets(parts.strategies) + render_summary(summary) + render_survivors(kept)
+    head = render_bullets(parts.strategies) + render_summary(summary) + render_facts(kept)
     head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
     return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
@@ -70,11 +70,11 @@ def render_summary(summary: str) -> str:
     )
 
 
-def render_survivors(survivors: Iterable[Survivor]) -> str:
+def render_facts(facts: Iterable[RetainedFact]) -> str:
     """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
-    by_kind: dict[str, list[Survivor]] = {}
-    for survivor in survivors:
-        by_kind.setdefault(survivor.kind, []).append(survivor)
+    by_kind: dict[str, list[RetainedFact]] = {}
+    for fact in facts:
+        by_kind.setdefault(fact.kind, []).append(fact)
     parts = [_part(kind, title, by_kind[kind]) for kind, title in _TITLES if by_kind.get(kind)]
     if not parts:
         return ""
@@ -82,7 +82,7 @@ def render_survivors(survivors: Iterable[Survivor]) -> str:
     return f"\n\n## Kept from earlier\n{told}\n" + "\n".join(parts)
 
 
-def _part(kind: str, title: str, found: Sequence[Survivor]) -> str:
+def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
     newest = found[-MAX_ITEMS:]
     left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
     texts = [_short(quoted(item.text)) for item in newest]
@@ -98,9 +98,9 @@ def _short(text: str) -> str:
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
 
 
-def missing(survivors: Iterable[Survivor], sent: Collection[int], summary: str = "") -> list[Survivor]:
+def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str = "") -> list[RetainedFact]:
     """Those that the request would lack: not in an interaction that is sent, not word for word in the summary."""
-    gone = (one for one in survivors if one.kind == "todo" or one.interaction not in sent)
+    gone = (one for one in facts if one.kind == "todo" or one.interaction not in sent)
     return [one for one in gone if one.kind in ("todo", "finding") or one.text not in summary]
 
 

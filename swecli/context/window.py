@@ -17,6 +17,7 @@ LARGE_WORK = ("refactor", "implement", "design")
 LARGE_SIZE = 7
 SMALL_SIZE = 3
 FEW_WORDS = 5
+ROOM_TO_GATHER = 4_000  # tokens of what a request may have, for each interaction of slack
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,20 @@ def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_si
     return min(max(size, min_size), max_size)
 
 
-def sized(spec: WindowSpec, query: str, smallest: int = 3, largest: int = 10) -> WindowSpec:
-    """The window for a query: itself, but for `auto`, whose size follows the query's words."""
-    if spec.mode != "auto":
-        return spec
-    size = adaptive_window_size(query, min_size=smallest, max_size=largest)
-    return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
+def sized(spec: WindowSpec, query: str = "", moment: Moment | None = None) -> WindowSpec:
+    """The window for a query: `auto` by the query's words; with less slack where the model's window is small."""
+    moment = moment or Moment()
+    if spec.mode == "auto":
+        size = adaptive_window_size(query, min_size=moment.smallest, max_size=moment.largest)
+        return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
+    room = spec.slack if moment.allowed is None else moment.allowed // ROOM_TO_GATHER
+    return replace(spec, slack=min(spec.slack, room))
 
 
-def largest(spec: WindowSpec, most: int) -> int:
-    """Interactions that a window may hold before it is cut back; `auto` is cut only at its upper bound, `most`: a query
-    that needs less is no reason to break the prefix, one that needs more finds what is there."""
-    return max(most, spec.size) if spec.mode == "auto" else spec.size + spec.slack
+def largest(spec: WindowSpec, moment: Moment) -> int:
+    """Interactions that a window of `sized` may hold before it is cut back; `auto` is cut only at its upper bound: a
+    query that needs less is no reason to break the prefix, one that needs more finds what is there."""
+    return max(moment.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
 
 
 def opening(
@@ -90,7 +93,7 @@ def opening(
         past: the present request without the query; its tokens count where the window may take half of `allowed`.
     """
     state, epoch, completed = session.context, session.context.epoch, session.completed
-    spec = sized(window, query, moment.smallest, moment.largest)
+    spec = sized(window, query, moment)
     if epoch is None:
         return Opening(replace(spec, slack=0).first_kept(completed), BEGIN, "the session begins")
     if epoch.spec != str(window):
@@ -103,7 +106,7 @@ def opening(
         return None
     held = completed - epoch.first + 1
     target = completed - spec.size + 1
-    most = largest(spec, moment.largest)
+    most = largest(spec, moment)
     if held > most:
         return _moved(epoch, target, f"more than {most} interactions")
     if held > spec.size and moment.cold:

@@ -15,8 +15,7 @@ from swecli.agent.turn import Turn
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
 from swecli.context.budget import request_limit
-from swecli.context.instructions import load_instructions
-from swecli.context.prompts import load_prompt
+from swecli.context.instructions import load_instructions, load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel

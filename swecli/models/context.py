@@ -103,7 +103,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Survivor:
+class RetainedFact:
     """Something that outlives every reduction: `kind` is request, constraint, read, changed, todo or finding; there
     is one of each kind and key."""
 
@@ -125,7 +125,7 @@ class ContextState:
     reductions: list[Reduction] = field(default_factory=list)
     pins: tuple[int, ...] = ()
     pinned: dict[int, list[ChatMessage]] = field(default_factory=dict)
-    survivors: dict[tuple[str, str], Survivor] = field(default_factory=dict)
+    facts: dict[tuple[str, str], RetainedFact] = field(default_factory=dict)
     asked_at: datetime | None = None
     asked_model: str = ""
     asked_prompt: int = 0
@@ -171,13 +171,13 @@ class ContextState:
         """Take a new row in; one that begins an epoch makes the older ones history."""
         self.reductions = [row] if row.epoch is not None else [*self.reductions, row]
 
-    def keep(self, survivors: Iterable[Survivor]) -> None:
-        """Take survivors in; a later one takes the place of one with its kind and key, an empty text removes it."""
-        for survivor in survivors:
-            at = (survivor.kind, survivor.key)
-            self.survivors.pop(at, None)
-            if survivor.text:
-                self.survivors[at] = survivor
+    def keep(self, facts: Iterable[RetainedFact]) -> None:
+        """Take facts in; a later one takes the place of one with its kind and key, an empty text removes it."""
+        for fact in facts:
+            at = (fact.kind, fact.key)
+            self.facts.pop(at, None)
+            if fact.text:
+                self.facts[at] = fact
 
 
 def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:

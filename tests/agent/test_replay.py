@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
-from swecli.context.prompts import load_prompt
+from swecli.context.instructions import load_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.policies import Assumed, SentTurn
 from swecli.context.replay.prices import RELATIVE, Prices

@@ -11,7 +11,7 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import INTERRUPTED_REPLY
 from swecli.context.window import Moment, opening
-from swecli.models.context import Survivor
+from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -228,7 +228,7 @@ def test_a_pinned_turn_stays_before_the_window() -> None:
 
 def test_what_left_the_window_is_kept_in_the_head() -> None:
     session = Session("s", window=WindowSpec(1))
-    session.context.keep([Survivor("constraint", "x", "Never touch setup.py", 1)])
+    session.context.keep([RetainedFact("constraint", "x", "Never touch setup.py", 1)])
     go_on(session, prepared(session))
     assert "Never touch" not in prepared(session).messages[0]["content"], "turn 1 is still there word for word"
     go_on(session, prepared(session))

@@ -110,6 +110,17 @@ async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
     assert make_runtime(ScriptedModel(["x"], context_window=8_192, max_output=4_096)).notices == []
 
 
+@pytest.mark.parametrize(("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)])
+async def test_fewer_turns_gather_in_a_small_window(context_window: int | None, most: int) -> None:
+    runtime, held = make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False), []
+    for number in range(12):
+        held.append(runtime.agent.prepare(f"question {number}").request.kept)
+        if held[-1] == most:
+            assert runtime.context_control.plan().when.startswith("after 1 more turn,")
+        await run_turn(runtime, f"question {number}", learn=False)
+    assert max(held) == most
+
+
 async def test_a_limit_that_was_named_is_forgotten_with_the_session_and_with_the_model() -> None:
     refusal = ContextOverflow("too long")
     refusal.limit = 12_000

@@ -1,4 +1,4 @@
-"""Reductions, pins and survivors in the database: what a session sends is the same after a restart."""
+"""Reductions, pins and retained facts in the database: what a session sends is the same after a restart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlmodel
 from sqlalchemy import func
 from sqlmodel import col, select
 
-from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, Survivor
+from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.sessions.mapping import request_of
@@ -30,7 +30,7 @@ class ContextStore:
         self._database = database
 
     def load(self, session: Session) -> ContextState:
-        """The state of a stored session: the newest epoch, what changed since, pins with their messages, survivors.
+        """The state of a stored session: the newest epoch, what changed since, pins with their messages, facts.
 
         Costs the same for a session of 10,000 interactions as for one of 10.
         """
@@ -41,7 +41,7 @@ class ContextStore:
         rows = [row for row, _ in found if row is not None]
         asked = next((request for _, request in found if request is not None), None)
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
-        state.keep(Survivor(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
+        state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
         if asked is not None:
             state.take_request(request_of(asked), asked.created_at)
         self._load_pinned(session.id, state, {message.interaction for message in session.messages})
@@ -117,10 +117,10 @@ class ContextStore:
             _delete(db, session.id, PIN, str(interaction))
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
-    def keep(self, session: Session, survivors: Iterable[Survivor]) -> None:
-        """Commit survivors; a later one takes the place of one with its kind and key, an empty text removes it."""
-        clean = [Survivor(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in survivors]
-        known = session.context.survivors
+    def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
+        """Commit facts; a later one takes the place of one with its kind and key, an empty text removes it."""
+        clean = [RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in facts]
+        known = session.context.facts
         fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]
         if not fresh:
             return
@@ -151,7 +151,7 @@ def _newest_first(session_id: str, *where: Any) -> Any:
 
 
 def _known(session_id: str) -> Any:
-    """The session's survivors, oldest first, each beside its newest request: one statement, at least one row."""
+    """The session's facts, oldest first, each beside its newest request: one statement, at least one row."""
     newest = select(func.max(RequestRow.id)).where(
         col(RequestRow.session_id) == session_id, col(RequestRow.purpose) == "turn"
     )

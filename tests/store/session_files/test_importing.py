@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swecli.models.context import Edits, Epoch, Reduction, Survivor
+from swecli.models.context import Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
@@ -83,7 +83,7 @@ def rich() -> SessionManager:
             manager.record_request(RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011}))
             manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
             manager.playbook.turns.note(session.id, number, topic="tests", withheld=[own], ablation="withheld")
-            manager.context.keep(session, [Survivor("request", "1", "do it", number)])
+            manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])
         manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"})))
         edits = Edits(replace={"1.2": {"content": "x"}})
         manager.context.add(session, Reduction("clear", 2, before=9, after=5, edits=edits))
@@ -106,7 +106,7 @@ def test_export_import_and_export_again_are_the_same_bytes() -> None:
     assert json.dumps(other.export(whole["id"])) == first
     again, before = other.resume(whole["id"], ""), manager.resume(whole["id"], "")
     assert again.context.epoch == before.context.epoch
-    assert (again.context.pins, again.context.survivors) == (before.context.pins, before.context.survivors)
+    assert (again.context.pins, again.context.facts) == (before.context.pins, before.context.facts)
     manager.database.close()
     other.database.close()
 
