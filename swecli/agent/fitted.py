@@ -32,7 +32,7 @@ class FitRules:
         return cls(threshold, settings.auto_condense_context, settings.max_tokens, thinking)
 
     def request(
-        self, model: ChatModel, messages: list[ApiMessage], specs: list[ToolSpec], reserve: int
+        self, model: ChatModel, messages: list[ApiMessage], specs: list[ToolSpec], reserve: int | None
     ) -> ModelRequest:
         """The request with these messages, as they are sent; `reserve` tokens are asked for."""
         marks = cache_marks(messages)

@@ -32,7 +32,9 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
         share = percent(found.total, found.limit)
         lines = [f"{bar(found.total, found.limit)} {total} of {tokens(found.limit)} tokens ({share}%)"]
     if text:
-        lines.append(f"  {tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved")
+        lines.append(
+            f"  {tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved for the answer"
+        )
         if found.counted:
             by = f"{found.counted:,} tokens by our count, {found.provider:,} by the provider's"
             lines.append(f"  last request: {by} ({found.provider - found.counted:+,})")

@@ -60,7 +60,10 @@ class CommandContext:
             self.screen.note(result.lines[0])
         else:
             for at, line in enumerate(result.lines):
-                self.screen.line(line, "quiet" if line.startswith("  ") else "" if at or result.rows else "head")
+                if line.startswith("  "):
+                    self.screen.detail(line.strip())
+                else:
+                    self.screen.line(line, "" if at or result.rows else "head")
         if result.note:
             self.screen.note(result.note)
 

@@ -13,8 +13,7 @@ from prompt_toolkit.keys import Keys
 from swecli.repl.input.question import HOLD, Question
 
 _FAR = 10
-_STEPS = {"up": -1, "down": 1}
-_JUMPS = {"pageup": -_FAR, "pagedown": _FAR, "home": -(10**9), "end": 10**9}
+_MOVES = {"up": -1, "down": 1, "pageup": -_FAR, "pagedown": _FAR, "home": -(10**9), "end": 10**9}
 
 
 class _Asking(Protocol):
@@ -36,17 +35,18 @@ def make_answer_keys(prompt: _Asking) -> KeyBindings:
     keys = KeyBindings()
     asking = Condition(lambda: prompt.question is not None)
     is_open = Condition(lambda: _open(prompt)) & ~has_completions
+    picked = Condition(lambda: prompt.question is not None and prompt.question.picked is not None)
     _moving(keys, prompt, is_open)
     _typing(keys, prompt, is_open)
     for digit in "123456789":
         _bind_alt(keys, prompt, digit, asking)
 
-    @keys.add("enter", filter=is_open & Condition(lambda: _picked(prompt) is not None) & ~completion_is_selected)
+    @keys.add("enter", filter=is_open & picked & ~completion_is_selected)
     def take(event: KeyPressEvent) -> None:
-        question, picked = _shown(prompt), _picked(prompt)
+        question, place = _shown(prompt), _shown(prompt).picked
         if question.pending is not None:
             prompt.buffer.reset()
-        question.answer(picked)
+        question.answer(place)
 
     @keys.add("enter", filter=asking & Condition(lambda: not _shown(prompt).options))
     def send_text(event: KeyPressEvent) -> None:
@@ -64,16 +64,9 @@ def make_answer_keys(prompt: _Asking) -> KeyBindings:
 def _moving(keys: KeyBindings, prompt: _Asking, is_open: Filter) -> None:
     choosing = Condition(lambda: bool(_shown(prompt).options))
     browsing = Condition(lambda: not _shown(prompt).guarded and not prompt.buffer.text)
-
-    def bind(key: str, by: int, when: Filter) -> None:
-        @keys.add(key, filter=is_open & choosing & when)
-        def move(event: KeyPressEvent) -> None:
-            _shown(prompt).move(by)
-
-    for key, by in _STEPS.items():
-        bind(key, by, choosing)
-    for key, by in _JUMPS.items():
-        bind(key, by, browsing)
+    for key, by in _MOVES.items():
+        when = choosing if abs(by) == 1 else choosing & browsing
+        keys.add(key, filter=is_open & when)(lambda event, by=by: _shown(prompt).move(by))
 
 
 def _typing(keys: KeyBindings, prompt: _Asking, is_open: Filter) -> None:
@@ -118,10 +111,3 @@ def _shown(prompt: _Asking) -> Question:
 
 def _open(prompt: _Asking) -> bool:
     return prompt.question is not None and prompt.question.is_open(asyncio.get_running_loop().time())
-
-
-def _picked(prompt: _Asking) -> int | None:
-    question = prompt.question
-    if question is None:
-        return None
-    return question.at if question.pending is None else question.pending

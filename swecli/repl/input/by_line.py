@@ -29,7 +29,8 @@ class PromptByLine:
 
     def __init__(self, history: History, program: Program, keyboard: Input | None = None) -> None:
         self._program = program
-        self._ended: asyncio.Future[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._error: Exception | None = None
         self._draft = ""
         # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
         with create_app_session(output=PlainTextOutput(sys.stdout)):
@@ -37,17 +38,16 @@ class PromptByLine:
 
     async def run(self) -> None:
         """Read lines until `end`, or the end of the input. Raises what `end` was given."""
-        self._ended = asyncio.get_running_loop().create_future()
-        reading = asyncio.ensure_future(self._read_on())
+        self._reading = asyncio.ensure_future(self._read_on())
         try:
-            await asyncio.wait([reading, self._ended], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([self._reading])
         finally:
-            reading.cancel()
-            await asyncio.wait([reading])
-        if self._ended.done():
-            self._ended.result()
-        elif not reading.cancelled():
-            reading.result()
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        if self._error is not None:
+            raise self._error
+        if not self._reading.cancelled():
+            self._reading.result()
 
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
@@ -65,8 +65,9 @@ class PromptByLine:
 
     def end(self, error: Exception | None = None) -> None:
         """Stop reading; `run` then raises the error, if any."""
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_exception(error) if error else self._ended.set_result(None)
+        self._error = self._error or error
+        if self._reading is not None:
+            self._reading.cancel()
 
     @property
     def width(self) -> int:

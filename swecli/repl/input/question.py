@@ -91,6 +91,11 @@ class Question:
 
     # Answers
 
+    @property
+    def picked(self) -> int | None:
+        """The option that Enter gives."""
+        return self.at if self.pending is None else self.pending
+
     def option_of(self, key: str) -> int | None:
         """The option that a digit or letter stands for."""
         keys = ((option.mark, option.letter) for option in self.options)

@@ -116,6 +116,10 @@ class Screen:
         """A quiet line."""
         self.line(text, "quiet")
 
+    def detail(self, text: str) -> None:
+        """A quiet line that explains the one above it, indented."""
+        self.print(prefixed(Text(clean(text), style="quiet"), "  "))
+
     def warn(self, text: str) -> None:
         """A line that asks for attention."""
         self.print(prefixed(Text(clean(text), style="warn"), "! ", "warn"))
