@@ -22,7 +22,8 @@ async def permissions(ctx: CommandContext, args: str) -> None:
         raise UsageError(f"Unknown option {args!r}.", "Use /permissions or /permissions remove N")
     index = int(number) if len(number) < 10 else 0
     if not 1 <= index <= len(given):
-        raise UsageError(f"Rule {number.strip()} cannot be removed here.", _limit(len(given)))
+        limit = f"Removable: 1 to {len(given)}." if given else "Rules in the settings: swecli config edit"
+        raise UsageError(f"Rule {number.strip()} cannot be removed with /permissions.", limit)
     rules.forget(given[index - 1])
     ctx.screen.note(f"removed: you will be asked again for {given[index - 1].text}")
 
@@ -50,10 +51,6 @@ def _show(ctx: CommandContext) -> None:
     ctx.screen.note(f"last decision: {rules.last}" if rules.last else "no calls yet")
     if given:
         ctx.screen.note("/permissions remove N removes one · the others: swecli config edit")
-
-
-def _limit(count: int) -> str:
-    return f"Removable: 1 to {count}." if count else "Rules in the settings: swecli config edit"
 
 
 _MEANINGS: dict[Mode, str] = {
