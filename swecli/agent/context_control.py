@@ -10,6 +10,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.fitted import StepPlace
 from swecli.agent.turn_record import TurnRecord
+from swecli.context import fit as ladder
 from swecli.context.edits import interaction_of, key_of
 from swecli.context.prepare import PreparedRequest, past_request
 from swecli.context.reductions import CONDENSE, Cut
@@ -135,12 +136,22 @@ class ContextControl:
         return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * GROWN))
 
     def pin(self, interaction: int | None = None) -> int:
-        """Let an interaction stay (None: the newest). Returns its tokens."""
-        session = self._begun()
+        """Let an interaction stay (None: the newest). Returns its tokens. Raises BadInput where no request has room
+        for it."""
+        session, agent = self._begun(), self._agent
         number = session.interactions if interaction is None else interaction
+        before = session.context.pins
         self._sessions.context.pin(session, number)
         named = (f"pinned {number}", f"interaction {number}")
-        return sum(part.tokens for part in self._agent.prepare("").request.segments if part.name in named)
+        prepared, limits = agent.prepare("").request, agent.fitter().limits
+        tokens = sum(part.tokens for part in prepared.segments if part.name in named)
+        room = int(ladder.room(list(prepared.keyed), limits, agent.counter))
+        if limits.limit and tokens > room:
+            if number not in before:
+                self._sessions.context.unpin(session, number)
+            line = f"T{number} has {tokens:,} tokens; {room:,} fit beside the tools and the system prompt."
+            raise BadInput(line, "It was not pinned. Ask for the part of it that matters.")
+        return tokens
 
     def unpin(self, interaction: int | None = None) -> int:
         """Let an interaction leave like any other (None: the newest pinned one). Returns its number."""

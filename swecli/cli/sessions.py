@@ -1,4 +1,4 @@
-"""List, show, search, rename, fork, delete, export or import open_sessions sessions."""
+"""List, show, search, rename, fork, delete, export or import sessions."""
 
 from __future__ import annotations
 

@@ -147,7 +147,9 @@ def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: Toke
     if size.limit is not None and size.tokens > size.limit:
         has, fits, unit = size.tokens, size.limit, "tokens"
     line = f"The request has {has:,} {unit}, {fits:,} fit, and nothing more can be taken out"
-    hint = f"Sizes in tokens: {listed}. Send less, start a /new session, or choose a model with a larger window."
+    pinned = sum(counter.count_message(message) for message in messages if interaction_of(message) in limits.pins)
+    less = f"Send less, /unpin a turn (all of them: {pinned:,})" if pinned else "Send less"
+    hint = f"Sizes in tokens: {listed}. {less}, start a /new session, or choose a model with a larger window."
     raise ContextFull(f"{line}.", hint)
 
 

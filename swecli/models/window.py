@@ -43,7 +43,7 @@ class WindowSpec:
         if not _is_number(size) or (plus and not _is_number(slack)):
             raise ValueError(f"window {text!r} is not a number: use N, N+S, full or auto (for example 5 or 5+3)")
         spec = cls(size=int(size), slack=int(slack or 0))
-        if not 1 <= spec.size <= MAX_SIZE or spec.slack > MAX_SIZE:
+        if not 1 <= spec.size <= MAX_SIZE or not 0 <= spec.slack <= MAX_SIZE:
             raise ValueError(f"window {text} is out of range: the size is 1 to {MAX_SIZE}, or use full")
         return spec
 
@@ -63,4 +63,4 @@ class WindowSpec:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 9
+    return text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 99

@@ -149,7 +149,8 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
     [
         (("--policy", "best"), "Unknown value for --policy: 'best'"),
         (("--window", "0"), "window 0 is out of range"),
-        (("--window=-3",), "window '-3' is not a number"),
+        (("--window=-3",), "window -3 is out of range: the size is 1 to 1000"),
+        (("--window", "1000000000"), "window 1000000000 is out of range: the size is 1 to 1000"),
         (("--window", "abc"), "window 'abc' is not a number"),
         (("--window", "99999"), "window 99999 is out of range"),
         (("--window", "full"), "'full' is not a window size"),

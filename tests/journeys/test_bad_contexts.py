@@ -1,0 +1,108 @@
+"""What nobody should ask of a context, asked: it is refused in one line, or does no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import BadInput
+from swecli.models.window import WindowSpec
+from tests.support.runtime import calls, make_runtime, run_turn
+
+ROOT = Path(__file__).parents[2]
+
+
+def small(**more: Any) -> ScriptedModel:
+    return ScriptedModel(lambda request: "ok " * 50, context_window=8_192, max_output=1_000, **more)
+
+
+def shell(*args: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "swecli", *args]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+    return subprocess.Popen(command, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
+
+
+async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_turn_goes_on() -> None:
+    runtime = make_runtime(small(), window=WindowSpec(2), learn=False)
+    large = ScriptedModel(lambda request: "fine", context_window=100_000)
+    runtime.agent.use_model(large)
+    await run_turn(runtime, "all of this: " + "word " * 4_000, learn=False)
+    await run_turn(runtime, "thanks", learn=False)
+    runtime.agent.use_model(small())
+    with pytest.raises(BadInput, match=r"^T1 has 5,\d{3} tokens; 2,\d{3} fit beside the tools and the"):
+        runtime.context_control.pin(1)
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert session.context.pins == ()
+    runtime.agent.use_model(large)
+    assert runtime.context_control.pin(1) > 4_000, "where it fits it is pinned"
+    runtime.agent.use_model(small())
+    events = await run_turn(runtime, "go on", learn=False)
+    assert "/unpin a turn (all of them: " in events[-1].hint  # type: ignore[union-attr]
+    runtime.context_control.unpin(1)
+    assert (await run_turn(runtime, "go on", learn=False))[-1].type == "turn_finished"
+    runtime.close()
+
+
+async def test_a_reduction_is_undone_in_a_fork_and_in_its_source_apart_from_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a line of text that is long enough to fill a window of this size\n" * 60)
+    steps = [calls(("read_file", {"path": "a.txt", "start_line": n, "end_line": n + 40})) for n in range(1, 9)]
+    model = ScriptedModel([*steps, "done", "yes"], context_window=8_192, max_output=1_000)
+    runtime = make_runtime(model, cwd=tmp_path, learn=False)
+    await run_turn(runtime, "read it all", learn=False)
+    source = runtime.sessions.current_session
+    assert source is not None
+    rows = len([row for row in runtime.sessions.context.log(source) if row.how != "begin"])
+    assert rows > 0
+    reduced = json.dumps(runtime.agent.prepare("now").messages)
+    fork = runtime.sessions.fork()
+    runtime.close()
+
+    first = make_runtime(model, cwd=tmp_path, learn=False, resume=fork.id)
+    assert json.dumps(first.agent.prepare("now").messages) == reduced, "the fork goes on from the same request"
+    first.context_control.undo()
+    undone = json.dumps(first.agent.prepare("now").messages)
+    assert undone != reduced
+    first.close()
+    second = make_runtime(model, cwd=tmp_path, learn=False, resume=source.id)
+    assert json.dumps(second.agent.prepare("now").messages) == reduced, "its source is as it was"
+    second.context_control.undo()
+    assert json.dumps(second.agent.prepare("now").messages) == undone
+    second.close()
+
+
+async def test_two_processes_change_the_window_of_one_session() -> None:
+    runtime = make_runtime(["fine"], learn=False)
+    await run_turn(runtime, "hello", learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    runtime.close()
+    running = [shell("context", "window", spec, "--session", session.id) for spec in ("3", "7+2")]
+    for process in running:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        assert "Traceback" not in out
+    again = make_runtime(["fine"], learn=False, resume=session.id)
+    kept = again.sessions.current_session
+    assert kept is not None
+    assert str(kept.window) in ("3", "7+2")
+    assert (await run_turn(again, "and on", learn=False))[-1].type == "turn_finished"
+    again.close()
+
+
+def test_an_import_of_two_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.jsonl"
+    with huge.open("wb") as file:
+        file.truncate(2 << 30)
+    process = shell("sessions", "import", str(huge))
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 42
+    assert "has 2,147 MB; files of up to 100 MB can be imported" in out
+    assert len(out.strip().splitlines()) == 1
