@@ -26,7 +26,7 @@ from swecli.store.playbook import mapping
 from swecli.store.tables.columns import values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
-FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
+_FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _GIVEN = ("source", "quote", "call_id", "kind", "tag", "forget")
@@ -103,8 +103,8 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     fading = {row.bullet: row for row in db.exec(which).all()} if worth else {}
     for bullet in worth.values():
         row = fading.get(bullet.number)
-        if row is None or row.kind != FADED:
-            row = EvidenceRow(bullet=bullet.number, source="held back", quote="0 turns", kind=FADED, factors=_NONE)
+        if row is None or row.kind != _FADED:
+            row = EvidenceRow(bullet=bullet.number, source="held back", quote="0 turns", kind=_FADED, factors=_NONE)
         row.quote = f"{int(row.quote.split()[0]) + 1} turns"
         row.forget += (1 - row.forget) * FORGET
         bullet.take(_NONE, FORGET)
@@ -113,7 +113,7 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     _write(db, worth.values())
 
 
-def prior_of(row: BulletRow) -> Belief:
+def _prior_of(row: BulletRow) -> Belief:
     """The prior of a bullet's source."""
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
@@ -127,7 +127,7 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
         .where(col(DeltaRow.undone).is_not(True), _after(row))
         .order_by(col(EvidenceRow.id))
     )
-    prior = belief = prior_of(row)
+    prior = belief = _prior_of(row)
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
     for item in db.exec(which).all():
         factors = item.factors
@@ -171,4 +171,4 @@ def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:
     past = EvidenceRow(bullet=row.number or 0, source="counts", quote=f"{row.helpful} {row.harmful} {row.neutral}")
     past.kind, past.factors = "before", list(factors)
     db.add(past)
-    row.belief = list(after_verdict(prior_of(row), prior_of(row), factors, 0.0))
+    row.belief = list(after_verdict(_prior_of(row), _prior_of(row), factors, 0.0))

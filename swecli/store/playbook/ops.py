@@ -50,7 +50,7 @@ class Outcome:
     evidence: list[tuple[str, Evidence]] = field(default_factory=list)
 
 
-def quotes_user(op: Op) -> bool:
+def _quotes_user(op: Op) -> bool:
     """Whether the user's own words are an operation's evidence."""
     return any(item.trust == "user" for item in op.evidence)
 
@@ -70,8 +70,8 @@ def check_caps(delta: Delta, earlier: Sequence[Op] = ()) -> None:
     if len(delta.ops) > _WHOLE:
         raise BadInput(f"{len(delta.ops)} operations on the playbook at once, at most {_WHOLE}: refused whole.")
     for names, most, what in _CAPS:
-        now = sum(op.op in names and not quotes_user(op) for op in delta.ops)
-        before = sum(op.op in names and not quotes_user(op) for op in earlier)
+        now = sum(op.op in names and not _quotes_user(op) for op in delta.ops)
+        before = sum(op.op in names and not _quotes_user(op) for op in earlier)
         if now and now + before > most:
             raise BadInput(f"{now + before} {what} in one turn, at most {most}: refused whole.")
 
@@ -127,7 +127,7 @@ def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
     else:
         raise BadInput(f"There is no operation {op.op!r} on the playbook.")
     taken_in = op.op == "RESTORE" or op.fields.get("state") == "active"
-    if taken_in and changed.state == "active" and (delta.author in FREE or quotes_user(op)):
+    if taken_in and changed.state == "active" and (delta.author in FREE or _quotes_user(op)):
         changed = replace(changed, vouched_at=delta.created_at)
     outcome.bullets[bullet.id] = changed
     if bullet.id not in outcome.touched:
@@ -138,7 +138,7 @@ def _change(outcome: Outcome, op: Op, delta: Delta) -> None:
 def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
     """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
     BadInput."""
-    if delta.author in FREE or quotes_user(op):
+    if delta.author in FREE or _quotes_user(op):
         return
     trusted = bullet is not None and bullet.trust == "user"
     if values.get("trust") == "user" and not trusted:

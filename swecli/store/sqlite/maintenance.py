@@ -18,12 +18,6 @@ def check(database: Database) -> list[str]:
         return sqlite.problems(db.connection())
 
 
-def rebuild_search(database: Database) -> None:
-    """Rebuild the search index: what to do when `check` says that it does not match. Raises StoreError."""
-    with database.transaction() as db:
-        sqlite.rebuild_search(db.connection())
-
-
 def backup(database: Database, to: Path | None = None) -> Path:
     """Copy the database, as of now, into one new file; returns its path.
 

@@ -200,6 +200,3 @@ class LearnedRow(Row, table=True):
 
     name: str = Field(primary_key=True, sa_type=CleanText)
     value: Any = Field(default=None, sa_type=CleanJson)
-
-
-PLAYBOOK_TABLES = (TurnRow, DraftRow, SwitchRow, ChoiceRow, CheckRow, LearnedRow)

@@ -112,6 +112,3 @@ class JudgementRow(Row, table=True):
     key: str = Field(primary_key=True, sa_type=CleanText)
     value: Any = Field(default=None, sa_type=CleanJson)
     at: datetime = Field(default_factory=now, sa_type=UtcTime)
-
-
-REVIEW_TABLES = (FindingRow, ReviewRow, ReviewFindingRow, FindingChangeRow, JudgementRow)  # parents before children

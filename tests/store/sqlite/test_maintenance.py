@@ -9,7 +9,7 @@ import pytest
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database, open_database
-from swecli.store.sqlite.maintenance import backup, check, rebuild_search
+from swecli.store.sqlite.maintenance import backup, check
 
 
 def say(manager: SessionManager, text: str) -> None:
@@ -77,14 +77,19 @@ def test_a_database_in_memory_is_copied_where_it_is_told(memory: Database, tmp_p
     assert backup(memory, tmp_path / "copy.db").exists()
 
 
-def test_an_index_of_words_that_does_not_match_is_made_anew(manager: SessionManager) -> None:
+def test_an_index_of_words_that_does_not_match_is_rebuilt_where_damage_was_met(
+    manager: SessionManager, path: Path
+) -> None:
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql("DROP TRIGGER message_fts_insert")
     say(manager, "unindexed")
     assert manager.search("unindexed") == []
-    rebuild_search(manager.database)
-    assert check(manager.database) == []
-    assert len(manager.search("unindexed")) == 1
+    manager.database.close()
+    Path(f"{path}-suspect").touch()
+    again = SessionManager(open_database(path))
+    assert check(again.database) == []
+    assert len(again.search("unindexed")) == 1
+    again.database.close()
 
 
 def test_a_broken_index_of_words_is_mended_at_the_next_start(manager: SessionManager, path: Path) -> None:
