@@ -241,7 +241,10 @@ async def _open(ctx: CommandContext, path: Path, line: int) -> None:
     if not program:
         raise BadInput("No editor was found.", "Set $EDITOR.")
     plus = [f"+{line}"] if Path(program).name in _TAKE_LINE else []
-    await ctx.asker.hand_over([program, *words, *plus, str(path)])
+    try:
+        await ctx.asker.hand_over([program, *words, *plus, str(path)])
+    except OSError as error:
+        raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set $EDITOR.") from error
 
 
 _DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {

@@ -115,9 +115,8 @@ class PromptByLine:
         return await self._line(f"{clean(label)} ") or None
 
     async def hand_over(self, argv: Sequence[str]) -> None:
-        """Let another program have the terminal until it ends."""
-        with suppress(OSError):
-            await asyncio.to_thread(subprocess.call, argv)
+        """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
+        await asyncio.to_thread(subprocess.call, argv)
 
     async def _line(self, label: str) -> str:
         try:

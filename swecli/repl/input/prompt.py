@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
@@ -169,8 +168,8 @@ class PromptLine:
             await self.buffer.open_in_editor(validate_and_handle=False)
 
     async def hand_over(self, argv: Sequence[str]) -> None:
-        """Let another program have the terminal until it ends; what is printed meanwhile comes after it."""
-        with self._scrollback.away(), suppress(OSError):
+        """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
+        with self._scrollback.away():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
     # Questions

@@ -37,7 +37,7 @@ class Asker(Protocol):
         """A line that the user types; None for none."""
 
     async def hand_over(self, argv: Sequence[str]) -> None:
-        """Let another program have the terminal until it ends."""
+        """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
 
 
 class Question:

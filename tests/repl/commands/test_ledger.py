@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from swecli.llm.providers.scripted import Reply, ScriptedCall
 from swecli.models.errors import BadInput
+from swecli.repl.input.by_line import PromptByLine
 from swecli.store.reviews import ReviewStore
 from tests.support.desk import Desk
 from tests.support.project import make_project
@@ -98,6 +100,14 @@ async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> 
     desk.will_pick("o", "n")
     await desk.type("/findings walk F-1")
     assert desk.handed_over == [["vim", "-n", "+3", str(Path("shop/prices.py").resolve())]]
+
+
+async def test_an_editor_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, _ = await desk_with(monkeypatch)
+    desk.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
+    monkeypatch.setattr(desk, "hand_over", partial(PromptByLine.hand_over, None))
+    desk.will_pick("o", "n")
+    assert "The editor '/nowhere/ed' cannot be started: No such file" in await desk.type("/findings walk F-1")
 
 
 async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
