@@ -1,0 +1,3 @@
+from last import last
+
+assert last([1, 2, 3]) == 3

@@ -1,0 +1,3 @@
+from words import count
+
+assert count("a  b ") == 2

@@ -1,0 +1,3 @@
+from same import same
+
+assert same("Straße", "STRASSE")

@@ -1,0 +1,4 @@
+from leap import leap
+
+assert leap(2000)
+assert not leap(1900)

@@ -1,0 +1,2 @@
+def leap(year):
+    return year % 4 == 0

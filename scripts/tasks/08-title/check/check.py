@@ -1,0 +1,3 @@
+from title import title
+
+assert title("it's so") == "It's so"

@@ -1,0 +1,3 @@
+from clamp import clamp
+
+assert (clamp(9, 0, 5), clamp(-1, 0, 5)) == (5, 0)

@@ -1,0 +1,3 @@
+def merge(a, b):
+    a.update(b)
+    return a

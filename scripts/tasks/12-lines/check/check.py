@@ -1,0 +1,3 @@
+from lines import lines
+
+assert lines("a\r\nb") == ["a", "b"]

@@ -1,0 +1,2 @@
+def lines(text):
+    return text.split("\n")
