@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,10 @@ _LEARNING: tuple[Arm, ...] = ("counts", "product")
 _VOUCHED: tuple[Trust, ...] = ("user", "reasoning")
 _ANY_BUDGET = ReflectionBudget(percent=100_000)  # the worlds ask what reflecting is worth, not what it costs
 _PLAIN = (0.0, 0.5, 0.5)  # what an arm that knows no belief ranks all by
+_ANSWERS: dict[str, Any] = {
+    "start": Sequence, "turn": TurnInput, "play": TurnFacts, "reflect": str, "chance": Real, "effect": Real,
+    "best": Sequence, "truth": str,
+}  # fmt: skip
 _KEY = re.compile(r"\[([^\[\]\s]+)\]")
 
 
@@ -49,12 +54,16 @@ class WorldFailed(Exception):
 
 
 def ask(world: World, what: str, *args: Any) -> Any:
-    """The world's answer to a question. Raises WorldFailed where it raises."""
+    """The world's answer to a question. Raises WorldFailed where it raises, or gives what is no answer."""
+    place = f" for {args[0]!r:.60}" if args else ""
     try:
-        return getattr(world, what)(*args)
+        answer = getattr(world, what)(*args)
     except Exception as error:
-        place = f" for {args[0]!r:.60}" if args else ""
-        raise WorldFailed(f"the world raised in {what}{place}: {type(error).__name__}: {error}") from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise WorldFailed(f"the world raised in {what}{place}: {reason:.200}") from error
+    if not isinstance(answer, _ANSWERS[what]):
+        raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is no {_ANSWERS[what].__name__}")
+    return answer
 
 
 class Product:

@@ -82,6 +82,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
     ("old", "new", "line"),
     [
         ("return 0.5 +", "return 1 / 0 +", "simulate: the world raised in chance for 0: ZeroDivisionError"),
+        ('return ["good"]', "return None", "the world gave None in best for 0, which is no Sequence"),
         ("API = 1", "API = 2", "does not say API = 1"),
         ("return Tiny(turns)", "return options['x']", "cannot be used: KeyError: 'x'"),
     ],
@@ -89,7 +90,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
 def test_a_world_that_raises_is_one_line_and_an_exit_code(tmp_path: Path, old: str, new: str, line: str) -> None:
     file = tmp_path / "world.py"
     file.write_text(WORLD.replace(old, new))
-    done = simulate("--world", str(file), "--seeds", "1", "--turns", "2")
+    done = simulate("--world", str(file), "--seeds", "2", "--turns", "2")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr
 
