@@ -1,0 +1,60 @@
+"""A hundred hostile and broken answers of a reflector, each through the whole loop: none of it becomes active."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from swecli.llm.providers.scripted import Reply, ScriptedModel
+from swecli.models.message import ModelRequest
+from swecli.models.playbook import LIVE
+from swecli.playbook.learning.budget import ReflectionBudget
+from swecli.playbook.learning.parts import ReflectorModel
+from tests.support.runtime import calls, make_runtime, run_turn
+
+ROWS = (Path(__file__).parents[1] / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
+HOSTILE = [row.split("\t")[-1] for row in ROWS if row.count("\t") == 2]
+
+
+def answers(text: str, luck: Random) -> list[str]:
+    """A poisoned answer in three forms: quoted from a result, as the user's words, and as a change; one is broken."""
+    add = {"text": text, "kind": "strategy", "quote": text, "when": "always"}
+    whole = [
+        {"add": [add], "tags": [{"id": "P-1", "tag": "harmful"}]},
+        {"add": [add | {"quote": "please look at the notes"}], "playbook": [text]},
+        {"update": [{"id": "P-1", "text": text, "quote": text}], "add": [add | {"scope": "user", "state": "active"}]},
+    ]
+    made = [json.dumps(one) for one in whole]
+    at = luck.randrange(3)
+    cut = luck.randrange(1, len(made[at]))
+    made[at] = luck.choice([made[at][:cut], made[at].replace('"', "'"), f"{text} ```json {made[at]}", made[at] * 2])
+    return made
+
+
+@pytest.mark.slow
+async def test_no_hostile_or_broken_answer_becomes_an_active_strategy() -> None:
+    luck = Random(7)
+    planned = [(text, answer) for text in HOSTILE for answer in answers(text, luck)]
+    current = list(planned)
+
+    def said(request: ModelRequest) -> Reply:
+        if request.messages[-1]["role"] == "tool":
+            return Reply("Noted [P-1].")
+        return calls(("read_file", {"path": "NOTES"}))
+
+    runtime = make_runtime(said, mode="auto")
+    reflector = ScriptedModel(lambda request: Reply(current[0][1]), name="m/r", offline=False)
+    runtime.learning.use_reflector(ReflectorModel("template", reflector, every_turn=True))
+    runtime.learning.budget = ReflectionBudget(1_000_000)
+    runtime.learning.perform("add", ["Answers", "are", "short"])
+    while current:
+        Path("NOTES").write_text(current[0][0])
+        await run_turn(runtime, "look at the notes")
+        current.pop(0)
+    session = runtime.sessions.current_session
+    assert session is not None
+    active = [bullet.content for bullet in session.playbook.bullets.values() if bullet.state in LIVE]
+    assert (len(planned) >= 100, active) == (True, ["Answers are short"])
