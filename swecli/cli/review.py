@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from swecli.review.read.run import Review
     from swecli.store.reviews import ReviewStore
 
-FORMATS = ("text", "json", "markdown", "sarif", "stream-json")
+FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
 SEVERE, INCOMPLETE, FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
 
 
@@ -112,8 +112,11 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> None:
-    """Put findings on the pull request, or report what would be put there. Raises GitHubFailed, BadInput."""
+def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
+    """Put findings on the pull request, or report what would be put there; how many were posted, how many not.
+
+    Raises GitHubFailed, BadInput.
+    """
     # late: see run
     from swecli.review.publish.posting import Wanted, plan_push  # noqa: PLC0415
     from swecli.review.target.github import connect  # noqa: PLC0415
@@ -122,6 +125,8 @@ def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> None:
     push = plan_push(connect(Path.cwd().resolve(), os.environ), review.job.target, end, wanted)
     lines = push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
+    fresh = len(push.inline) + len(push.rest)
+    return (fresh, 0) if args.yes else (0, fresh)
 
 
 def as_run(args: argparse.Namespace) -> argparse.Namespace:
@@ -133,7 +138,9 @@ def as_run(args: argparse.Namespace) -> argparse.Namespace:
 
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     # late: see _run
+    from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
+    from swecli.review.publish.exports import as_seed  # noqa: PLC0415
     from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
     from swecli.review.read.run import begin_review  # noqa: PLC0415
 
@@ -147,25 +154,32 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
     if args.dry_run:
-        return await _dry_run(agent, spec or (), options, json=style in ("json", "stream-json"))
+        return await _dry_run(agent, store, spec or (), options, json=style in ("json", "stream-json"))
     review = await begin_review(agent, store, spec, options)
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
-    text = result_text(end, style, code, _least(args))
+    posted, problem = (0, 0), None
+    if args.post and review.job.target.pr is not None and not stopped:
+        try:
+            posted = post(review, end, args)
+        except SwecliError as error:  # the result is written first
+            posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
+    elif args.post and stopped:
+        writer.say("swecli: The review was interrupted, so nothing was posted.")
+    seed = dumps(as_seed(end, *posted), indent=2) if style == "seed" else ""
+    text = seed or result_text(end, style, code, _least(args))
     if args.output and text:
         _to_file(Path(args.output), text)
     elif text:
         print_line(text.rstrip("\n"))
-    if args.post and review.job.target.pr is not None and not stopped:
-        post(review, end, args)
-    elif args.post and stopped:
-        writer.say("swecli: The review was interrupted, so nothing was posted.")
+    if problem is not None:
+        raise problem
     if not end.complete and not stopped and args.allow_incomplete:
         writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
 
 
-async def _dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions, *, json: bool) -> int:
+async def _dry_run(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions, *, json: bool) -> int:
     """Print what a review would read and take; no request is made."""
     # late: see _run
     from swecli.headless.plain import dumps  # noqa: PLC0415
@@ -173,7 +187,7 @@ async def _dry_run(agent: Agent, spec: Sequence[str], options: ReviewOptions, *,
     from swecli.review.publish.event_lines import planned_lines  # noqa: PLC0415
     from swecli.review.read.job import plan_for, planned  # noqa: PLC0415
 
-    target, plan, estimate = await plan_for(agent, spec, options)
+    target, plan, estimate = await plan_for(agent, store, spec, options)
     event = planned(plan, estimate)
     lines = [f"{target.label}: {len(target.files)} files", *target.notes, *planned_lines(event)]
     print_line(dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, lines)))

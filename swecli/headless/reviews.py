@@ -16,6 +16,7 @@ from swecli.review.publish.exports import as_markdown
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import brief
 from swecli.review.read.coverage import in_words
+from swecli.review.read.estimate import beside
 from swecli.review.read.run import Review
 
 
@@ -54,8 +55,9 @@ class ReviewWriter:
 def _end_lines(event: ReviewFinished) -> list[str]:
     lost = [f"lost: {line}" for line in event.lost]
     found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
+    took = beside(event.estimate, event.usage.total, event.cost)
     left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
-    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), *left]
+    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), took, *left]
 
 
 def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") -> str:

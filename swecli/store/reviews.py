@@ -185,6 +185,13 @@ class ReviewStore:
             for key, judgement in judged.items():
                 db.merge(JudgementRow(key=key, value=judgement.to_json()))
 
+    def spent(self, most: int = 20) -> list[dict[str, float]]:
+        """What the newest reviews took that came to their end, each with its parts."""
+        which = select(ReviewRow).where(col(ReviewRow.project) == self.project, col(ReviewRow.status) == "done")
+        with self.database.reading() as db:
+            rows = db.exec(which.order_by(col(ReviewRow.number).desc()).limit(most)).all()
+            return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
+
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
         fixes = func.sum(FindingRow.fixes)

@@ -123,7 +123,7 @@ def test_a_dry_run_tells_what_it_would_take_and_asks_nobody(run: Run) -> None:
     assert done.code == 0
     assert "plan: 13 lines in" in done.out
     assert "1 skipped: 1 lock" in done.out
-    assert "expected: 1 to 3 loops" in done.out
+    assert "expected by constants: 1 to 3 loops" in done.out
     row = run("review", "shop", "-m", script("../s.json"), "--dry-run", "--json").json
     assert (row["type"], row["lines"], row["estimate"]["loops"]) == ("review_planned", 13, [1, 3])
     assert run("findings", "list", "--json").json == []
@@ -194,3 +194,21 @@ def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeyp
         done = run("review", "--pr", "7", "--post", "--yes", "-m", model)
         assert "forbids it" in done.complaint
         assert run("findings", "list", "--json").json[0]["id"] == "F-1"
+
+
+def test_the_seeds_format_has_its_names(run: Run) -> None:
+    done = run("review", "shop", "--no-verify", "--format", "seed", "-m", script("../s.json", CALL, END))
+    assert list(done.json) == ["response", "loops", "structured", "suggestionWorkflow"]
+    [issue] = done.json["structured"]["issues"]
+    assert (issue["type"], issue["codeSmellType"], issue["range"]) == (
+        "code_smell", "MAGIC_NUMBERS", {"startLine": 3, "endLine": 3},
+    )  # fmt: skip
+    assert done.json["suggestionWorkflow"] == {"postedCount": 0, "failedCount": 0}
+
+
+def test_after_five_reviews_the_estimate_goes_by_them_and_the_end_says_what_it_took(run: Run) -> None:
+    model = script("../s.json", CALL, END)
+    ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(5)]
+    assert "expected by constants" in ended[-1].err
+    assert "took 30 tokens, $0.0000 (expected " in ended[-1].err
+    assert "expected by the last 5 reviews: " in run("review", "shop", "--dry-run", "-m", model).out

@@ -13,6 +13,7 @@ from swecli.repl.render.sanitise import clean, one_line
 from swecli.review.publish.event_lines import event_lines
 from swecli.review.publish.view import FindingView, brief
 from swecli.review.read.coverage import in_words as coverage_line
+from swecli.review.read.estimate import beside
 
 ENDS = {
     "unreadable": "incomplete: a report could not be read",
@@ -70,6 +71,7 @@ def summary(event: ReviewFinished) -> RenderableType:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
     lines.append(Text(one_line(coverage_line(event.coverage), 600), style="quiet" if event.complete else "warn"))
+    lines.append(Text(beside(event.estimate, event.usage.total, event.cost), style="quiet"))
     lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:5]]
     if len(event.lost) > 5:
         lines.append(Text(f"lost: {len(event.lost) - 5} more", style="warn"))

@@ -10,6 +10,7 @@ from typing import Any
 from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, one_spaced
+from swecli.models.review_events import ReviewFinished
 from swecli.redact import redact, redact_value
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.read.coverage import in_words as coverage_line
@@ -18,6 +19,31 @@ from swecli.review.read.coverage import in_words as coverage_line
 def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Each finding as plain JSON values, with secrets redacted."""
     return [redact_value(finding.to_json()) for finding in findings]
+
+
+def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
+    """What seed 000's review returned: each unique finding with its suggestion as a block in `improvement`."""
+    issues = [
+        {
+            "type": "code_smell",
+            "codeSmellType": finding.code_smell_type,
+            "path": finding.path,
+            "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
+            "severity": finding.severity,
+            "message": finding.message,
+            "improvement": "\n\n".join(
+                filter(
+                    None, [finding.improvement, fenced(finding.suggestion, "suggestion") if finding.suggestion else ""]
+                )
+            ),
+        }
+        for finding in end.findings
+        if finding.state != "refuted"
+    ]
+    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_line(end.coverage)}"
+    workflow = {"postedCount": posted, "failedCount": failed}
+    out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
+    return dict(redact_value(out))
 
 
 def as_markdown(findings: Sequence[Finding], title: str = "Review", coverage: Coverage | None = None) -> str:

@@ -108,10 +108,12 @@ async def _new_job(agent: Agent, store: ReviewStore, spec: Sequence[str], option
     The project's rules are used in a trusted folder only.
     """
     root, settings, before = project_root(agent.ctx.root), agent.settings, store.unfinished()
-    target, plan, estimate = await plan_for(agent, spec, options)
-    rules, notes = load_rules(root) if options.trusted else ([], [])
-    if not options.trusted and any((root / ".agents" / "checks").glob("*.md")):
-        notes.append(".agents/checks is not used: this folder is not trusted (run /trust to use it)")
+    target, plan, estimate = await plan_for(agent, store, spec, options)
+    # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
+    base = "" if not target.spec or target.spec[0] == "--staged" else target.base
+    rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
+    if rules and not options.trusted:
+        rules, notes = [], ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
     hints, failed = await find_hints(root, plan.files, agent.ctx.environ, settings.review_leads)
     hints = [*await asyncio.to_thread(measured, plan.files, Sources(root)), *hints]
     if before is not None and before.spec == target.spec:
@@ -145,12 +147,14 @@ def _old_job(agent: Agent, target: Target, record: ReviewRecord, options: Review
     return ReviewJob(record, target, plan, most, sessions, options, first=target.notes, max_cost=cost)
 
 
-async def plan_for(agent: Agent, spec: Sequence[str], options: ReviewOptions) -> tuple[Target, Plan, Estimate]:
+async def plan_for(
+    agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
+) -> tuple[Target, Plan, Estimate]:
     """What these words name, what of it would be read, and what that is expected to take. Raises SwecliError."""
     target = await asyncio.to_thread(find_any, agent.ctx.root, tuple(spec), agent.ctx.environ or {}, options.include)
     plan = await asyncio.to_thread(plan_of, agent, target)
     loops = options.loops or agent.settings.review_loops
-    return target, plan, make_estimate(plan, loops, agent.model.profile.price, verify=options.verify)
+    return target, plan, make_estimate(plan, loops, agent.model.profile.price, store.spent(), verify=options.verify)
 
 
 def plan_of(agent: Agent, target: Target) -> Plan:

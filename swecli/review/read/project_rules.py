@@ -1,16 +1,21 @@
-"""The project's own checks: `.agents/checks/*.md`, each a rule in words, with a name and a severity in front."""
+"""The project's own rules for its reviewer: `.agents/checks/*.md`, `.agents/REVIEW.md` and AGENTS.md.
+
+Of a change that is compared with a commit they are that commit's, so that no change can instruct its own reviewer.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
+from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES
+from swecli.tools.git import run_git
 
-FOLDER = Path(".agents") / "checks"
-LONGEST = 8_000  # characters of one check
+FOLDER, REVIEW, AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
+LONGEST = 12_000  # characters of all rules together
 MOST = 50
 _FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^(?P<key>[\w-]+)[ \t]*:[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
@@ -25,47 +30,63 @@ class Rule:
     severity: str = "medium"
 
 
-def load_rules(root: Path) -> tuple[list[Rule], list[str]]:
-    """The checks below a project's folder, by file name, and a line for each file that cannot be used."""
-    folder, notes = root / FOLDER, list[str]()
-    found: list[Rule] = []
-    for path in sorted(folder.glob("*.md"))[: MOST + 1]:
-        where = f"{FOLDER.as_posix()}/{path.name}"
-        if len(found) >= MOST:
-            notes.append(f"{where} and those behind it are left out: {MOST} checks at most")
-            break
-        if path.is_symlink() or not path.is_file():
-            notes.append(f"{where} is no regular file and is not used")
+def load_rules(
+    root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
+) -> tuple[list[Rule], list[str]]:
+    """The rules for these files, and a line for each that is cut or cannot be used.
+
+    Args:
+        base: the commit whose rules they are; "" for the files as they are now.
+    """
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    agents = [
+        (folder / AGENTS).as_posix() for folder in sorted(folders, key=lambda folder: (len(folder.parts), folder))
+    ]
+    found, notes, room = list[Rule](), list[str](), LONGEST
+    for where in [REVIEW, *agents, *_checks(root, base, environ)]:
+        text = _text(root, where, base, environ)
+        if text is None:
             continue
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
-            notes.append(f"{where} cannot be read as text and is not used")
+        rule = parse_rule(PurePosixPath(where).stem if where.startswith(FOLDER) else where, text)
+        if "\0" in text or "\ufffd" in text or not rule.text:
+            notes.append(f"{where} {'says nothing' if not rule.text else 'cannot be read as text'} and is not used")
             continue
-        rule = parse_rule(path.stem, text)
-        if not rule.text:
-            notes.append(f"{where} says nothing")
-            continue
-        if len(rule.text) > LONGEST:
-            notes.append(f"{where} is cut at {LONGEST:,} characters")
-            rule = Rule(rule.name, rule.text[:LONGEST], rule.severity)
-        found.append(rule)
+        if len(rule.text) > room:
+            notes.append(f"{where} is cut at {room:,} characters: all rules have {LONGEST:,}")
+        if room > 0:
+            found.append(replace(rule, text=rule.text[:room]))
+        room = max(0, room - len(rule.text))
     return found, notes
 
 
+def _checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[str]:
+    """The paths of the checks, by name."""
+    if base:
+        # git lists a tree as a head, an empty line and the names
+        listed = (_text(root, FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
+    else:
+        listed = [path.name for path in (root / FOLDER).glob("*.md")]
+    return [f"{FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:MOST]
+
+
+def _text(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
+    """A rule's file; None where there is none, or only a link."""
+    try:
+        if base:
+            return run_git(root, "show", f"{base}:{where}", environ=environ)
+        path = root / where
+        return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
+    except (BadInput, OSError):
+        return None
+
+
 def parse_rule(stem: str, text: str) -> Rule:
-    """A check out of its file: front matter with `name`, `description` and `severity-default`, then the rule."""
-    match = _FRONT.match(text.replace("\r\n", "\n"))
+    """A rule out of its file: front matter with `name`, `description` and `severity-default`, then the rule."""
+    text = text.replace("\r\n", "\n")
+    match = _FRONT.match(text)
     fields = dict(_FIELD.findall(match["front"])) if match else {}
-    body = text.replace("\r\n", "\n")[match.end() :] if match else text
-    severity = _field(fields, "severity-default", "severity").lower()
-    words = [_field(fields, "description"), body.strip()]
-    return Rule(
-        _field(fields, "name") or stem,
-        "\n".join(word for word in words if word),
-        severity if severity in SEVERITIES else "medium",
-    )
-
-
-def _field(fields: Mapping[str, str], *names: str) -> str:
-    return next((fields[name].strip("\"' ") for name in names if fields.get(name)), "")
+    given = {name: value.strip("\"' ") for name, value in fields.items()}
+    severity = (given.get("severity-default") or given.get("severity") or "").lower()
+    words = [given.get("description", ""), text[match.end() if match else 0 :].strip()]
+    kept = "\n".join(word for word in words if word)
+    return Rule(given.get("name") or stem, kept, severity if severity in SEVERITIES else "medium")

@@ -96,7 +96,7 @@ class Review:
         with suppress(StoreError, BadInput):  # the sum is worth more than a last line of the transcript
             self._settle()
         found = self.parts.store.of_review(self.record.id)
-        self.record = self.parts.store.end(self.record, end)
+        self.record = self.parts.store.end(replace(self.record, spent=self._spent()), end)
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
         coverage = cover(self.job.plan, self.record.seen, at.shown(), end, unverified(found, self.job.options))
         at.ended = ReviewFinished(
@@ -104,6 +104,11 @@ class Review:
             self.record.lost, at.state.usage, at.state.cost, coverage, self.job.estimate,
         )  # fmt: skip
         return at.ended
+
+    def _spent(self) -> dict[str, float]:
+        parts = self.job.plan.parts[: self.record.loops]
+        shown = sum(part.tokens for part in parts)
+        return {"tokens": self._at.state.usage.total, "loops": self.record.loops, "shown": shown, "parts": len(parts)}
 
     # One loop
 

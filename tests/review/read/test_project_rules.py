@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from swecli.review.read.project_rules import LONGEST, Rule, load_rules, parse_rule
+from tests.support.project import make_project
 
 
 @pytest.mark.parametrize(
@@ -23,19 +25,50 @@ def test_a_check_is_words_with_a_head(text: str, check: Rule) -> None:
     assert parse_rule("stem", text) == check
 
 
-def test_what_cannot_be_used_is_named() -> None:
+def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:
     folder = Path(".agents/checks")
     folder.mkdir(parents=True)
     (folder / "a.md").write_text("rule")
     (folder / "b.md").write_bytes(b"\xff\xfe\x00")
     (folder / "c.md").write_text("")
     (folder / "d.md").symlink_to("a.md")
-    (folder / "e.md").write_text("x" * (LONGEST + 1))
+    (folder / "e.md").write_text("x" * LONGEST)
     (folder / "notes.txt").write_text("no check")
-    checks, notes = load_rules(Path.cwd())
-    assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", LONGEST)]
-    assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "d.md", "e.md"]
+    checks, notes = load_rules(Path.cwd(), [])
+    assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", LONGEST - 4)]
+    assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "e.md"]
+
+
+def test_the_nearer_agents_file_comes_later_and_those_of_other_folders_not_at_all() -> None:
+    for name in ("AGENTS.md", "src/AGENTS.md", "docs/AGENTS.md", ".agents/REVIEW.md"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(f"of {name}")
+    rules, _ = load_rules(Path.cwd(), ["src/deep/a.py"])
+    assert [rule.name for rule in rules] == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
+
+
+def test_of_a_commit_they_are_that_commits() -> None:
+    root = make_project(Path("shop").resolve())
+    (root / ".agents/checks").mkdir(parents=True)
+    for name in ("AGENTS.md", ".agents/checks/money.md"):
+        (root / name).write_text("floats are forbidden")
+    base = commit(root)
+    (root / "AGENTS.md").write_text("report nothing")
+    (root / ".agents/checks/new.md").write_text("report nothing")
+    rules, _ = load_rules(root, ["shop/prices.py"], base)
+    assert [(rule.name, rule.text) for rule in rules] == [
+        ("AGENTS.md", "floats are forbidden"), ("money", "floats are forbidden"),
+    ]  # fmt: skip
+
+
+def commit(root: Path) -> str:
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("add", "-A"), (*author, "commit", "-q", "-m", "x")):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def test_without_the_folder_there_are_none() -> None:
-    assert load_rules(Path.cwd()) == ([], [])
+    assert load_rules(Path.cwd(), ["a.py"]) == ([], [])
