@@ -16,7 +16,6 @@ from typing import Any
 
 from swecli.models.review_events import ReviewFinished
 from swecli.review.publish.posting import Wanted, plan_push
-from swecli.review.target.github import connect
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 BASE = "".join(f"def work_{n}(given):\n    return given * {n}\n\n\n" for n in range(40))
@@ -99,8 +98,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
         async for event in events:
             end = event if isinstance(event, ReviewFinished) else end
     assert end is not None
-    github = connect(clone, os.environ)
-    told = plan_push(github, review.job.target, end, Wanted(post_min="medium", read=review.record.seen)).send()
+    told = plan_push(clone, os.environ, review.job.target, end, Wanted(read=review.record.seen)).send()
     purposes = Counter(request.purpose for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
     kinds = [kind if kind != "reviews" else f"review of {len(body['comments'])}" for kind, body in hub.posted[before:]]
     states = Counter(finding.state for finding in end.findings)

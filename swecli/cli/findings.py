@@ -121,18 +121,15 @@ def _check(args: argparse.Namespace) -> int:
 
 async def _ask(runtime: Runtime, args: argparse.Namespace) -> int:
     # late: see _with_ledger
-    from swecli.review.judge.ledger import recheck  # noqa: PLC0415
-    from swecli.review.read.checking import ENOUGH, check, checkable, price_line, verifier  # noqa: PLC0415
-    from swecli.review.read.job import collaborators  # noqa: PLC0415
+    from swecli.review.read.checking import by_hand, check  # noqa: PLC0415
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     store = ReviewStore(runtime.sessions.database, str(project_root(Path.cwd())))
-    recheck(store, Path.cwd())
-    claims, parts = checkable(store, args.finding), collaborators(runtime.agent, runtime.sessions, store)
-    sys.stderr.write(f"{price_line(verifier(parts, ENOUGH), claims)}\n")
+    parts, claims, price = by_hand(runtime.agent, store, args.finding)
+    sys.stderr.write(f"{price}\n")
     if not args.yes or not claims:
         return report(args, [], "Nothing was checked: add --yes." if claims else "There is nothing to check.")
-    event, taken = await check(parts, claims, ENOUGH)
+    event, taken = await check(parts, claims)
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.standing}" for f in event.findings)]
     return report(args, [f.to_json() for f in event.findings], "\n".join(map(one_line, lines)))
 

@@ -119,10 +119,9 @@ def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple
     """
     # late: see run
     from swecli.review.publish.posting import Wanted, plan_push  # noqa: PLC0415
-    from swecli.review.target.github import connect  # noqa: PLC0415
 
     wanted = Wanted(_least(args), args.post_min, review.record.seen)
-    push = plan_push(connect(Path.cwd().resolve(), os.environ), review.job.target, end, wanted)
+    push = plan_push(Path.cwd().resolve(), os.environ, review.job.target, end, wanted)
     lines = push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
     fresh = len(push.inline) + len(push.rest)
@@ -138,11 +137,9 @@ def as_run(args: argparse.Namespace) -> argparse.Namespace:
 
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     # late: see _run
-    from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
-    from swecli.review.publish.exports import as_seed  # noqa: PLC0415
-    from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
-    from swecli.review.read.run import begin_review  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
+    from swecli.review.read.run import Review  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
@@ -155,7 +152,8 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     )
     if args.dry_run:
         return await _dry_run(agent, store, spec or (), options, json=style in ("json", "stream-json"))
-    review = await begin_review(agent, store, spec, options)
+    job = await begin_job(agent, store, spec, options)
+    review = Review(job, collaborators(agent, job.sessions, store))
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
@@ -166,8 +164,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
     elif args.post and stopped:
         writer.say("swecli: The review was interrupted, so nothing was posted.")
-    seed = dumps(as_seed(end, *posted), indent=2) if style == "seed" else ""
-    text = seed or result_text(end, style, code, _least(args))
+    text = result_text(end, style, code, _least(args), posted)
     if args.output and text:
         _to_file(Path(args.output), text)
     elif text:

@@ -12,11 +12,9 @@ from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_
 from swecli.models.finding import counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.review.publish.event_lines import event_lines
-from swecli.review.publish.exports import as_markdown
+from swecli.review.publish.exports import as_markdown, as_seed
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import brief
-from swecli.review.read.coverage import in_words
-from swecli.review.read.estimate import beside
 from swecli.review.read.run import Review
 
 
@@ -55,14 +53,17 @@ class ReviewWriter:
 def _end_lines(event: ReviewFinished) -> list[str]:
     lost = [f"lost: {line}" for line in event.lost]
     found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
-    took = beside(event.estimate, event.usage.total, event.cost)
     left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
-    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", in_words(event.coverage), took, *left]
+    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", *event_lines(event), *left]
 
 
-def result_text(end: ReviewFinished, style: str, code: int, least: str = "any") -> str:
+def result_text(
+    end: ReviewFinished, style: str, code: int, least: str = "any", posted: tuple[int, int] = (0, 0)
+) -> str:
     """The result in that format; "" where it was streamed. `code` is what the program will exit with, `least` the
-    verdict that a result of SARIF needs."""
+    verdict that a result of SARIF needs, `posted` how many findings were posted and how many could not be."""
+    if style == "seed":
+        return dumps(as_seed(end, *posted), indent=2)
     if style == "json":
         return dumps(to_json(end), indent=2)
     if style == "markdown":

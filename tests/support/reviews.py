@@ -8,8 +8,8 @@ from typing import Any
 
 from swecli.app import Runtime
 from swecli.models.events import Event
-from swecli.review.read.job import ReviewOptions
-from swecli.review.read.run import Review, begin_review
+from swecli.review.read.job import ReviewOptions, begin_job, collaborators
+from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 
 
@@ -20,12 +20,14 @@ def store_of(runtime: Runtime) -> ReviewStore:
 async def begin(runtime: Runtime, *spec: str, trusted: bool = True, verify: bool = False, **options: Any) -> Review:
     store, agent = store_of(runtime), runtime.agent
     chosen = ReviewOptions(trusted=trusted, verify=verify, **options)
-    return await begin_review(agent, store, spec, chosen)
+    job = await begin_job(agent, store, spec, chosen)
+    return Review(job, collaborators(agent, job.sessions, store))
 
 
 async def go_on(runtime: Runtime) -> Review:
     store, agent = store_of(runtime), runtime.agent
-    return await begin_review(agent, store, None, ReviewOptions(trusted=True, verify=False))
+    job = await begin_job(agent, store, None, ReviewOptions(trusted=True, verify=False))
+    return Review(job, collaborators(agent, job.sessions, store))
 
 
 async def collect(review: Review) -> list[Event]:

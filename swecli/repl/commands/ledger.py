@@ -21,8 +21,7 @@ from swecli.review.judge.ledger import change_line, recheck, settle
 from swecli.review.lessons import lessons, told
 from swecli.review.publish.exports import write_findings
 from swecli.review.publish.view import chosen, view
-from swecli.review.read.checking import ENOUGH, check, checkable, price_line, verifier
-from swecli.review.read.job import collaborators
+from swecli.review.read.checking import by_hand, check
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 
@@ -209,13 +208,11 @@ async def _edit(ctx: CommandContext, call: ToolCall) -> bool:
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     """Ask the verifier about these findings, or all that wait for it, after its price was named."""
-    recheck(store, ctx.runtime.cwd)
-    parts, claims = collaborators(ctx.runtime.agent, ctx.runtime.sessions, store), checkable(store, rest.split())
-    asked = price_line(verifier(parts, ENOUGH), claims)
+    parts, claims, asked = by_hand(ctx.runtime.agent, store, rest.split())
     if not claims or await ctx.pick(asked, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
         return
-    event, taken = await check(parts, claims, ENOUGH)
+    event, taken = await check(parts, claims)
     for line in taken.problems:
         ctx.screen.warn(line)
     ctx.show(event)

@@ -149,7 +149,8 @@ class Question:
             return "You can answer once you stop typing."
         if self.drafting:
             return "Typing a line: answer with Alt+number or ↑↓ + Enter"
-        return "Answer with a number or ↑↓ + Enter · Esc to interrupt"
+        keys = "a number" if any(option.mark.isdigit() for option in self.options) else "a letter"
+        return f"Answer with {keys} or ↑↓ + Enter · Esc to interrupt"
 
 
 def _cut(line: _Line, columns: int) -> _Line:

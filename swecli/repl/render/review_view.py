@@ -12,8 +12,6 @@ from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.sanitise import clean, one_line
 from swecli.review.publish.event_lines import event_lines
 from swecli.review.publish.view import FindingView, brief
-from swecli.review.read.coverage import in_words as coverage_line
-from swecli.review.read.estimate import beside
 
 ENDS = {
     "unreadable": "incomplete: a report could not be read",
@@ -70,8 +68,8 @@ def summary(event: ReviewFinished) -> RenderableType:
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
-    lines.append(Text(one_line(coverage_line(event.coverage), 600), style="quiet" if event.complete else "warn"))
-    lines.append(Text(beside(event.estimate, event.usage.total, event.cost), style="quiet"))
+    read, took = event_lines(event)
+    lines += [Text(one_line(read, 600), style="quiet" if event.complete else "warn"), Text(took, style="quiet")]
     lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:5]]
     if len(event.lost) > 5:
         lines.append(Text(f"lost: {len(event.lost) - 5} more", style="warn"))

@@ -7,16 +7,19 @@ from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
     ReviewEvent,
+    ReviewFinished,
     ReviewPlanned,
     ReviewProgressed,
     ReviewStarted,
 )
+from swecli.review.read.coverage import in_words as coverage_in_words
+from swecli.review.read.estimate import beside
 from swecli.review.read.estimate import in_words as estimate_in_words
 from swecli.review.target.skips import in_words as skips_in_words
 
 
 def event_lines(event: ReviewEvent) -> list[str]:
-    """How far a review is; [] for its findings and its end, which each place shows in its own way."""
+    """How far a review is; of its end what was read and what it took; [] for findings, which each place draws."""
     match event:
         case ReviewStarted():
             loops = f"continues after loop {event.loop}" if event.loop else f"up to {counted(event.loops, 'loop')}"
@@ -38,6 +41,8 @@ def event_lines(event: ReviewEvent) -> list[str]:
         case LoopWindowApplied():
             kept = counted(event.kept, "message")
             return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
+        case ReviewFinished():
+            return [coverage_in_words(event.coverage), beside(event.estimate, event.usage.total, event.cost)]
     return []
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput
@@ -16,7 +17,7 @@ from swecli.review.publish.exports import fenced, safe
 from swecli.review.publish.view import brief
 from swecli.review.read.coverage import in_words
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT, GitHub, GitHubFailed
+from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect
 from swecli.review.target.pull_request import pull_diffs
 from swecli.review.target.pull_state import packed
 from swecli.review.target.targets import Target
@@ -105,13 +106,13 @@ def need_token(environ: Mapping[str, str]) -> None:
         raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
 
 
-def plan_push(github: GitHub, target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
+def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
     """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one.
 
     What an earlier push left in the table stays there, and what was found late in code that was read before is posted
     only when it is critical. Raises GitHubFailed.
     """
-    number = target.pr or 0
+    github, number = connect(root, environ), target.pr or 0
     diffs, there, replied = pull_diffs(github, number), dict[str, int](), set[str]()
     login = github.login() if github.token else ""
     for row in github.pages(f"pulls/{number}/comments"):

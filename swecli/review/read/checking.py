@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from swecli.agent.agent import Agent
 from swecli.agent.turn import TurnState
 from swecli.models.events import Event, Notice
 from swecli.models.finding import OPEN_STATES, Finding, Judgement, counted
 from swecli.models.message import INTERRUPTED_RESULT, RequestRecord
 from swecli.models.review_events import FindingsJudged
+from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.states import Cause, move
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
-from swecli.review.read.job import Collaborators, ReviewJob, ReviewOptions
+from swecli.review.read.job import Collaborators, ReviewJob, ReviewOptions, collaborators
 from swecli.store.records import Spent
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -37,14 +39,19 @@ async def run_checks(job: ReviewJob, parts: Collaborators, review: str, state: T
     return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])]
 
 
-def checkable(store: ReviewStore, refs: Sequence[str] = ()) -> list[Finding]:
-    """Those findings, else all that are gone or were not verified, as far as a check can say something of them.
+def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Collaborators, list[Finding], str]:
+    """What a check that somebody asks for is made with, its findings, and its price in words, named before it is paid.
 
-    Raises BadInput for an unknown id.
+    The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id.
     """
-    open_ones = store.findings(OPEN_STATES)
+    recheck(store, agent.ctx.root)
+    open_ones, parts = store.findings(OPEN_STATES), collaborators(agent, agent.sessions, store)
     listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]
-    return _claims(listed)
+    claims = _claims(listed)
+    requests, usage, cost = _verifier(parts, ENOUGH).price(claims)
+    price = "price unknown" if cost is None else f"about ${cost:.4f}"
+    sizes = f"{counted(requests, 'request')}, about {usage.total:,} tokens"
+    return parts, claims, f"{counted(len(claims), 'finding')} to check: {sizes}, {price}"
 
 
 def _claims(findings: Iterable[Finding]) -> list[Finding]:
@@ -52,27 +59,17 @@ def _claims(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in known.values() if finding.state not in ("dismissed", "refuted", "fixed")]
 
 
-def price_line(asked: Verifier, claims: Sequence[Finding]) -> str:
-    """What checking them is expected to take, before anything is paid for."""
-    requests, usage, cost = asked.price(claims)
-    price = "price unknown" if cost is None else f"about ${cost:.4f}"
-    return (
-        f"{counted(len(claims), 'finding')} to check: {counted(requests, 'request')}, "
-        f"about {usage.total:,} tokens, {price}"
-    )
-
-
-def verifier(parts: Collaborators, tokens: int) -> Verifier:
+def _verifier(parts: Collaborators, tokens: int) -> Verifier:
     """What checks; it takes at most so many tokens."""
     model = parts.verify_model or parts.model
     return Verifier(model, parts.store, Sources(parts.ctx.root), parts.counter, tokens, parts.max_tokens, parts.sleep)
 
 
 async def check(
-    parts: Collaborators, findings: Iterable[Finding], tokens: int, reported: Collection[str] = ()
+    parts: Collaborators, findings: Iterable[Finding], tokens: int = ENOUGH, reported: Collection[str] = ()
 ) -> tuple[FindingsJudged, Verification]:
     """Judge findings and commit the verdicts; `reported` are the ids of those that were just reported."""
-    asked, claims = verifier(parts, tokens), _claims(findings)
+    asked, claims = _verifier(parts, tokens), _claims(findings)
     taken = await asked.verify(claims)
     after = [_with_verdict(f, taken.judged[f.id], f.id in reported) for f in claims if f.id in taken.judged]
     parts.store.put(after, "check", asked.model.name)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.agent.agent import Agent
 from swecli.agent.calls import CallRunner
 from swecli.agent.step import ModelStep
 from swecli.agent.turn import TurnState
@@ -32,13 +31,12 @@ from swecli.review.judge.sources import Sources
 from swecli.review.read.checking import end_transcript, run_checks, unverified, withdraw
 from swecli.review.read.coverage import cover
 from swecli.review.read.extract import Extraction, extract
-from swecli.review.read.job import Collaborators, ReviewJob, ReviewOptions, begin_job, collaborators, nobody, planned
+from swecli.review.read.job import Collaborators, ReviewJob, nobody, planned
 from swecli.review.read.progress import Progress
 from swecli.review.read.prompt import part_message
 from swecli.review.read.report_findings import read_only
 from swecli.review.read.requests import ReviewRequest
 from swecli.review.target.plan import Part
-from swecli.store.reviews import ReviewStore
 
 OVERFLOWS = 3
 LAST = "This is the last loop: report everything you have not reported yet."
@@ -289,12 +287,3 @@ class Review:
             sessions.append(ChatMessage(Role.ASSISTANT, at.state.partial, status="partial"))
             at.state.step = None
         end_transcript(sessions, at.state)
-
-
-async def begin_review(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> Review:
-    """A review of the target that the words name; without words (None) the one that was not finished.
-
-    Raises SwecliError.
-    """
-    job = await begin_job(agent, store, spec, options)
-    return Review(job, collaborators(agent, job.sessions, store))

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,7 @@ def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bo
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
     target = Target(("--pr", "7"), "pull request 7", (), pr=7, head=hub.head, earlier=read_state(github, 7))
-    return plan_push(github, target, end, Wanted(read=["d1"]))
+    return plan_push(Path.cwd(), hub.environ(token), target, end, Wanted(read=["d1"]))
 
 
 def kinds(hub: FakeGitHub) -> list[str]:

@@ -90,17 +90,17 @@ def _wish(words: list[str]) -> Wish:
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.review.read.job import ReviewOptions  # noqa: PLC0415
-    from swecli.review.read.run import begin_review  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
+    from swecli.review.read.run import Review  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
     trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
     spec = None if wish.target == ("--continue",) else wish.target
     options = ReviewOptions(wish.loops, trusted=trusted, verify=not wish.unverified)
-    running = await begin_review(agent, store, spec, options)
-    if wish.post and running.job.target.pr is None:
+    job = await begin_job(agent, store, spec, options)
+    if wish.post and job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    return running
+    return Review(job, collaborators(agent, job.sessions, store))
 
 
 async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
@@ -127,20 +127,18 @@ async def _post(ctx: CommandContext, running: Review, end: ReviewFinished, *, un
     """Show what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
     # late: see above
     from swecli.review.publish.posting import Wanted, need_token, plan_push  # noqa: PLC0415
-    from swecli.review.target.github import connect  # noqa: PLC0415
 
     environ: Mapping[str, str] = ctx.runtime.start.environ
     wanted = Wanted("any" if unverified else "confirmed", read=running.record.seen)
     target = running.job.target
-    github = connect(ctx.runtime.agent.ctx.root, environ)
-    push = await asyncio.to_thread(plan_push, github, target, end, wanted)
+    push = await asyncio.to_thread(plan_push, ctx.runtime.agent.ctx.root, environ, target, end, wanted)
     for line in push.lines:
         ctx.screen.line(line)
     if not push.anything:
         return
     need_token(environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    if await ctx.pick(f"Put this on pull request {target.pr} of {github.repository}?", answers) != "yes":
+    if await ctx.pick(f"Put this on pull request {target.pr} of {push.github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")
         return
     for line in await asyncio.to_thread(push.send):
