@@ -77,9 +77,7 @@ def test_the_step_ends_red_with_a_report_and_comments(depth: str, tmp_path: Path
 
 def test_a_shallow_clone_names_what_the_step_needs() -> None:
     clone, _ = runner("1")
-    done = subprocess.run(
-        [*COMMAND, "review", "--base", "main", "-m", "demo"], cwd=clone, env=environment(), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    command = [*COMMAND, "review", "--base", "main", "-m", "demo"]
+    done = subprocess.run(command, cwd=clone, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 42
     assert "fetch-depth: 0" in done.stderr
