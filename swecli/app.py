@@ -13,7 +13,7 @@ from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
 from swecli.context.budget import INHERIT, MAX_CONDENSE_THRESHOLD, MIN_CONDENSE_THRESHOLD
-from swecli.context.instructions import load_instructions, load_prompt
+from swecli.context.instructions import load_instructions, load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError
@@ -155,10 +155,8 @@ def build_runtime(
         trusted = is_trusted(start.paths, project_root(root))
         return load_instructions(root, trusted=trusted).text
 
-    tools, system_prompt = ToolRegistry.discover(), load_prompt("system")
-    workspaces = Workspaces(
-        start.environ.get("PATH", ""), frozenset(tools.names()), lambda: f"{system_prompt}\n{reread()}"
-    )
+    tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
+    workspaces = Workspaces(start.environ.get("PATH", ""), frozenset(tools.names()), lambda: f"{prompt}\n{reread()}")
     permissions, idle = _permissions(start, root)
     idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
     agent = Agent(
@@ -169,7 +167,7 @@ def build_runtime(
         sessions,
         settings,
         ask,
-        builder=RequestBuilder(sessions, settings, root, system_prompt, StaleStrategies(workspaces), reread),
+        builder=RequestBuilder(sessions, settings, root, prompt, StaleStrategies(workspaces), reread),
         condense_prompt=settings.custom_condensing_prompt or load_prompt("condense"),
     )
     notices = [*database.unreported(), *instructions.notices, *idle, *settings_notices(settings)]

@@ -227,7 +227,7 @@ def _table() -> Iterator[Row]:
 
 def _tests(figure: str, files: Sequence[str]) -> Row:
     """The tests that hold a gate, as a figure: how many of them fail."""
-    command = (sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", *files)
+    command = (sys.executable, "-m", "pytest", "--no-header", "-p", "no:cacheprovider", *files)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     words = done.stdout.replace(",", " ").split()
     counts = {kind: int(words[words.index(kind) - 1]) if kind in words else 0 for kind in ("passed", "failed")}

@@ -20,7 +20,8 @@ from swecli.agent.step import Sleep
 from swecli.agent.turn import Turn, TurnLimits
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.budget import SMALL_WINDOW, request_limit
+from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
+from swecli.context.instructions import system_prompt
 from swecli.context.model_limits import ModelLimits
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -34,6 +35,7 @@ from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
+from swecli.tools.schemas import lean_specs
 
 RESULT_LIMIT, LEAST_RESULT = 30_000, 500  # characters
 LEAST_ROOM = 500  # tokens
@@ -82,6 +84,10 @@ class Agent:
     def use_model(self, model: ChatModel) -> None:
         """Answer with another model from the next turn on."""
         self.model = model
+        prompt = system_prompt(model.profile.window)
+        if prompt != self.builder.system_prompt:
+            self.builder = replace(self.builder, system_prompt=prompt)
+            self.begin_epoch("the model has other tools")
         self.counter, self.known = TokenCounter(model.profile.encoding), ModelLimits()
 
     def add_note(self, text: str) -> None:
@@ -181,23 +187,26 @@ class Agent:
         return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
 
     def specs(self) -> list[ToolSpec]:
-        """The tools that the next request offers: `recall` only where there is something to look up."""
+        """The tools that the next request offers: `recall` only where there is something to look up, few in a small
+        window."""
+        if is_lean(self.model.profile.window):
+            return lean_specs(self.tools.specs())
         return [spec for spec in self.tools.specs() if self._more or spec.name != "recall"]
 
     def _result_limit(self) -> int:
-        """Characters of one result: a tenth of the model's window at 4 characters a token, a fifth of the room for the
-        conversation where that is less, or the fixed cap."""
+        """Characters of one result: a tenth of the model's window at 4 characters a token (a twentieth of a small
+        one), a fifth of the room for the conversation where that is less, or the fixed cap."""
         window, room = self.model.profile.window, self.room
         if not window or room is None:
             return RESULT_LIMIT
-        return max(LEAST_RESULT, min(RESULT_LIMIT, window * 4 // 10, room * 4 // 5))
+        return max(LEAST_RESULT, min(RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
 
     @property
     def room(self) -> int | None:
         """Tokens for the conversation beside tools, system prompt and reserve; None where the window is unknown."""
         window = self.model.profile.window
         limit = request_limit(window, self.model.profile.reserve(self.settings.max_tokens))
-        fixed = self.counter.count_tools(self.tools.specs()) + self.counter.count(self.system_prompt)
+        fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.system_prompt)
         return None if limit is None else limit - fixed
 
     def too_small(self) -> str:

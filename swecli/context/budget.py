@@ -10,6 +10,7 @@ MIN_CONDENSE_THRESHOLD = 50
 MAX_CONDENSE_THRESHOLD = 100
 DEFAULT_MAX_TOKENS = 8192
 INHERIT = -1
+LEAN_WINDOW = 16_384  # tokens: up to here a model gets few tools and a short system text
 SMALL_WINDOW = 32_768
 
 # Where a model's window is unknown this many characters are the limit; where it is known, an upper cap.
@@ -59,3 +60,8 @@ def request_limit(context_window: int | None, max_output: int | None = None) -> 
     if not context_window or context_window < 0:
         return None
     return max(allowed_tokens(context_window, max_output), context_window // 4)
+
+
+def is_lean(window: int | None) -> bool:
+    """Whether a window of that many tokens has no room for all tools."""
+    return window is not None and window <= LEAN_WINDOW

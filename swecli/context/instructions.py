@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-PromptName = Literal["system", "reflect", "condense"]
+from swecli.context.budget import is_lean
+
+PromptName = Literal["system", "system_small", "reflect", "condense"]
 
 _PROMPTS = Path(__file__).parent / "prompts"
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -108,7 +110,13 @@ def _read(path: Path, root: Path, limit: int) -> tuple[str, str]:
 def load_prompt(name: PromptName) -> str:
     """The text of a prompt, the same bytes every time.
 
-    "system" opens every request of a turn; "reflect" is the system text of a reflector's request; "condense" is
-    the user message that asks for a summary of the conversation before it.
+    "system" opens every request of a turn, "system_small" those of a model with a small window; "reflect" is the
+    system text of a reflector's request; "condense" is the user message that asks for a summary of the conversation
+    before it.
     """
     return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def system_prompt(window: int | None) -> str:
+    """The system text for a model with a window of that many tokens, None where unknown."""
+    return load_prompt("system_small" if is_lean(window) else "system")

@@ -14,8 +14,8 @@ from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Turn
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
-from swecli.context.budget import request_limit
-from swecli.context.instructions import load_instructions, load_prompt
+from swecli.context.budget import is_lean, request_limit
+from swecli.context.instructions import load_instructions, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
@@ -25,7 +25,7 @@ from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.first_write import first_write
-from swecli.tools.schemas import written_specs
+from swecli.tools.schemas import lean_specs, written_specs
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -71,6 +71,7 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     session = Session(uuid7(), folder, model=model.name, window=settings.window, project=str(project_root(start.cwd)))
     turn = _turn(start, prompt, model, session)
     offered = [spec for spec in specs if turn.selection.more or spec.name != "recall"]
+    offered = lean_specs(specs) if is_lean(model.profile.window) else offered
     reserve = model.profile.reserve(settings.max_tokens)
     request = FitRules.of(settings).request(model, turn.messages, offered, reserve)
     message = ChatMessage(Role.USER, prompt.text)
@@ -92,7 +93,7 @@ def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session) -> T
         cast("SessionManager", _NewSession(session)),
         start.settings,
         root,
-        load_prompt("system"),
+        system_prompt(model.profile.window),
         StaleStrategies(),
         lambda: load_instructions(root, trusted=is_trusted(start.paths, project_root(root))).text,
     )

@@ -31,7 +31,7 @@ _AT_MOST = re.compile(
     re.IGNORECASE,
 )
 _BOUND = re.compile(r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE)
-_MISSING = re.compile(r"missing|required|must be (passed|provided|included)|expected", re.IGNORECASE)
+_MISSING = re.compile(r"missing|required|must be (passed|provided|included)|(?<!un)expected", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from swecli.models.message import ToolSpec
 
+_LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
 _ENTRIES = "*.dist-info/entry_points.txt"
 _SCHEMAS = Path(__file__).with_name("schemas.json")
+
+
+def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """What a model with a small window gets of them: the few without which nothing can be done, in a sentence each."""
+    return [
+        ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters)) for spec in specs if spec.name in _LEAN
+    ]
+
+
+def _sentence(text: str) -> str:
+    """The first sentence."""
+    return text.partition("\n")[0].partition(". ")[0].rstrip(".") + "."
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without its descriptions."""
+    if isinstance(schema, list):
+        return [_bare(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _bare(part) for name, part in schema.items() if name != "description" or isinstance(part, dict)}
 
 
 def written_specs() -> list[ToolSpec] | None:

@@ -47,6 +47,18 @@ def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, l
     assert lesson_of("m", without, "max_tokens", "", words, ()) is None, "what was not sent cannot be what is wrong"
 
 
+def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
+    thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
+    refused = lesson_of("m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected")
+    missed = lesson_of("m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages")
+    assert refused is not None
+    assert missed is not None
+    assert ((refused.field, refused.value), (missed.field, missed.value)) == (
+        ("think_back", "never"),
+        ("think_back", "with calls"),
+    )
+
+
 def test_other_refusals_teach_nothing() -> None:
     for words in ("messages: roles out of order", "Invalid 'tools[0]'", "This model's maximum context length is 8192"):
         assert lesson_of("m", BODY, "max_tokens", "", words) is None

@@ -37,7 +37,7 @@ def check(body: dict[str, Any], models: set[str]) -> None:
         _tools(body["tools"])
     messages = body.get("messages")
     need(isinstance(messages, list) and bool(messages), "[] is too short - 'messages'")
-    _History().check(messages or [])
+    _History(thinks="reasoner" in str(model)).check(messages or [])
 
 
 def _limits(body: dict[str, Any]) -> None:
@@ -65,9 +65,10 @@ def _tools(tools: Any) -> None:
 
 
 class _History:
-    """Walks the messages once; knows which calls wait for their result."""
+    """Walks the messages once; knows which calls wait for their result. A model that `thinks` takes its thoughts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, thinks: bool) -> None:
+        self.more = {"reasoning_content"} if thinks else set[str]()
         self.open: list[str] = []
         self.seen: set[str] = set()
 
@@ -77,7 +78,7 @@ class _History:
             need(isinstance(message, dict), f"{where}: not an object")
             role = message.get("role")
             need(role in KEYS, f"{where}: {role!r} is not one of {sorted(KEYS)}")
-            only_keys(message, KEYS[str(role)], where, ": additional property '{key}' was unexpected")
+            only_keys(message, KEYS[str(role)] | self.more, where, ": additional property '{key}' was unexpected")
             if role == "tool":
                 self._result(message, where)
                 continue

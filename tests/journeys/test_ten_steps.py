@@ -1,0 +1,122 @@
+"""Ten steps with thinking on each wire, against a service that takes its thoughts back only as they were: a reduction
+in the middle, a process that is killed, a resumed session, another model. No request is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import aclosing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.context import Edits, Reduction
+from swecli.models.events import TurnFinished
+from tests.journeys.test_killed import kill_when, start
+from tests.support.model_requests import model_at
+from tests.support.runtime import make_runtime
+from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
+
+STEPS, KILLED_AT = 10, 6
+NAMES = {"openai": "openai/deepseek-reasoner", "anthropic": "anthropic/claude-sonnet-5-5"}
+OTHERS = {"openai": "openai/another-reasoner", "anthropic": "anthropic/claude-haiku-4-5"}
+wires = pytest.mark.parametrize("wire", ["openai", "anthropic"])
+MODELS = tuple(name.partition("/")[2] for name in (*NAMES.values(), *OTHERS.values()))
+
+
+class Signer:
+    """Thinks in every answer, and takes its thoughts back only as it made them; on Anthropic's wire with a hash of all
+    that stood before them, and only where that is as it was."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.made: set[str] = set()
+        self.refused: list[str] = []
+        self.taken_back = 0
+
+    def __call__(self, received: Received) -> Reply | Refusal:
+        for at, message in enumerate(received.body["messages"]):
+            for thought in _thoughts(message):
+                bound = received.protocol == "anthropic"
+                if thought not in self.made or bound and thought != f"thought {_hash(received.body, at)}":
+                    self.refused.append(thought)
+                    return Refusal(400, "messages: Invalid `signature` in `thinking` block")
+                self.taken_back += 1
+        self.answers += 1
+        thought = f"thought {_hash(received.body, len(received.body['messages']))}"
+        self.made.add(thought)
+        if self.answers % STEPS == 0:
+            return Reply("All read.", reasoning=thought, piece=5)
+        return Reply("", reasoning=thought, calls=(Call("read_file", {"path": f"f{self.answers}.txt"}),), piece=5)
+
+
+def _thoughts(message: dict[str, Any]) -> list[str]:
+    if message["role"] != "assistant":
+        return []
+    if reasoning := message.get("reasoning_content"):
+        return [reasoning]
+    content = message["content"] if isinstance(message["content"], list) else []
+    return [block["thinking"] for block in content if block["type"] == "thinking"]
+
+
+def _hash(body: dict[str, Any], upto: int) -> str:
+    prefix = [body["model"], body.get("tools"), body.get("system"), body["messages"][:upto]]
+    return hashlib.sha256(json.dumps(_unmarked(prefix)).encode()).hexdigest()[:16]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unmarked(inner) for name, inner in value.items() if name != "cache_control"}
+    return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+async def turn(runtime: Runtime, query: str) -> Any:
+    """The last event of a turn."""
+    async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as events:
+        return [event async for event in events][-1]
+
+
+def write_files() -> None:
+    for number in range(1, 5 * STEPS):
+        Path(f"f{number}.txt").write_text(f"line of {number}\n" * 20)
+
+
+@wires
+async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_model(wire: str) -> None:
+    write_files()
+    signer = Signer()
+    with StrictProvider(signer, models=MODELS) as server:
+        runtime = make_runtime(model_at(server, NAMES[wire]), learn=False)
+        assert isinstance(await turn(runtime, "read all of it"), TurnFinished)
+        assert signer.taken_back >= sum(range(STEPS)), "each step sends all thoughts before it"
+        bodies = [_unmarked(body["messages"]) for body in server.bodies]
+        assert all(after[: len(before)] == before for before, after in pairwise(bodies))
+        session = runtime.sessions.current_session
+        assert session is not None
+        cleared = Edits(replace={"1.4": {"content": "[cleared]"}})
+        runtime.sessions.context.add(session, Reduction("clear", 2, 1, 100, 50, "for the test", None, cleared))
+        assert isinstance(await turn(runtime, "and the next"), TurnFinished)
+        assert "[cleared]" in json.dumps(server.bodies[-1])
+        runtime.agent.use_model(model_at(server, OTHERS[wire]))
+        assert isinstance(await turn(runtime, "and now by another"), TurnFinished)
+        assert (signer.refused, server.refusals) == ([], [])
+        assert len(server.requests) == 3 * STEPS
+        runtime.close()
+
+
+@pytest.mark.slow
+@wires
+def test_a_process_that_is_killed_in_the_loop_goes_on_with_its_thoughts(wire: str) -> None:
+    write_files()
+    signer = Signer()
+    with StrictProvider(signer, models=MODELS) as server:
+        process = start(server, NAMES[wire], Path.cwd(), "read all of it")
+        kill_when(process, lambda: len(server.requests) >= KILLED_AT)
+        taken_back = signer.taken_back
+        _, complaints = start(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(timeout=120)
+        assert (signer.refused, server.refusals) == ([], []), complaints
+        assert len(server.requests) > KILLED_AT
+        assert signer.taken_back > taken_back, "what was stored before the kill is sent with its thoughts"

@@ -1,0 +1,48 @@
+"""What a model gets of the tools without their modules, and in a small window."""
+
+from __future__ import annotations
+
+from swecli.context.budget import LEAN_WINDOW
+from swecli.context.instructions import system_prompt
+from swecli.context.tokens import TokenCounter
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.tools.registry import ToolRegistry
+from swecli.tools.schemas import lean_specs, written_specs
+from tests.support.runtime import make_runtime, run_turn
+
+FIVE = ["edit_file", "read_file", "run_command", "search_files", "write_file"]
+
+
+def test_the_written_specifications_are_those_of_the_tools() -> None:
+    assert written_specs() == ToolRegistry.discover().specs()
+
+
+def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
+    counter = TokenCounter()
+    specs = lean_specs(ToolRegistry.discover().specs())
+    assert [spec.name for spec in specs] == FIVE
+    assert counter.count_tools(specs) <= 900
+    assert counter.count(system_prompt(LEAN_WINDOW)) <= 350
+    assert all("." not in spec.description[:-1] for spec in specs), "a sentence each"
+    whole = {spec.name: spec for spec in ToolRegistry.discover().specs()}
+    for spec in specs:
+        assert spec.parameters["properties"].keys() == whole[spec.name].parameters["properties"].keys()
+        assert spec.parameters.get("required") == whole[spec.name].parameters.get("required")
+
+
+async def test_the_model_decides_and_a_change_of_model_begins_an_epoch() -> None:
+    small, large = (
+        ScriptedModel(["one", "two"], context_window=LEAN_WINDOW),
+        ScriptedModel(["three"], context_window=200_000),
+    )
+    runtime = make_runtime(small)
+    await run_turn(runtime, "hello")
+    await run_turn(runtime, "again")
+    runtime.agent.use_model(large)
+    await run_turn(runtime, "and now")
+    first, second, third = (*small.requests, *large.requests)
+    assert [spec.name for spec in first.tools] == FIVE
+    assert second.messages[0] == first.messages[0]
+    assert third.messages[0]["content"].startswith(system_prompt(200_000))
+    assert "todo" in [spec.name for spec in third.tools]
+    runtime.close()
