@@ -104,10 +104,10 @@ async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
 
 
 async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
-    runtime = make_runtime(ScriptedModel(["x"], context_window=4_096, max_output=4_096))
+    runtime = make_runtime(ScriptedModel(["x"], context_window=1_024, max_output=1_024))
     [line] = [line for line in runtime.notices if "too small" in line]
-    assert line.startswith("scripted/test has a window of 4,096 tokens: too small, tools and system prompt leave 0")
-    assert make_runtime(ScriptedModel(["x"], context_window=8_192, max_output=4_096)).notices == []
+    assert line.startswith("scripted/test has a window of 1,024 tokens: too small, tools and system prompt leave 0")
+    assert make_runtime(ScriptedModel(["x"], context_window=4_096, max_output=4_096)).notices == []
 
 
 @pytest.mark.parametrize(("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)])
