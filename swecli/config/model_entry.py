@@ -178,10 +178,8 @@ def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
             import difflib  # noqa: PLC0415
 
             near = difflib.get_close_matches(key, ENTRY_KEYS, n=1)
-            raise ValueError(
-                f"{where} has no key {key!r}; "
-                + (f"did you mean {near[0]}?" if near else f"it takes {', '.join(ENTRY_KEYS)}")
-            )
+            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(ENTRY_KEYS)}"
+            raise ValueError(f"{where} has no key {key!r} ({hint})")
         try:
             known[key] = ENTRY_KEYS[key]["parse"](value)
         except ValueError as error:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from swecli.config.model_entry import ModelEntry, check_address
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
-CLOCKS = ("first_byte", "first_token", "quiet")
+_CLOCKS = ("first_byte", "first_token", "quiet")
 DEMO = "demo"  # the model that needs none of these
 Api = Literal["openai", "anthropic", "litellm"]
 
@@ -157,7 +157,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
         key = key or "none"  # else litellm looks for one in the environment that was not meant for this address
     near = service.local or urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
     clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
-    clocks |= {clock: float(set_to) for clock in CLOCKS if (set_to := getattr(own, clock))}
+    clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
     return Endpoint(
         name, head, model, api, base, key, address, key_name or "key_command", service.local,
         headers=_headers(own, environ), extra_body=own.extra_body or {}, thinking=own.thinking or "",

@@ -125,7 +125,7 @@ from swecli.repl.input.completer import LineCompleter
 
 class Source:
     async def commands(self):
-        return discover().commands
+        return [(one.name, one.aliases, one.help) for one in discover().commands]
 
     async def values(self, name):
         return discover().find(name).complete(None)
