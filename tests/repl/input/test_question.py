@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from prompt_toolkit.completion import DummyCompleter
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
-from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output import DummyOutput, Output
 
 from swecli.repl.input.keys import TwiceToLeave, make_keys
 from swecli.repl.input.lines import Pastes
@@ -29,6 +30,25 @@ class Drawn(DummyOutput):
 
     def get_rows_below_cursor_position(self) -> int:
         raise NotImplementedError
+
+
+class Resized(Drawn):
+    """A terminal whose width changes; keeps how far the cursor went up before each erasing, and what was written."""
+
+    def __init__(self) -> None:
+        self.columns, self.up, self.written = 100, [0], ""
+
+    def get_size(self) -> Size:
+        return Size(rows=40, columns=self.columns)
+
+    def cursor_up(self, amount: int) -> None:
+        self.up[-1] += amount
+
+    def erase_down(self) -> None:
+        self.up.append(0)
+
+    def write(self, data: str) -> None:
+        self.written += data
 
 
 class Desk:
@@ -64,7 +84,7 @@ class Desk:
 class Typist:
     """A prompt, and somebody at its keyboard."""
 
-    def __init__(self, pipe: PipeInput) -> None:
+    def __init__(self, pipe: PipeInput, output: Output | None = None) -> None:
         self.pipe, self.desk = pipe, Desk()
         self.sent = self.desk.sent
         self.prompt = PromptLine(
@@ -73,7 +93,7 @@ class Typist:
             make_keys(self.desk, Pastes(), {}, TwiceToLeave()),
             DummyCompleter(),
             lambda width: [],
-            Terminal(keyboard=pipe, output=Drawn()),
+            Terminal(keyboard=pipe, output=output or Drawn()),
         )
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
@@ -331,3 +351,32 @@ def test_random_streams_of_keys_answer_nothing() -> None:
 @pytest.mark.slow
 def test_hundreds_of_random_streams_of_keys_answer_nothing() -> None:
     assert stream_answers(400, seed=1000) == []
+
+
+def test_a_question_is_drawn_again_once_the_width_has_settled_and_from_where_it_began() -> None:
+    terminal, seen = Resized(), list[object]()
+
+    async def run() -> None:
+        with create_pipe_input() as pipe:
+            typist = Typist(pipe, terminal)
+            running = asyncio.ensure_future(typist.prompt.run())
+            asked = asyncio.ensure_future(typist.prompt.choose("Run this?", [Option("yes " * 22, "1")], guarded=True))
+            await asyncio.sleep(QUIET + 0.5)
+            drawn = typist.prompt.app.renderer.last_rendered_screen
+            above = drawn.get_cursor_position(typist.prompt.app.layout.current_window).y if drawn else 0
+            terminal.columns, terminal.up, terminal.written = 60, [0], ""
+            typist.prompt.app._on_resize()
+            typist.prompt.redraw()
+            await asyncio.sleep(0.1)
+            seen.extend([terminal.written, list(terminal.up)])
+            await asyncio.sleep(0.5)
+            seen.extend([terminal.up[0] - above, terminal.written])
+            asked.cancel()
+            typist.prompt.end()
+            await running
+
+    run_virtually(run())
+    while_changing, moved, gained, after = seen
+    assert (while_changing, moved) == ("", [0]), "nothing is drawn while the size may still change"
+    assert gained == 1, "the terminal has broken the long option into two rows"
+    assert "Run this?" in str(after)
