@@ -166,4 +166,6 @@ def unknown_setting(name: str, where: str = "") -> ConfigError:
 
     near = difflib.get_close_matches(name, SETTINGS, n=1)
     hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
+    if name == "roles":
+        hint = "It stands for other settings in the file itself: use `swecli config edit`."
     return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)

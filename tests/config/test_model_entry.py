@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.config.load import load_settings
-from swecli.config.settings import Settings
+from swecli.config.settings import Settings, unknown_setting
 from swecli.models.errors import ConfigError
 
 
@@ -130,3 +130,7 @@ def test_roles_that_cannot_be_read_are_named(text: str) -> None:
 def test_header_values_are_in_no_text_of_the_settings() -> None:
     settings, _ = load('[models.w]\nheaders = { X-Team = "hush" }')
     assert "hush" not in repr(settings)
+
+
+def test_roles_are_no_setting_of_the_command_line_and_it_says_where_they_are() -> None:
+    assert "swecli config edit" in unknown_setting("roles").hint
