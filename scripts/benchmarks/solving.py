@@ -122,7 +122,7 @@ def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder:
     paths = find_paths(environ)
     paths.ensure()
     settings = replace(Settings(), mode="auto", learn=arm != "off", reflect_with_model=arm in ("model", "whole"))
-    settings = replace(settings, reflect_model=models[1] or None, reflect="always")
+    settings = replace(settings, reflect_model=models[1], reflect="always")
 
     async def agree(request: AskRequest) -> Decision:
         return Decision(True)

@@ -10,8 +10,7 @@ from typing import Any, cast, get_args
 
 from swecli.models.ids import short_id
 from swecli.models.playbook import Kind, Tag
-from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES
-from swecli.playbook.learning.proposals import AddProposal, Reflection, TagProposal
+from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
 from swecli.playbook.similarity import shorten
 
 _MOST_CHANGES = 20  # additions and updates of an answer that is read at all
@@ -44,11 +43,6 @@ class Answer:
     def kept(self) -> int:
         """How many proposals could be read."""
         return len(self.tags) + len(self.adds) + len(self.updates)
-
-    @property
-    def reflection(self) -> Reflection:
-        """The proposals that could be read."""
-        return Reflection(tuple(self.tags), tuple(self.adds), tuple(self.updates))
 
 
 def read_answer(text: str, shown: Collection[str], *, cut: bool = False) -> Answer:

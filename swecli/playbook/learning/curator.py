@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Op, Trust
+from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust
 from swecli.playbook.anchors import anchors_of
-from swecli.playbook.learning.proposals import AddProposal
 from swecli.playbook.learning.trust import trust_of
 from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
 from swecli.playbook.similarity import alike, nearest, shorten, stems
@@ -21,6 +20,30 @@ from swecli.redact import redact
 MAX_ADDS, MAX_UPDATES = 3, 2
 _QUOTE = 300  # characters of a quoted span
 _SAME = 0.8  # shared stems from which the user's words say what a bullet says already
+
+
+@dataclass(frozen=True, slots=True)
+class TagProposal:
+    """A verdict on one bullet that was shown, with the reason given."""
+
+    bullet_id: str
+    tag: Tag
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddProposal:
+    """A new bullet, or with `bullet_id` other words for one. `quote` are words of the turn that show it, `call_id` the
+    call in whose result they stand ("": the user's own words, or none named)."""
+
+    content: str
+    when: str = ""
+    kind: Kind = "strategy"
+    section: str = "general"
+    quote: str = ""
+    call_id: str = ""
+    bullet_id: str = ""
+    scope: Scope = "project"
 
 
 @dataclass(frozen=True, slots=True)

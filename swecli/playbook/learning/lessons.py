@@ -12,7 +12,7 @@ from swecli.models.playbook import MARKS, Delta, Verdict
 from swecli.models.session import Session
 from swecli.playbook.commands import passed, program
 from swecli.playbook.learning.answers import read_answer
-from swecli.playbook.learning.curator import Curated, curate, make_delta
+from swecli.playbook.learning.curator import AddProposal, Curated, TagProposal, curate, make_delta
 from swecli.playbook.learning.evidence import (
     EDITS,
     Observation,
@@ -23,7 +23,6 @@ from swecli.playbook.learning.evidence import (
     roles,
 )
 from swecli.playbook.learning.grounds import ground_of
-from swecli.playbook.learning.proposals import AddProposal, TagProposal
 from swecli.playbook.learning.remember import REMEMBERED, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
 from swecli.playbook.similarity import shorten
@@ -143,11 +142,10 @@ def from_answer(
     verdicts: tuple[Verdict, ...] = ()
     figures: dict[str, Any] = {}
     if read is not None:
-        reflection = read.reflection
-        verdicts, figures = _tagged(sessions, session, look, (draft.author, reflection.tags))
-        if reflection.adds or reflection.updates:
+        verdicts, figures = _tagged(sessions, session, look, (draft.author, read.tags))
+        if read.adds or read.updates:
             ground = ground_of(sessions, session, digest, workspaces)
-            curated = curate(reflection.adds, reflection.updates, ground, draft.author)
+            curated = curate(read.adds, read.updates, ground, draft.author)
         curated.refused[:0] = read.losses
     delta = make_delta(digest, curated, draft.author, _TURN, draft.answer) if curated.ops or verdicts else None
     lessons = TurnLessons(

@@ -9,9 +9,8 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.playbook import Evidence, Op, Scope, render_bullets
 from swecli.models.session import Session
-from swecli.playbook.learning.curator import Curated, curate, make_delta
+from swecli.playbook.learning.curator import AddProposal, Curated, curate, make_delta
 from swecli.playbook.learning.grounds import ground_of
-from swecli.playbook.learning.proposals import AddProposal
 from swecli.playbook.learning.trust import quotes
 from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
