@@ -131,6 +131,48 @@ def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (done.json["end"], done.json["unique"]) == ("interrupted", 6)
 
 
+class Verifying:
+    """One report with one finding; the request that checks it waits while the client is ended."""
+
+    def __init__(self, *, wait: bool) -> None:
+        self.wait, self.reached = wait, threading.Event()
+
+    def __call__(self, request: Received) -> Reply:
+        if "judge_findings" not in json.dumps(request.body):
+            row = {"path": "shop/prices.py", "line": 3, "code_smell_type": "MAGIC_NUMBERS", "message": "m"}
+            return Reply(calls=(Call("report_findings", {"done": True, "findings": [row]}, id="report"),))
+        if self.wait:
+            self.reached.set()
+            time.sleep(3)
+        row = {
+            "id": "F-1",
+            "verdict": "confirmed",
+            "path": "shop/prices.py",
+            "line": 3,
+            "quote": "TAX = 0.19",
+            "why": "w",
+        }
+        return Reply(calls=(Call("judge_findings", {"judgements": [row]}, id="judge"),))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_while_it_is_checked_a_review_goes_on_with_the_check_alone(number: signal.Signals) -> None:
+    model, first = f"openai/{OPENAI_MODEL}", Verifying(wait=True)
+    with StrictProvider(first) as server:
+        process = subprocess.Popen(
+            [*COMMAND, "review", "shop/prices.py", "-m", model],
+            env=environment(server.environ()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert first.reached.wait(60)
+        process.send_signal(number)
+        process.wait()
+    with StrictProvider(Verifying(wait=False)) as server:
+        done = swecli("review", "--continue", "-m", model, "--json", environ=server.environ())
+        assert (done.code, server.refusals, len(server.bodies)) == (0, [], 1)
+    assert [(row["id"], row["verdict"]) for row in done.json["findings"]] == [("F-1", "confirmed")]
+    assert (done.json["total"], done.json["coverage"]["complete"]) == (1, True)
+
+
 def make_tree(project: Path) -> None:
     for number in range(2_000):
         folder = project / f"package_{number // 100:02}"
