@@ -23,11 +23,13 @@ from scripts.benchmarks.place import ROOT, Place, swecli
 from scripts.benchmarks.rows import Effort, MeasuringError, Row, medians
 from scripts.benchmarks.stored import long_session
 from scripts.benchmarks.typist import Typist
-from swecli.context.budget import request_limit
+from swecli.context.budget import LEAN_WINDOW, is_lean, request_limit
+from swecli.context.instructions import system_prompt
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
 from swecli.llm.profile import from_table
-from swecli.tools.schemas import written_specs
+from swecli.models.message import ToolSpec
+from swecli.tools.schemas import lean_specs, written_specs
 
 MODEL = ("-m", "openai/gpt-4.1")
 ASK = ("-p", "hello", *MODEL, "--no-reflect")
@@ -56,7 +58,7 @@ run_safely(sys.argv[1:])
 print(found[0])
 """
 WIRES = ("tests/llm/providers/test_quirks.py",)
-LOOPS = ("tests/llm/providers/test_opaque_parts.py",)
+LOOPS = ("tests/journeys/test_ten_steps.py", "tests/llm/providers/test_opaque_parts.py")
 
 
 class Service:
@@ -208,9 +210,8 @@ def _turns(run: _Runs, effort: Effort) -> Iterator[Row]:
 def _table() -> Iterator[Row]:
     """What the first request of a chat leaves of each model's window: tools and system prompt, counted by length."""
     chat = [(name, row) for name, row in model_table().items() if row.get("mode") in ("chat", "responses")]
-    fixed = len((ROOT / "swecli/context/prompts/system.md").read_text()) // BYTES_A_TOKEN
     specs = written_specs() or []
-    tools = sum(len(json.dumps(spec.to_api())) for spec in specs) // BYTES_A_TOKEN
+    fixed = {lean: _fixed(lean_specs(specs) if lean else specs, lean=lean) for lean in (False, True)}
     refused = halved = known = 0
     for name, row in chat:
         at = Endpoint(name, str(row.get("litellm_provider")), name, "openai", None, None, "", "", False)
@@ -219,10 +220,16 @@ def _table() -> Iterator[Row]:
             continue
         known += 1
         limit = request_limit(profile.window, profile.reserve()) or 0
-        refused += limit <= fixed + tools
+        refused += limit <= fixed[is_lean(profile.window)]
         halved += limit < profile.window / 2
     yield Row("M5 models refused at the first request", "", refused, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
     yield Row("M5 models that keep under half a window", "", halved, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
+
+
+def _fixed(specs: Sequence[ToolSpec], *, lean: bool) -> int:
+    """Tokens, by length, of tools and system text."""
+    text = system_prompt(LEAN_WINDOW if lean else None)
+    return (len(text) + sum(len(json.dumps(spec.to_api())) for spec in specs)) // BYTES_A_TOKEN
 
 
 def _tests(figure: str, files: Sequence[str]) -> Row:

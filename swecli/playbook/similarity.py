@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from swecli.models.playbook import Bullet
-from swecli.store.sessions.search import stem
+from swecli.store.stems import stem
 
 SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25

@@ -11,10 +11,9 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from swecli.llm import errors
 from swecli.llm.endpoints import Endpoint
@@ -113,7 +112,6 @@ class LiteLLMModel:
             # in a thread: where it is not loaded yet, the screen must go on living
             litellm = await asyncio.to_thread(load_litellm)
             self.endpoint = await with_key(self.endpoint)
-            await _close_with_the_loop(litellm)
             yield ModelChunk(alive=True)  # from here on the clocks run
             stream = await litellm.acompletion(**self._arguments(request))
             async with contextlib.aclosing(stream):
@@ -219,30 +217,6 @@ def _chunks(delta: Any) -> list[ModelChunk]:
         piece = CallDelta(call.index or 0, call.id or "", function.name or "", function.arguments or "")
         found.append(ModelChunk(call=piece))
     return found
-
-
-_held: WeakKeyDictionary[Any, AsyncGenerator[None]] = WeakKeyDictionary()
-
-
-async def _close_with_the_loop(litellm: Any) -> None:
-    """Have litellm's connections of this event loop closed with it: a loop that ends closes its open generators."""
-    loop = asyncio.get_running_loop()
-    if loop not in _held:
-        _held[loop] = _connections(litellm, loop)
-        await anext(_held[loop])
-
-
-async def _connections(litellm: Any, loop: Any) -> AsyncGenerator[None]:
-    try:
-        yield
-    finally:
-        cache = litellm.in_memory_llm_clients_cache.cache_dict
-        # the cache is shared by all loops; its keys end with the loop's identity
-        for client in [cache.pop(key) for key in list(cache) if key.endswith(f"-{id(loop)}")]:
-            close = getattr(client, "aclose", None) or getattr(client, "close", None)
-            if close is not None:
-                with contextlib.suppress(Exception):  # what cannot be closed is closed by the end of the process
-                    await close()
 
 
 def _translated(error: Exception, endpoint: Endpoint, *, began: bool) -> ProviderError:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
 from itertools import pairwise
 
 import sqlmodel
@@ -16,6 +15,7 @@ from sqlmodel import col, select
 from swecli.redact import redact_part
 from swecli.store.records import FoundInteraction, Place
 from swecli.store.sqlite.database import Database
+from swecli.store.stems import stem
 from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
 
 FLOOR = 0.5
@@ -108,20 +108,6 @@ def _episodes(numbers: set[int]) -> int:
     """How often something came up: interactions that are at most three apart count as one."""
     ordered = sorted(numbers)
     return 1 + sum(later - earlier > 3 for earlier, later in pairwise(ordered))
-
-
-@cache
-def _stemmer() -> object:
-    # late: only what looks for alike texts needs it
-    import snowballstemmer  # noqa: PLC0415
-
-    return snowballstemmer.stemmer("english")
-
-
-@lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
-    """A word without its endings by the Snowball rules for English; those of other languages mostly stay."""
-    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined]
 
 
 def _forms(db: sqlmodel.Session, words: Iterable[str]) -> dict[str, str]:
