@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from swecli.context.edits import interaction_of
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, Epoch
 from swecli.models.message import ApiMessage
@@ -112,8 +113,11 @@ def opening(
     if held > spec.size and moment.cold:
         return _moved(epoch, target, COLD)
     if held > spec.size and moment.allowed is not None:
-        tokens = sum(counter.count_message(message) for message in past[1:])
-        if tokens * 2 > moment.allowed:
+        tokens, kept = (
+            sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
+            for first in (0, target)
+        )
+        if tokens * 2 > moment.allowed >= kept * 2:  # else the window would be cut, and the prefix broken, in each turn
             return _moved(epoch, target, HALF)
     return None
 
