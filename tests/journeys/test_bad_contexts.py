@@ -14,6 +14,7 @@ import pytest
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
+from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 
 ROOT = Path(__file__).parents[2]
@@ -33,16 +34,16 @@ async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_tu
     runtime = make_runtime(small(), window=WindowSpec(2), learn=False)
     large = ScriptedModel(lambda request: "fine", context_window=100_000)
     runtime.agent.use_model(large)
-    await run_turn(runtime, "all of this: " + "word " * 4_000, learn=False)
+    await run_turn(runtime, "all of this: " + "word " * 8_000, learn=False)
     await run_turn(runtime, "thanks", learn=False)
     runtime.agent.use_model(small())
-    with pytest.raises(BadInput, match=r"^T1 has 5,\d{3} tokens; 2,\d{3} fit beside the tools and the"):
+    with pytest.raises(BadInput, match=r"^T1 has \d+,\d{3} tokens; \d,\d{3} fit beside the tools and the"):
         runtime.context_control.pin(1)
     session = runtime.sessions.current_session
     assert session is not None
     assert session.context.pins == ()
     runtime.agent.use_model(large)
-    assert runtime.context_control.pin(1) > 4_000, "where it fits it is pinned"
+    assert runtime.context_control.pin(1) > 8_000, "where it fits it is pinned"
     runtime.agent.use_model(small())
     events = await run_turn(runtime, "go on", learn=False)
     assert "/unpin a turn (all of them: " in events[-1].hint  # type: ignore[union-attr]
@@ -52,8 +53,10 @@ async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_tu
 
 
 async def test_a_reduction_is_undone_in_a_fork_and_in_its_source_apart_from_each_other(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("a line of text that is long enough to fill a window of this size\n" * 60)
-    steps = [calls(("read_file", {"path": "a.txt", "start_line": n, "end_line": n + 40})) for n in range(1, 9)]
+    (tmp_path / "a.txt").write_text("a line of text that is long enough to fill a window of this size\n" * 1_200)
+    steps = [
+        calls(("read_file", {"path": "a.txt", "start_line": 40 * n, "end_line": 40 * n + 40})) for n in range(1, 25)
+    ]
     model = ScriptedModel([*steps, "done", "yes"], context_window=8_192, max_output=1_000)
     runtime = make_runtime(model, cwd=tmp_path, learn=False)
     await run_turn(runtime, "read it all", learn=False)
@@ -105,4 +108,43 @@ def test_an_import_of_two_gigabytes_is_refused_before_it_is_read(tmp_path: Path)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 42
     assert "has 2,147 MB; files of up to 100 MB can be imported" in out
+    assert len(out.strip().splitlines()) == 1
+
+
+async def test_an_imported_call_without_its_result_is_gone_on_with_and_no_file_is_taken_twice(tmp_path: Path) -> None:
+    place = {"sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": str(tmp_path)}
+    called = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]
+    rows = [
+        {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "fix it"}},
+        {"type": "assistant", "uuid": "u2", "message": {"role": "assistant", "content": called}},
+        {"type": "user", "uuid": "u3", "message": {"role": "user", "content": "and now?"}},
+    ]
+    file = tmp_path / "other.json"  # another tool's, by the name of ours
+    file.write_text("".join(json.dumps(place | row) + "\n" for row in rows))
+    first = shell("sessions", "import", str(file))
+    out, _ = first.communicate(timeout=60)
+    assert (first.returncode, "Imported 2 turns from Claude Code as " in out) == (0, True), out
+    again = shell("sessions", "import", str(file))
+    second, _ = again.communicate(timeout=60)
+    assert (again.returncode, "is already here" in second) == (42, True)
+    model = ScriptedModel(["It is fixed."])
+    runtime = make_runtime(model, learn=False, resume=out.split(" as ")[1].split(";")[0])
+    assert (await run_turn(runtime, "go on", learn=False))[-1].type == "turn_finished"
+    assert complaint(model.requests[0].messages) == ""
+    runtime.close()
+
+
+async def test_half_an_export_is_refused_in_one_line_and_takes_nothing_in(tmp_path: Path) -> None:
+    runtime = make_runtime(["fine"], learn=False)
+    await run_turn(runtime, "hello", learn=False)
+    session = runtime.sessions.current_session
+    assert session is not None
+    whole = json.dumps(runtime.sessions.export(session.id), default=str)
+    runtime.close()
+    file = tmp_path / "cut.json"
+    file.write_text(whole[: len(whole) // 2])
+    process = shell("sessions", "import", str(file))
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 42
+    assert "is no session that swecli can read" in out
     assert len(out.strip().splitlines()) == 1

@@ -9,7 +9,7 @@ from tests.support.long_turns import CALLS, CONDENSERS, run_long_turn
 
 @pytest.mark.parametrize(
     ("context_window", "most", "summaries"),
-    [(8_192, 45, 12), pytest.param(16_384, 25, 4, marks=pytest.mark.slow),
+    [(8_192, 45, 8), pytest.param(16_384, 25, 4, marks=pytest.mark.slow),
      pytest.param(32_768, 8, 0, marks=pytest.mark.slow), pytest.param(131_072, 0, 0, marks=pytest.mark.slow)],
 )  # fmt: skip
 async def test_sixty_calls_end_without_an_error(context_window: int, most: int, summaries: int) -> None:
@@ -39,8 +39,6 @@ async def test_whatever_the_condenser_does_the_turn_goes_on(condenser: str, cont
     said = [line for line in found.notices if "condens" in line]
     assert len(said) <= 2, "reported once, and once more when it goes on"
     assert bool(said) == (condenser != "works")
-    if context_window == 8_192 and condenser != "works":
-        return  # so little room is left beside the tools that cutting to half takes the place of summaries
     assert ("condense" in found.rungs) == (condenser == "works" or condenser.startswith("fails"))
     if condenser.startswith("answers"):
-        assert 5 <= found.asked <= 9, "tried again as the conversation grows, ever more seldom"
+        assert 4 <= found.asked <= 9, "tried again as the conversation grows, ever more seldom"

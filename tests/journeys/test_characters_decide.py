@@ -1,0 +1,53 @@
+"""A model whose window nobody knows, over HTTP: 500,000 characters decide, and code completes what a summary forgot."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from swecli.context.budget import MAX_CHARACTERS
+from swecli.llm.registry import make_model
+from swecli.models.window import WindowSpec
+from tests.support.runtime import User, make_runtime, make_start, run_turn
+from tests.support.strict_provider import Call, Received, Reply, StrictProvider
+
+MODEL = "a-model-nobody-knows"
+FORGOT = "## Done\nSomething was read."
+
+
+def characters(body: dict[str, Any]) -> int:
+    return sum(len(str(message["content"] or "")) for message in body["messages"])
+
+
+async def test_half_a_million_characters_are_summed_up_and_what_the_summary_lacks_is_added_by_code() -> None:
+    work = iter(
+        [
+            Reply(calls=(Call("write_file", {"path": "leak.txt", "content": "in f1\n"}),)),
+            Reply(calls=(Call("todo", {"items": [{"text": "mend the leak in f1", "status": "pending"}]}),)),
+        ]
+    )
+
+    def answer(request: Received) -> Reply:
+        last = str(request.body["messages"][-1]["content"])
+        summary = "summary" in last.lower() and "words of turn" not in last
+        return Reply(FORGOT) if summary else next(work, Reply("Read. " * 20))
+
+    with StrictProvider(answer, models=(MODEL,)) as server:
+        model = make_model(f"openai/{MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        assert model.profile.window is None
+        runtime = make_runtime(model, User(), learn=False, window=WindowSpec(mode="full"))
+        await run_turn(runtime, "Find the leak; never touch setup.py.", learn=False)
+        hows = list[str]()
+        for number in range(2, 8):
+            events = await run_turn(runtime, f"words of turn {number}: " + "lorem " * 20_000, learn=False)
+            assert events[-1].type == "turn_finished"
+            hows += [event.how for event in events if event.type == "context_reduced"]
+        assert hows == ["condense"]
+        assert max(characters(body) for body in server.bodies) <= MAX_CHARACTERS + 10_000
+        system = str(server.bodies[-1]["messages"][0]["content"])
+        assert FORGOT in system
+        for kept in ("Find the leak; never touch setup.py.", "Files changed: leak.txt", "mend the leak in f1"):
+            assert kept in system
+        assert "words of turn 7" in str(server.bodies[-1]["messages"][-1]["content"])
+        assert server.refusals == []
+        runtime.close()
