@@ -26,7 +26,7 @@ class Block:
 def block_of(lines: Sequence[str], measure: int | None = None) -> Block:
     """The block of these lines."""
     whole = "".join(squeezed(line) for line in lines)
-    return Block(len(whole), _digest(whole, 20), measure)
+    return Block(len(whole), _digest(whole), measure)
 
 
 def read_block(text: str, anchor: str) -> Block:
@@ -42,8 +42,8 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _digest(text: str, letters: int) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:letters]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
 def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
@@ -63,5 +63,5 @@ def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, i
         for start, first in begins.items()
         if (start + block.length in begins or start + block.length == len(whole))
         and whole.startswith(head, start)
-        and _digest(whole[start : start + block.length], 20) == block.digest
+        and _digest(whole[start : start + block.length]) == block.digest
     ]

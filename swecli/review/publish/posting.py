@@ -63,8 +63,11 @@ class Push:
         """What would be posted."""
         lists = [("inline", self.inline), ("summary", self.rest), ("fixed", [f for f, _ in self.fixed])]
         lines = [f"{name} {brief(finding).line}" for name, listed in lists for finding in listed]
+        return [*lines, self._counts()]
+
+    def _counts(self) -> str:
         counts = f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
-        return [*lines, f"{counts}, {len(self.known)} there already"]
+        return f"{counts}, {len(self.known)} there already"
 
     @property
     def anything(self) -> bool:
@@ -96,8 +99,7 @@ class Push:
             self.github.send("PATCH", f"issues/comments/{comment}", {"body": text})
         else:
             self.github.send("POST", f"issues/{self.target.pr}/comments", {"body": text})
-        counts = f"{len(done.inline)} inline, {len(done.rest)} in the summary, {len(done.fixed)} fixed"
-        return [*self.problems, f"posted: {counts}, {len(self.known)} there already"]
+        return [*self.problems, f"posted: {done._counts()}"]
 
 
 def need_token(environ: Mapping[str, str]) -> None:

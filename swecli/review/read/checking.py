@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from swecli.agent.agent import Agent
 from swecli.agent.turn import TurnState
 from swecli.models.events import Event, Notice
-from swecli.models.finding import OPEN_STATES, Finding, Judgement, counted
+from swecli.models.finding import OPEN_STATES, Finding, counted
 from swecli.models.message import INTERRUPTED_RESULT, RequestRecord
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.ledger import recheck
@@ -71,7 +71,8 @@ async def check(
     """Judge findings and commit the verdicts; `reported` are the ids of those that were just reported."""
     asked, claims = _verifier(parts, tokens), _claims(findings)
     taken = await asked.verify(claims)
-    after = [_with_verdict(f, taken.judged[f.id], f.id in reported) for f in claims if f.id in taken.judged]
+    again = {f.id for f in claims if f.id in reported and f.state in ("fixed", "gone")}
+    after = [judged(f, taken.judged[f.id], again=f.id in again) for f in claims if f.id in taken.judged]
     parts.store.put(after, "check", asked.model.name)
     _record(parts, taken, asked.model.name)
     count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
@@ -82,10 +83,6 @@ def unverified(found: Sequence[Finding], options: ReviewOptions) -> int:
     """How many findings a complete review would have had checked."""
     left = [f for f in found if f.is_open and not f.verdict and f.at_least(options.fail_on)]
     return len(left) if options.verify else 0
-
-
-def _with_verdict(finding: Finding, judgement: Judgement, reported: bool) -> Finding:
-    return judged(finding, judgement, again=reported and finding.state in ("fixed", "gone"))
 
 
 def _let_stand(parts: Collaborators, review: str) -> None:

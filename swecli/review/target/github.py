@@ -105,19 +105,16 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
         wait = headers.get("retry-after")
         when = f"Try again in {wait} s." if wait else "Try again later."
         return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", status)
-    if status == 401:
-        hint = "Set GITHUB_TOKEN to a valid token." if github.token else "Set GITHUB_TOKEN."
-        return GitHubFailed(f"GitHub does not take the token (401, {said}).", f"{hint} {KEPT}", status)
-    if status == 403:
-        what = "The token needs permission to write pull requests."
-        return GitHubFailed(f"GitHub forbids it (403, {said}).", f"{what} {KEPT}", status)
-    if status == 404:
-        thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
-        hint = f"Check the number, and that the token may see the repository. {KEPT}"
-        return GitHubFailed(f"There is no {thing} in {github.repository} (404).", hint, status)
-    if status == 422:
-        return GitHubFailed(f"GitHub cannot use the request (422, {said}).", KEPT, status)
-    return GitHubFailed(f"GitHub answered with {status} ({said}).", KEPT, status)
+    thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
+    message, hint = {
+        401: (f"GitHub does not take the token (401, {said}).",
+              f"Set GITHUB_TOKEN{' to a valid token' if github.token else ''}."),
+        403: (f"GitHub forbids it (403, {said}).", "The token needs permission to write pull requests."),
+        404: (f"There is no {thing} in {github.repository} (404).",
+              "Check the number, and that the token may see the repository."),
+        422: (f"GitHub cannot use the request (422, {said}).", ""),
+    }.get(status, (f"GitHub answered with {status} ({said}).", ""))  # fmt: skip
+    return GitHubFailed(message, f"{hint} {KEPT}".strip(), status)
 
 
 def _said(body: bytes) -> str:
