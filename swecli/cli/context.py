@@ -15,8 +15,8 @@ from swecli.cli.replay import HEAD, TURN_HEAD, ReplayReport
 from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
 from swecli.config.settings import Settings
-from swecli.context.budget import MAX_CHARACTERS
-from swecli.context.instructions import load_prompt
+from swecli.context.budget import MAX_CHARACTERS, is_lean
+from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg
 from swecli.context.replay.policies import OURS, POLICIES, TTL, Assumed, SentTurn
@@ -72,10 +72,9 @@ def _replay(args: argparse.Namespace) -> int:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, str(working_directory()), window_hint=1)
         sessions.load_back_to(1)
-    settings = configuration_of(args).settings
-    history = _history(session, settings)
-    prices = prices_of(args.model or session.model)
+    settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
     assumed = Assumed(prices, args.window, args.context_window or prices.context_window or _ASSUMED_WINDOW, args.ttl)
+    history = _history(session, settings, assumed.context_window)
     replays = []
     for name in dict.fromkeys(args.policy or _POLICIES):
         turns = _ours(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
@@ -90,12 +89,14 @@ def _replay(args: argparse.Namespace) -> int:
     return 0
 
 
-def _history(session: Session, settings: Settings) -> History:
+def _history(session: Session, settings: Settings, window: int) -> History:
     # late: the tools are looked for on disk, after all that can be wrong with the arguments
     from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
+    from swecli.tools.schemas import lean_specs  # noqa: PLC0415
 
+    specs = ToolRegistry.discover().specs()
     condense = settings.custom_condensing_prompt or load_prompt("condense")
-    texts = Texts(load_prompt("system"), condense, ToolRegistry.discover().specs())
+    texts = Texts(system_prompt(window), condense, lean_specs(specs) if is_lean(window) else specs)
     return read_history(session, TokenCounter(), texts)
 
 

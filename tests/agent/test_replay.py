@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
-from swecli.context.instructions import load_prompt
+from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.policies import Assumed, SentTurn
 from swecli.context.replay.prices import RELATIVE, Prices
@@ -55,7 +55,7 @@ async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManage
     session = past.current_session
     assert session is not None
     past.load_back_to(1)
-    texts = Texts(load_prompt("system"), load_prompt("condense"), ToolRegistry.discover().specs())
+    texts = Texts(system_prompt(WINDOW), load_prompt("condense"), ToolRegistry.discover().specs())
     history = read_history(session, TokenCounter(), texts)
     assumed = Assumed(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
