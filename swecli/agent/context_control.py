@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -55,11 +55,7 @@ class Location:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         row = {"turn": self.place.interaction, "where": self.place.where, "excerpt": self.place.excerpt}
-        by = (
-            {"id": self.by.id, "how": self.by.how, "turn": self.by.interaction, "step": self.by.step}
-            if self.by
-            else None
-        )
+        by = self.by and {"id": self.by.id, "how": self.by.how, "turn": self.by.interaction, "step": self.by.step}
         return row | {"sent": self.sent, "by": by, "back": self.back}
 
 
@@ -262,7 +258,8 @@ class ContextControl:
             limit=limits.limit,
             reserve=limits.reserve or 0,
             threshold=limits.window * limits.threshold // 100 if limits.window else None,
-            cached=0 if prepared.opened is not None else own - _fresh(parts),
+            # no request has held the query yet
+            cached=0 if prepared.opened is not None else own - dict(parts).get("query", 0),
             counted=context.asked_counted if context else 0,
             provider=context.asked_prompt if context else 0,
             estimated=agent.counter.estimated,
@@ -295,15 +292,8 @@ def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction |
     """The reduction that took an interaction's text out: the newest that changed it, else the one that moved the window
     past it."""
     for row in reversed([row for row in log if not row.undone]):
-        touched = any(
-            key.lstrip("<").split(".")[0] == str(interaction) for key in (*row.edits.drop, *row.edits.replace)
-        )
-        if touched:
+        keys = (*row.edits.drop, *row.edits.replace)
+        if any(key.lstrip("<").split(".")[0] == str(interaction) for key in keys):
             return row
     moved = [r for r in log if not r.undone and r.epoch and r.epoch.first > interaction not in r.epoch.pins]
     return moved[0] if moved and not visible else None
-
-
-def _fresh(parts: Sequence[tuple[str, int]]) -> int:
-    """What no request has held yet: the query."""
-    return sum(tokens for name, tokens in parts if name == "query")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -23,6 +25,7 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+@cache  # pydantic takes milliseconds for each, and every turn asks for all of them
 def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of `params`, in the plainest form every provider takes.
 
@@ -193,7 +196,7 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """What the model reads of it. Stable from run to run, byte for byte."""
-        return ToolSpec(self.name, self.description, _plain_schema(self.params))
+        return ToolSpec(self.name, self.description, deepcopy(_plain_schema(self.params)))
 
 
 def tool(kind: PermissionKind, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:

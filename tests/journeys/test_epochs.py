@@ -100,7 +100,7 @@ async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, c
 
 
 async def test_the_ladder_is_climbed_in_its_order_and_each_rung_makes_it_smaller() -> None:
-    runtime = work(9_000, Work(steps=9, summary=""), window=WindowSpec(mode="full"))
+    runtime = work(6_000, Work(steps=9, summary=""), window=WindowSpec(mode="full"))
     for number in range(6):
         await run_turn(runtime, f"question {number}")
     found = [row for row in rows(runtime) if row.how != "begin"]
@@ -163,9 +163,9 @@ async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> No
     ],
 )
 async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any) -> None:
-    runtime = work(9_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
+    runtime = work(6_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
     told = []
-    for number in range(5):
+    for number in range(9):
         told += await run_turn(runtime, f"question {number}", learn=False)
     said = [event.text for event in told if event.type == "notice"]
     assert any("was not condensed" in line for line in said)
