@@ -38,6 +38,10 @@ def load_rules(
     Args:
         base: the commit whose rules they are; "" for the files as they are now.
     """
+    if base and _run(root, environ, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
+        return [], [
+            f"{base[:12]} is not in this clone: its rules are not used (fetch it: git fetch --depth=1 origin {base})"
+        ]
     folders = {parent for path in paths for parent in PurePosixPath(path).parents}
     agents = [
         (folder / AGENTS).as_posix() for folder in sorted(folders, key=lambda folder: (len(folder.parts), folder))
@@ -71,12 +75,20 @@ def _checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[st
 
 def _text(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
     """A rule's file; None where there is none, or only a link."""
+    if base:
+        return _run(root, environ, "show", f"{base}:{where}")
+    path = root / where
     try:
-        if base:
-            return run_git(root, "show", f"{base}:{where}", environ=environ)
-        path = root / where
         return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
-    except (BadInput, OSError):
+    except OSError:
+        return None
+
+
+def _run(root: Path, environ: Mapping[str, str] | None, *words: str) -> str | None:
+    """What git answers, None where it refuses."""
+    try:
+        return run_git(root, *words, environ=environ)
+    except BadInput:
         return None
 
 

@@ -61,6 +61,14 @@ def test_of_a_commit_they_are_that_commits() -> None:
     ]  # fmt: skip
 
 
+def test_a_base_that_the_clone_lacks_is_named(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "shop")
+    (root / "AGENTS.md").write_text("The change's own rule.")
+    rules, [note] = load_rules(root, ["shop/prices.py"], "0" * 40)
+    assert not rules
+    assert note.startswith("000000000000 is not in this clone: its rules are not used")
+
+
 def commit(root: Path) -> str:
     author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     for words in (("add", "-A"), (*author, "commit", "-q", "-m", "x")):
