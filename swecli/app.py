@@ -72,7 +72,7 @@ class Runtime:
     def use_reflector(self, model: ChatModel) -> None:
         """Let the model reflect that the settings name; without one, that which answers.
 
-        Turns for one that is gone wait for it; learning says so with the first of them.
+        Turns for one that is gone wait for it; learning reports it with the first of them.
         """
         template, settings = self.learning.reflector.template, self.settings
         every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))

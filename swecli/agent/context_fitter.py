@@ -1,5 +1,4 @@
-"""The ladder, once a step: the next request made to fit what the model takes. It stores nothing: what it did is told by
-what it returns."""
+"""The ladder, once a step: the next request made to fit what the model takes. What it did is returned, not stored."""
 
 from __future__ import annotations
 

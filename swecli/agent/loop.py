@@ -88,7 +88,7 @@ class Loop:
             record.finish(outcome, turn, state.text)
 
     async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
-        """Steps until the model is done or a limit says so."""
+        """Steps until the model is done or a limit is reached."""
         reason: FinishReason | None = None
         calls, record = self._with.calls, self._with.record
         while reason is None:

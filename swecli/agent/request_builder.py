@@ -83,7 +83,7 @@ class RequestBuilder:
         return Turn(query.text, request, selection, notices, tuple(mentioned.files), earlier.interactions)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
-        """What an epoch that begins in the middle of a turn for a query says: what was told in notes goes with the
+        """What an epoch that begins in the middle of a turn for a query reads: what stood in notes goes with the
         messages, or out of them."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"

@@ -148,12 +148,12 @@ def _propose(store: ReviewStore) -> None:
     """Propose to the playbook what was fixed again and again; say so on stderr."""
     # late: see _with_ledger
     from swecli.cli.playbook import session_of  # noqa: PLC0415
-    from swecli.review.lessons import lessons, told  # noqa: PLC0415
+    from swecli.review.lessons import lesson_note, lessons  # noqa: PLC0415
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     sessions = SessionManager(store.database)
     for applied in lessons(sessions, store, session_of(sessions, None)):
-        sys.stderr.write(one_line(told(applied, "swecli playbook")) + "\n")
+        sys.stderr.write(one_line(lesson_note(applied, "swecli playbook")) + "\n")
 
 
 def _export(store: ReviewStore, args: argparse.Namespace) -> int:

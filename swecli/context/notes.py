@@ -38,7 +38,7 @@ def without_notes(text: str) -> str:
 
 
 def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
-    """What has changed in the playbook since the model was told, one line each.
+    """What has changed in the playbook since the model was informed, one line each.
 
     Args:
         told: bullet → content, as the model knows them: from the head of the epoch and from notes since.

@@ -97,7 +97,7 @@ def _places(environ: Mapping[str, str]) -> list[tuple[str, int]]:
 
 
 def _loopback_port(service: Service, environ: Mapping[str, str]) -> int:
-    """0 where the variable points to another machine: that is never asked without being told to."""
+    """0 where the variable points to another machine: that is asked only where the user names it."""
     try:
         base = base_of(service, environ)
         parts = urlsplit(base or "")

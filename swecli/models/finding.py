@@ -18,7 +18,7 @@ STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regress
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is no fix
 VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
 
-# The eleven smells a review looks for, each with the line the model is told.
+# The eleven smells a review looks for, each with the line that the model reads.
 SMELLS: dict[str, str] = {
     "LONG_METHOD": "a function too long to be understood at once",
     "DUPLICATE_CODE": "the same lines, or nearly, in a second place",

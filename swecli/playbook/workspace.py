@@ -31,7 +31,7 @@ class Workspaces:
     instructions: Callable[[], str] = lambda: ""
 
     def lookup(self, session: Session, *, far: bool = True) -> WorkspaceLookup | None:
-        """A new look at where a session works; None where that directory is gone: then nothing can be told. See
+        """A new look at where a session works; None where that directory is gone: then nothing is known. See
         `WorkspaceLookup` for `far`."""
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():

@@ -84,7 +84,7 @@ class WorkspaceLookup:
             found += answer == ""
         return Freshness(found)
 
-    # Each of these: "" when it is here, None when that cannot be told, else what is missing.
+    # Each of these: "" when it is here, None when that is unknown, else what is missing.
 
     def _path(self, value: str) -> str | None:
         if value.startswith("~") or "$" in value:

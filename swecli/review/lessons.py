@@ -48,7 +48,7 @@ def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> D
     return Delta(name, (Op("ADD", fields=fields, evidence=evidence),), "rules", session_id, None, reason)
 
 
-def told(applied: AppliedDelta, command: str) -> str:
+def lesson_note(applied: AppliedDelta, command: str) -> str:
     """What was proposed, and how the user says yes or no; `command` is how the face calls its playbook."""
     bullet = " ".join(applied.added)
-    return f"{bullet} is proposed to the playbook, since {applied.delta.reason}. It waits: {command} review"
+    return f"{bullet} is proposed, since {applied.delta.reason}. It needs your approval: {command} review"

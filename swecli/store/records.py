@@ -1,4 +1,4 @@
-"""What the store tells of sessions besides their messages: plain data, importable without the database."""
+"""What the store returns of sessions besides their messages: plain data, importable without the database."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ async def execute(
     `problem` says what was wrong with the arguments' text, where they could not be read. Everything that became of
     the call is written into `call`: `result` is the
     whole text for the model (the caller cuts it), `duration_ms` the time it ran, without the wait for approval.
-    On cancellation programs are ended, the call says so with what was printed until then (`ctx.output`), and
+    On cancellation programs are ended, the call records it with what was printed until then (`ctx.output`), and
     CancelledError goes on.
     """
     ctx = replace(ctx, may_read=permissions.may_read)
@@ -114,7 +114,7 @@ async def _permit(
     if decision.scope == "project" and request.session_rule:
         try:
             permissions.allow_for_project(request.session_rule)
-        except ConfigError as error:  # it holds for the session; /permissions tells why for no longer
+        except ConfigError as error:  # it holds for the session; /permissions shows why for no longer
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
 

@@ -145,7 +145,7 @@ def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
 VCS_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
 GIT_FILES = (".gitignore",)
 OWN_FILES = (".aiignore", ".swecliignore")
-# Left out even where no ignore file says so; an own ignore file can take them back in ("!node_modules/").
+# Left out even where no ignore file names it; an own ignore file can include it again ("!node_modules/").
 _NOISE_FOLDERS = "node_modules __pycache__ .venv .tox .nox .mypy_cache .pytest_cache .ruff_cache .hypothesis "
 _NOISE_FOLDERS += ".import_linter_cache .gradle .terraform"
 NOISE = (*(f"{name}/" for name in _NOISE_FOLDERS.split()), ".DS_Store")

@@ -116,7 +116,7 @@ class Permissions:
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny) if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
-        """Whether the planned call may run, must be asked for, or may not run; who says so and why."""
+        """Whether the planned call may run, must be asked for, or may not run; by what, and why."""
         if rule := _touching(self.deny, tool, plan):
             return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
         asking = _touching(self.ask, tool, plan)

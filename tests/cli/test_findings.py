@@ -76,7 +76,7 @@ def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> 
     run("review", "shop", "-m", script("../s.json", script_report(*rows)), "--no-verify")
     done = [run("findings", "fixed", ref) for ref in ("F-1", "F-4", "F-5")]
     assert done[1].err == ""
-    assert "P-1 is proposed to the playbook, since magic numbers was fixed 3 times" in done[2].err
+    assert "P-1 is proposed, since magic numbers was fixed 3 times" in done[2].err
     assert "swecli playbook review" in done[2].err
     [waiting] = run("playbook", "review", "--json").json
     assert (waiting["id"], waiting["what"]) == ("P-1", "quarantined")

@@ -67,7 +67,7 @@ class ScriptedModel:
     """Answers with the replies in order: a Reply, a text, an exception to raise, or a function that makes one of them.
 
     One function in place of the list answers every request. `requests` records all of them. A script that is over
-    fails with a ProviderError that says so.
+    fails with a ProviderError that names it.
     """
 
     def __init__(

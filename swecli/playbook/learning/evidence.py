@@ -20,7 +20,7 @@ _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # by whether the outcome was good
 _KINDS = ("path", "command", "flag", "tool")
 _SPAN = re.compile(r"`([^`\n]{3,})`")
-_SHORTEST = 3  # characters of an anchor that tells something
+_SHORTEST = 3  # characters of an anchor that identifies something
 _USER = "mark"
 _NO = re.compile(r"\s*no\s*,", re.IGNORECASE)
 

@@ -1,7 +1,7 @@
 """What a bullet is worth: one belief (harmful, inert, helpful) for each, moved by outcomes and by tags. Pure.
 
 An outcome is a Rasch model with a known step: P(good | c) = sigmoid(b + sum of STEP·E over the other shown + STEP·c).
-A tag is a mixture: with the reflector's insight s it tells the class, else it is the reflector's habit after such an
+A tag is a mixture: with the reflector's insight s it names the class, else it is the reflector's habit after such an
 outcome, so that a tag counts only as far as it departs from habit. The insight is learned from how far tags agree
 with what is believed already (one step of expectation maximisation for each tag).
 """

@@ -18,7 +18,7 @@ from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card, row
 from swecli.review.fix import apply_suggestion, repair_request, take_back
 from swecli.review.judge.ledger import change_line, recheck, settle
-from swecli.review.lessons import lessons, told
+from swecli.review.lessons import lesson_note, lessons
 from swecli.review.publish.exports import write_findings
 from swecli.review.publish.view import chosen, view
 from swecli.review.read.checking import by_hand, check
@@ -117,7 +117,7 @@ def _propose(ctx: CommandContext, store: ReviewStore) -> None:
     """Propose a smell that was fixed again and again to the playbook, and report it."""
     sessions = ctx.runtime.sessions
     for applied in lessons(sessions, store, sessions.current_session):
-        ctx.screen.note(told(applied, "/playbook"))
+        ctx.screen.note(lesson_note(applied, "/playbook"))
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:

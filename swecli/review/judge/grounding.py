@@ -34,7 +34,7 @@ def _grounded(finding: Finding, sources: Sources) -> Finding:
     why = _what_is_wrong(finding, source)
     inside = 1 <= finding.line <= len(source.lines)
     anchor = one_spaced(source.lines[finding.line - 1])[:LONGEST_ANCHOR] if inside else ""
-    # without a line to hold on to, the words are what tells two findings apart
+    # without a line to hold on to, two findings differ by their words alone
     mark = anchor or f"{one_spaced(finding.evidence)} {one_spaced(finding.message)}"
     count = occurrence(source, finding.line) if anchor else 1
     placed = replace(

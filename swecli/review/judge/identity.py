@@ -41,7 +41,7 @@ class Identity(NamedTuple):
 
 
 def family(kind: str) -> str:
-    """One of twelve families of types, by the words of its name; "" where no word tells."""
+    """One of twelve families of types, by the words of its name; "" where no word decides."""
     found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", kind.upper()) if word in _FAMILY_OF]
     return max(found, key=found.count, default="")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LARGEST = 1_000_000  # letters of a file that is parsed
-AROUND = 15  # lines on each side where no block can be told
+AROUND = 15  # lines on each side where no block is found
 MOST_UP = 2_000  # lines that are looked through for the beginning of a block
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
 _HEADER = re.compile(

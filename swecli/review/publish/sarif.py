@@ -20,7 +20,7 @@ PRINT = "swecliFingerprint/v1"
 
 def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
     """A log of one run. Dismissed findings are suppressed, fixed and refuted ones absent; fingerprints hold no line
-    numbers, and secrets are redacted. `end` tells what was not read, `code` what the program exits with."""
+    numbers, and secrets are redacted. `end` names what was not read, `code` what the program exits with."""
     kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
     driver = {

@@ -52,7 +52,7 @@ class ReportParams(Params):
 
 
 def report_tool(answer: Callable[[], str]) -> Tool:
-    """The tool; `answer` gives what the model is told once its findings are stored."""
+    """The tool; `answer` gives what the model reads once its findings are stored."""
 
     def plan(params: ReportParams, ctx: ToolContext) -> ToolPlan:
         count = len(params.findings) if isinstance(params.findings, list) else 1

@@ -177,7 +177,7 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     """Open the database there, make it if there is none, and bring it to the newest shape.
 
     An older one is first copied to a file beside it. One that is damaged is set aside and what is readable is
-    saved into a new one; `Database.notices` says so.
+    saved into a new one; `Database.notices` reports it.
 
     Args:
         location: a path or a sqlite:/// URL.

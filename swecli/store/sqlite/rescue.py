@@ -29,7 +29,7 @@ _ADOPT_ORPHANS = (
 
 
 def rescue(path: Path, reason: str, steps: Sequence[Step]) -> str:
-    """Put a new database in place of the damaged one at `path`; returns a line that says so.
+    """Put a new database in place of the damaged one at `path`; returns a line that reports it.
 
     The damaged file is kept beside it, whatever happens; if the new one cannot be made, it stays where it is.
 

@@ -50,7 +50,7 @@ def finite(number: float | None) -> float | None:
 def clean_json(value: Any, depth: int = 0) -> Any:
     """A value as JSON can hold it everywhere: clean text, finite floats (others become null), readable integers.
 
-    What is nested deeper than 100 levels is replaced by a line that says so: no reader could take it back in.
+    What is nested deeper than 100 levels is replaced by a line that names the limit: no reader could import it again.
     """
     if isinstance(value, str):
         return clean_text(value)

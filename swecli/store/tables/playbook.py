@@ -123,7 +123,7 @@ class ReflectionRow(UsageColumns, Row, table=True):
 
 
 class TurnRow(Row, table=True):
-    """What one turn says about the strategies in it. `good` is NULL while nothing told how it went."""
+    """What one turn shows about the strategies in it. `good` is NULL while nothing shows how it went."""
 
     __tablename__ = "playbook_turn"
     __table_args__ = (UniqueConstraint("session_id", "interaction"),)

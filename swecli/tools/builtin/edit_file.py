@@ -21,7 +21,7 @@ class _EditFileParams(Params):
 def _plan(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = locate(ctx.root, params.path)
     old, base = read_base(ctx, path, must_be_seen=False)
-    # what is near is told only of files that may be read unasked, or were read
+    # what is near is shown only of files that may be read unasked, or were read
     hints = path in ctx.seen or ctx.may_read(relative(ctx.root, path))
     data = old.encode(apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):

@@ -36,7 +36,7 @@ async def test_they_are_listed_shown_and_settled(desk: Desk) -> None:
 
 async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(desk: Desk) -> None:
     said = [await desk.type(f"/findings fixed F-{n}") for n in (1, 2, 3)]
-    assert "P-1 is proposed to the playbook, since magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
+    assert "P-1 is proposed, since magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
     playbook = desk.runtime.sessions.playbook
     session = desk.runtime.sessions.current_session
     assert session is not None
