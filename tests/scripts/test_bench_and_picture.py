@@ -40,6 +40,8 @@ FIGURES = (
     "resume and build a request, 10,000 turns",
     "choose among 10,000 strategies",
     "choose among 10,000 strategies, first time",
+    "a turn with 10,000 strategies, to its request",
+    "a turn with 10,000 strategies, stored",
 )
 
 
