@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from swecli.agent.step import Sleep
-from swecli.context.fit import RequestLimits, fit
+from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, RequestLimits, fit
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -60,8 +60,8 @@ async def condense(asked: CondenseRequest, by: Summariser, counter: TokenCounter
     model = by.model
     instruction = f"{by.instruction}\n\nThe user wishes above all: {asked.wish}" if asked.wish else by.instruction
     messages = [*asked.messages, {"role": "user", "content": instruction}]
-    try:  # smaller where this model takes less than the session's
-        sent, _ = fit(messages, asked.limits, counter)
+    try:  # smaller where this model takes less than the session's; what is left out whole is in no summary
+        sent, _ = fit(messages, asked.limits, counter, (CLEAR, SHRINK, TRUNCATE))
     except ContextFull:
         return CondenseFailed(f"the conversation is too long for {model.name}")
     started = monotonic()

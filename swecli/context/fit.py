@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -115,17 +115,18 @@ def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter
 
 
 def fit(
-    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter
+    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, rungs: Sequence[str] = RUNGS
 ) -> tuple[list[ApiMessage], list[Reduced]]:
     """The messages as a legal request that is not too long, and the rungs that it took; the input is not changed.
 
-    Nothing is reduced while the request is within what is allowed and below the threshold.
+    Nothing is reduced while the request is within what is allowed and below the threshold. `rungs` are tried in their
+    order.
 
     Raises:
         ContextFull: when nothing more can be taken out and it is still too long; names the sizes.
     """
     current, taken = legal(messages), list[Reduced]()
-    for rung in RUNGS:
+    for rung in rungs:
         if reduced := reduce(current, rung, limits, counter):
             current = reduced.messages
             taken.append(reduced)

@@ -67,6 +67,17 @@ def test_an_illegal_history_is_made_legal_first() -> None:
     assert complaint(fit(turn(100)[:-1], 0, COUNTER, 20_000, 2_000).messages) == ""
 
 
+def test_what_is_to_be_summed_up_loses_parts_of_results_before_it_loses_messages() -> None:
+    history, limits = turn(), RequestLimits(5_000, 1_000)
+    for n in range(20):
+        called = {"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}
+        history += [called, result(f"c{n}", "x" * 12_000), {"role": "user", "content": f"and {n}?"}]
+    usual, _ = ladder.fit(history, limits, COUNTER)
+    whole, taken = ladder.fit(history, limits, COUNTER, ("clear", "shrink", "truncate"))
+    assert len(usual) < len(history) == len(whole)
+    assert [reduced.how for reduced in taken] == ["clear", "shrink"]
+
+
 def test_old_results_go_first_and_the_newest_five_stay() -> None:
     history = turn(*[12_000] * 10)
     fitted = fit(history, 0, COUNTER, 32_000, 4_000)
