@@ -55,5 +55,5 @@ def thinking(value: Any) -> str:
     """How much a model thinks: a word, or a number of tokens; "" leaves it to the model."""
     word = str(value).lower()
     if isinstance(value, bool) or not (word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)):
-        raise ValueError(f"{value!r:.40} is none of {', '.join(THINKING)} and no number of tokens")
+        raise ValueError(f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)")
     return word

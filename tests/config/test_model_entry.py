@@ -72,7 +72,7 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ("extra_body = { stream = false }", "extra_body: stream cannot be set here"),
         ("extra_body = { until = 2026-01-01 }", "extra_body: holds what JSON cannot"),
         ("extra_body = { top_p = nan }", "extra_body: holds what JSON cannot"),
-        ('thinking = "hard"', "thinking: 'hard' is none of off, low"),
+        ('thinking = "hard"', "thinking: unknown effort 'hard' .choose: off, low"),
         ("context_window = 0", "context_window: 0 is not a whole number from 256"),
         ("context_window = 4096\nmax_output = 5000", "max_output is larger than context_window"),
         ("price = { input = 3 }", "price: takes dollars per million tokens: input and output"),

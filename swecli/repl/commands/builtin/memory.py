@@ -25,7 +25,7 @@ async def memory(ctx: CommandContext, args: str) -> None:
     if rows:
         ctx.screen.table(("file", "size"), rows)
     elif not found.notices:
-        ctx.screen.note("no AGENTS.md in this folder or above it · /init has one written")
+        ctx.screen.note("no AGENTS.md in this folder or above it · /init asks the assistant for one")
     for notice in found.notices:
         ctx.screen.warn(notice)
 

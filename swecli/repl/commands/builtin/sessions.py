@@ -51,7 +51,7 @@ async def fork(ctx: CommandContext, args: str) -> None:
     turn = re.fullmatch(r"[Tt]?(\d{1,9})", args) if args else None
     if args and not (turn and before and 1 <= int(turn[1]) <= before.interactions):
         had = (
-            f"this session has T1 to T{before.interactions}"
+            f"this session has {counted(before.interactions, 'turn')}"
             if before and before.interactions
             else "there is no turn yet"
         )

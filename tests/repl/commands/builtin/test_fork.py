@@ -37,7 +37,7 @@ async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, desk: Desk)
 async def test_what_is_not_a_turn_is_refused_with_the_turns_there_are(runtime: Runtime, desk: Desk, args: str) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
-    with pytest.raises(UsageError, match="not a turn of this session: this session has T1 to T3"):
+    with pytest.raises(UsageError, match="not a turn of this session: this session has 3 turns"):
         await desk.type(f"/fork {args}")
 
 

@@ -99,7 +99,7 @@ async def test_the_effort_goes_with_the_next_request(runtime: Runtime, desk: Des
     assert "as the model does by itself" in await desk.type("/effort")
     assert "thinking high" in await desk.type("/effort high")
     assert runtime.agent.fitter().rules.thinking == "high"
-    with pytest.raises(BadInput, match="none of off, low"):
+    with pytest.raises(BadInput, match="choose: off, low"):
         await desk.type("/effort hard")
 
 
