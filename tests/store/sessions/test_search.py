@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 
 SENT_FROM = 54  # of sixty turns, those from here on are in the request anyway
 
@@ -32,9 +37,12 @@ FACTS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def session(manager: SessionManager) -> SessionManager:
-    """Sixty turns, four of which hold a fact; each has a result of a tool."""
+@pytest.fixture(scope="module")
+def sixty_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one session of sixty turns, four of which hold a fact; each has a result of a tool."""
+    path = tmp_path_factory.mktemp("search") / "swecli.db"
+    database = open_database(path)
+    manager = SessionManager(database)
     manager.start("/p", "scripted/test")
     for number in range(1, 61):
         query, answer = FACTS.get(number, (WORK[number % len(WORK)], ANSWERS[number % len(ANSWERS)]))
@@ -47,7 +55,18 @@ def session(manager: SessionManager) -> SessionManager:
         manager.record_call(call)
         manager.append(ChatMessage(Role.ASSISTANT, answer))
         manager.finish_interaction("complete")
-    return manager
+    database.close()
+    return path
+
+
+@pytest.fixture
+def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
+    """The session of sixty turns, in a copy of its database."""
+    database = open_database(Path(shutil.copy(sixty_turns, tmp_path)))
+    manager = SessionManager(database)
+    manager.resume(manager.list_sessions()[0].id, "/p")
+    yield manager
+    database.close()
 
 
 @pytest.mark.parametrize(
