@@ -18,7 +18,7 @@ from swecli.redact import redact
 from swecli.store.sqlite.files import APPLICATION_ID, SUSPECT, locate, needs_check
 from swecli.store.sqlite.lock import WriterLock, has_wal_reset_bug
 
-SHAPE = 13  # the shape of the database that these statements know
+SHAPE = 14  # the shape of the database that these statements know
 _FIRST_QUERY = 200  # characters of the first question kept for lists
 _PATIENCE = 0.2  # seconds for another program that writes
 _STRATEGIES = (
@@ -106,7 +106,8 @@ def _rows(session: Session, message: ChatMessage) -> Iterator[tuple[str, dict[st
         },
     )
     turn = {"number": 1, "status": "running", "pid": os.getpid(), "pending": False, "shown": "null", "cited": "null"}
-    yield "interaction", {"session_id": session.id, **turn, "mark": "", "why": "", "started_at": at}
+    window = {"window_spec": str(session.window), "window_start": session.window_start}
+    yield "interaction", {"session_id": session.id, **turn, "mark": "", "why": "", "started_at": at, **window}
     text = {"role": message.role.value, "content": message.content, "reasoning": "", "is_summary": False}
     more = {"status": message.status, "created_at": at, "blocks": "null"}
     yield "message", {"session_id": session.id, "interaction": 1, **text, **more}

@@ -121,6 +121,7 @@ class SessionWriter(SessionQueries):
                 row.first_query = row.first_query or first_query(message.content)
                 turn = InteractionRow(session_id=session.id, number=row.interactions, status=RUNNING, pid=os.getpid())
                 turn.started_at = message.created_at
+                turn.window_spec, turn.window_start = str(session.window), session.window_start
                 db.add(turn)
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1

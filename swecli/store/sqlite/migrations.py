@@ -11,7 +11,7 @@ from sqlalchemy.schema import CreateColumn
 from swecli.models.errors import NewerDatabase
 from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
 from swecli.store.sqlite import connection as sqlite
-from swecli.store.tables import playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
+from swecli.store.tables import file_versions, playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 
@@ -81,6 +81,7 @@ STEPS: tuple[Step, ...] = (
     None,  # lines of other tools' transcripts
     None,  # what a provider sent that only it can read
     _turn_counts_into_verdicts,  # what a strategy is worth stands with it
+    None,  # what turns changed of files, and what was taken back
 )
 
 

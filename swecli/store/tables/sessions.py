@@ -126,7 +126,8 @@ class RequestRow(UsageColumns, Row, table=True):
 
 class InteractionRow(Row, table=True):
     """A turn's record. `pending` while its reflection is still to be made; `pid` of the process that ran it; `partial`
-    is what the model had answered behind the message `partial_after` when it was last looked, while the turn runs."""
+    is what the model had answered behind the message `partial_after` when it was last looked, while the turn runs;
+    `window_spec` and `window_start` are the session's when it began."""
 
     __tablename__ = "interaction"
     __table_args__ = (
@@ -149,6 +150,8 @@ class InteractionRow(Row, table=True):
     finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
     partial: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     partial_after: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+    window_spec: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    window_start: int = Field(default=1, sa_type=Number, sa_column_kwargs={"server_default": "1"})
 
 
 class ReductionRow(Row, table=True):
