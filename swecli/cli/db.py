@@ -40,16 +40,10 @@ def _check(args: argparse.Namespace) -> int:
 
 def problems_of(database: Database) -> list[str]:
     """What is wrong with it, a line each."""
-    # late: see above
-    from swecli.store.sqlite.maintenance import check  # noqa: PLC0415
-
-    return [*database.notices, *check(database)]
+    return [*database.notices, *database.check()]
 
 
 def _backup(args: argparse.Namespace) -> int:
-    # late: see above
-    from swecli.store.sqlite.maintenance import backup  # noqa: PLC0415
-
     with open_sessions(args) as sessions:
-        copy = backup(sessions.database, args.to)
+        copy = sessions.database.backup(args.to)
     return report(args, {"backup": str(copy)}, str(copy))

@@ -15,8 +15,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.sqlite.files import APPLICATION_ID, SUSPECT, locate, needs_check
-from swecli.store.sqlite.lock import WriterLock, has_wal_reset_bug
+from swecli.store.sqlite.files import APPLICATION_ID, SUSPECT, WriterLock, has_wal_reset_bug, locate, needs_check
 
 SHAPE = 14  # the shape of the database that these statements know
 _FIRST_QUERY = 200  # characters of the first question kept for lists

@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Engine, StaticPool, column, create_engine, ev
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from swecli.store.sqlite.files import APPLICATION_ID, new_file
-from swecli.store.sqlite.lock import BUSY_SECONDS
+from swecli.store.sqlite.files import APPLICATION_ID, BUSY_SECONDS, new_file
 from swecli.store.tables.columns import UtcTime
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -38,22 +37,21 @@ SEARCHED = {
 }
 
 
-def make_engine(path: Path | None, only_read: str = "") -> Engine:
+def make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
     """An engine with one connection, usable from any thread (one at a time); None for a database in memory.
-
-    `only_read` is "" or what SQLite's URI says of a file that is not written: "mode=ro", or also "immutable=1" where
-    nobody writes it and it has no journal.
 
     Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
     another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
     """
-    reading = {"creator": partial(_connect_to_read, path, only_read)} if path and only_read else {}
+    url = URL.create("sqlite", database=str(path) if path else ":memory:")
+    if only_read:  # immutable: nobody writes it, and it has no journal; SQLite needs no file beside it then
+        whole = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
+        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
     engine = create_engine(
-        URL.create("sqlite", database=str(path) if path else ":memory:"),
+        url,
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
-        **reading,
     )
 
     @event.listens_for(engine, "connect")
@@ -67,11 +65,6 @@ def make_engine(path: Path | None, only_read: str = "") -> Engine:
         connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
 
     return engine
-
-
-def _connect_to_read(path: Path, only_read: str) -> sqlite3.Connection:
-    address = f"file:{quote(str(path))}?{only_read}"
-    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
 
 
 def use_journal(engine: Engine, wal: bool) -> None:

@@ -1,45 +1,45 @@
-"""The database as the store uses it: opened, brought up to date, and changed in transactions."""
+"""The database as the store uses it: opened, brought up to date, changed in transactions, checked and copied."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlmodel
-from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import connection as sqlite
-from swecli.store.sqlite import files, placing
-from swecli.store.sqlite.errors import cannot_write, explain, is_damage
-from swecli.store.sqlite.lock import WriterLock, has_wal_reset_bug
+from swecli.store.sqlite import files
+from swecli.store.sqlite.errors import code_of, explain
 from swecli.store.sqlite.migrations import STEPS, Step, migrate
 from swecli.store.sqlite.rescue import rescue
+
+_JUST_MADE = 5.0  # seconds for which an empty file may be one that another process is making
 
 
 class Database:
     """An open database. One thread uses it at a time; it need not be the one that opened it.
 
-    `notices` are lines for the user about what happened to it (a rescue, an upgrade, a file that was taken away).
-    `path` is None for a database in memory. `only_read` as `make_engine` takes it; then nothing can be changed.
+    `notices` are lines for the user about what happened to it (a rescue, an upgrade). `path` is None for a database in
+    memory. With `only_read` nothing can be changed.
     """
 
-    def __init__(self, path: Path | None, only_read: str = "") -> None:
+    def __init__(self, path: Path | None, *, only_read: bool = False) -> None:
         self.path, self.only_read = path, only_read
-        self.url = f"sqlite:///{path}" if path else "sqlite://"
         self.notices: list[str] = []
-        self.engine = sqlite.make_engine(path, only_read)
-        self.scratch = ExitStack()  # what goes when it is closed
+        self.engine = sqlite.make_engine(path, only_read=only_read)
         self._reported = 0
-        self._place: placing.FileState | None = None
+        self._file = (0, 0)
         self._turn = threading.RLock()
         self._inside = False
         self._closed = False
-        self._writer: WriterLock | None = None
+        self._writer: files.WriterLock | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlmodel.Session]:
@@ -56,9 +56,13 @@ class Database:
                 "Check the permissions of the file and its folder, or choose another with --db.",
             )
         with self._exclusively():
-            self._stay()
+            if self.path and files.identity(self.path) != self._file:  # what goes into a file without a name is lost
+                raise StoreError(
+                    f"The database {self.path} was deleted, moved or replaced while swecli ran.",
+                    "Nothing more can be stored: put it back, or leave and start again.",
+                )
             session = sqlmodel.Session(self.engine, expire_on_commit=False)
-            with self.writing(), session, session.begin():
+            with self._writing(), session, session.begin():
                 yield session
 
     @contextmanager
@@ -69,73 +73,42 @@ class Database:
             yield session
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         """Hold the lock that writers of this file take in turn, where this SQLite needs one."""
-        if self._writer is None and self.path and has_wal_reset_bug():
-            self._writer = WriterLock(self.path)
+        if self._writer is None and self.path and files.has_wal_reset_bug():
+            self._writer = files.WriterLock(self.path)
         if self._writer is None:
             yield
             return
         with self._writer.held():
             yield
 
-    def bring_up(self, identity: sqlite.Identity, steps: Sequence[Step]) -> None:
+    def bring_up(self, found: sqlite.Identity, steps: Sequence[Step]) -> None:
         """Run the missing steps in one transaction, behind a copy of the file; settle doubts; choose the journal."""
-        with self.writing():
-            if not identity.empty and identity.version < len(steps) and self.path:
+        if self.path and self.path.stat().st_mode & 0o077:
+            self.path.chmod(0o600)
+        with self._writing():
+            if not found.empty and found.version < len(steps) and self.path:
                 copy = files.spare_name(self.path, f"before-{len(steps)}")
                 sqlite.copy_file(self.engine, copy)
                 self.notices.append(f"The database was upgraded; a copy of it as it was is in {copy}.")
-            if identity.version != len(steps):
+            if found.version != len(steps):
                 with self.engine.begin() as connection:
                     # read again: another process may have done it since
                     migrate(connection, sqlite.identify(connection).version, steps)
-            if self.path and (suspect := Path(f"{self.path}{files.SUSPECT}")).exists():
-                # its structure has been checked: what was met is mended, or was an index of words gone wrong
-                with self.engine.begin() as connection:
-                    sqlite.rebuild_search(connection)
-                suspect.unlink(missing_ok=True)
             if self.path:
+                if (suspect := Path(f"{self.path}{files.SUSPECT}")).exists():
+                    # its structure has been checked: what was met is mended, or was an index of words gone wrong
+                    with self.engine.begin() as connection:
+                        sqlite.rebuild_search(connection)
+                    suspect.unlink(missing_ok=True)
                 sqlite.use_journal(self.engine, wal=self._writer is None or self._writer.works)
+                self._file = files.identity(self.path)
 
     def unreported(self) -> list[str]:
         """The notices that came since this was last asked."""
         fresh, self._reported = self.notices[self._reported :], len(self.notices)
         return fresh
-
-    def remember_place(self) -> None:
-        """From now on, notice when the file is taken away."""
-        self._place = placing.state_of(self.path) if self.path else None
-
-    def _stay(self) -> None:
-        """Before something is committed: is the file still there? What is committed into one without a name is lost.
-
-        Where it is not, all of it is saved again, and the work goes on there. Raises DamagedDatabase when a part of it
-        was cut off.
-        """
-        if self.path is None or self._place is None:
-            return
-        before, now = self._place, placing.state_of(self.path)
-        if now[:2] != before[:2]:
-            self._go_on_in(*placing.save_again(self.engine, self.path, before))
-        elif now.size < before.size and placing.is_broken(self.engine):
-            raise DamagedDatabase(
-                f"The database {self.path} was cut off while swecli ran: {now.size:,} of {before.size:,} bytes left.",
-                "Nothing is stored any more: leave and start again, which saves what can be read.",
-            )
-        else:
-            self._place = now
-
-    def _go_on_in(self, path: Path, notice: str) -> None:
-        self.engine.dispose()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        self.path, self.url, self.engine = path, f"sqlite:///{path}", sqlite.make_engine(path)
-        self.notices.append(notice)
-        with self.writing():
-            sqlite.use_journal(self.engine, wal=self._writer is None or self._writer.works)
-        self.remember_place()
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -148,7 +121,7 @@ class Database:
             try:
                 yield
             except (SQLAlchemyError, sqlite3.Error) as error:
-                if self.path and is_damage(error):
+                if self.path and code_of(error) == sqlite3.SQLITE_CORRUPT:
                     with suppress(OSError):  # only a note to look when it is next opened
                         Path(f"{self.path}{files.SUSPECT}").touch(mode=0o600)
                 raise explain(error, self.path) from error
@@ -161,16 +134,47 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            self.scratch.close()
-            if self._writer is None:
-                self.engine.dispose()
-                return
-            try:
-                with self._writer.held():  # the last to close moves what is in the WAL into the file
+            if self._writer is not None:
+                with suppress(StoreError), self._writer.held():  # the last to close moves the WAL into the file
                     self.engine.dispose()
-            except StoreError:
-                self.engine.dispose()  # another is writing all the time, so this is not the last
-            self._writer.close()
+                self._writer.close()
+            self.engine.dispose()
+
+    def check(self) -> list[str]:
+        """Read the whole database and report what is wrong with it, one line each; empty when it is in order."""
+        with self.transaction() as db:
+            return sqlite.problems(db.connection())
+
+    def backup(self, to: Path | None = None) -> Path:
+        """Copy the database, as of now, into one new file; returns its path.
+
+        Args:
+            to: the file to make, or a folder to make it in; None for beside the database, with the date in its name.
+
+        Raises:
+            BadInput: the file is there already, or the database lives in memory and no place is given.
+            StoreError: it cannot be written; nothing half-made is left.
+        """
+        if to is None and self.path is None:
+            raise BadInput("A copy of a database in memory needs a path.")
+        beside = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
+        target = beside if to is None else to.expanduser().absolute()
+        if target.is_dir():
+            target = target / beside.name
+        if target.exists():
+            raise BadInput(f"{target} already exists.", "Choose another name for the copy.")
+        try:
+            with self._exclusively():
+                sqlite.copy_file(self.engine, target)
+        except (OSError, StoreError) as error:
+            with suppress(OSError):  # where nothing could be made there is nothing to remove
+                target.unlink(missing_ok=True)
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"{target} cannot be written: {error}.", "Nothing was changed; choose another place."
+            ) from error
+        return target
 
 
 def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
@@ -192,18 +196,10 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     path = files.locate(location)
     if path and path.is_dir():
         raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
-    notices: list[str] = []
     try:
-        if path:
-            if to_read and _is_empty(path):
-                raise DamagedDatabase(
-                    placing.empty_line(path) + placing.copies(path), "Start swecli to create a new one in it."
-                )
-            if to_read and files.only_readable(path):
-                return _open_to_read(path, steps)
-            notices = [placing.keep_journal(path)] if _is_empty(path) else []
-            if not path.exists():
-                notices = placing.create(path, steps)
+        if path and to_read and files.only_readable(path):
+            return _open(path, steps, check=False, only_read=True)
+        notices = _fill_the_place(path, to_read=to_read) if path else []
         try:
             database = _open(path, steps, check=path is not None and files.needs_check(path))
         except _Broken as broken:
@@ -219,80 +215,67 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
         raise DamagedDatabase(
             f"The database {path} is damaged: {broken.reason}", "Move it away to start with a new one."
         ) from None
-    except StoreError as error:
-        if path is None or not to_read or not cannot_write(error):
-            raise
-        return _open_to_read(path, steps)
-    except (SQLAlchemyError, sqlite3.Error) as error:  # it could not be made
+    except (SQLAlchemyError, sqlite3.Error) as error:
         raise explain(error, path) from error
     database.notices[:0] = notices
     return database
 
 
-def _is_empty(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size == 0
-
-
-def _open_to_read(path: Path, steps: Sequence[Step]) -> Database:
-    """As it is, where it has the newest shape and SQLite can read it there; else a copy of it, brought up to date."""
-    only_read = "mode=ro" if files.has_journal(path) else "mode=ro&immutable=1"
-    database = Database(path, only_read)
-    try:
-        with database.engine.execution_options(begin="BEGIN").connect() as connection:
-            identity = _known(connection, path)
-        if identity.ours and identity.version == len(steps):
-            return database
-    except SQLAlchemyError as error:
-        explained = explain(error, path)
-        explained.__cause__ = error
-        if not cannot_write(explained):  # else: its journal needs a file that cannot be made there
-            raise explained from error
-    database.close()
-    with ExitStack() as scratch:
-        copy = scratch.enter_context(files.copied(path))
-        database = _open(copy, steps, check=False)
-        database.path, database.only_read = path, only_read
-        database.notices.clear()
-        database.scratch = scratch.pop_all()
-    return database
-
-
-def _known(connection: Connection, path: Path | None) -> sqlite.Identity:
-    """What the file is. Raises DamagedDatabase when it is another program's."""
-    identity = sqlite.identify(connection)
-    if not (identity.ours or identity.empty):
+def _fill_the_place(path: Path, *, to_read: bool) -> list[str]:
+    """Make an empty file where there is none; lines about one that is there, and about a journal without its database,
+    which SQLite deletes as it opens an empty file: it is kept."""
+    there = path.stat() if path.exists() else None
+    if there and there.st_size:
+        return []
+    if there and to_read:
         raise DamagedDatabase(
-            f"{path} belongs to another program.", "Choose another file with --db; this one was not touched."
+            f"The database {path} is empty (0 bytes): whatever was in it is gone from there.",
+            "Start swecli to create a new one in it.",
         )
-    return identity
+    files.make_folders(path)
+    with suppress(FileExistsError):
+        files.new_file(path)
+    journal, kept = Path(f"{path}-wal"), ""
+    if journal.exists() and journal.stat().st_size:
+        aside = Path(f"{files.spare_name(path, 'lost')}-wal")
+        shutil.copy2(journal, aside)
+        kept = f" Its journal is kept in {aside}."
+    if kept or (there and time.time() - there.st_mtime > _JUST_MADE):
+        what = "is empty (0 bytes): whatever was in it is gone from there" if there else "was gone"
+        return [f"The database {path} {what}. A new one was created.{kept}"]
+    return []
 
 
 class _Broken(Exception):
     """A database of ours whose structure is broken."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: object) -> None:
         super().__init__(reason)
-        self.reason = " ".join(reason.split())
+        self.reason = " ".join(str(reason).split())
 
 
-def _open(path: Path | None, steps: Sequence[Step], *, check: bool) -> Database:
-    database = Database(path)
-    ours = False
+def _open(path: Path | None, steps: Sequence[Step], *, check: bool, only_read: bool = False) -> Database:
+    database, ours = Database(path, only_read=only_read), False
     try:
         with database.engine.execution_options(begin="BEGIN").connect() as connection:
-            identity = _known(connection, path)
-            ours = identity.ours
+            found = sqlite.identify(connection)
+            ours = found.ours
+            if not (ours or found.empty):
+                raise DamagedDatabase(
+                    f"{path} belongs to another program.", "Choose another file with --db; this one was not touched."
+                )
             if check and (problem := sqlite.quick_problem(connection)):
                 raise _Broken(problem)
-        if path:
-            files.keep_private(path)
-        database.bring_up(identity, steps)
-        database.remember_place()
+        if only_read and found.version != len(steps):
+            raise StoreError(
+                f"The database {path} has shape {found.version} (this swecli: {len(steps)}) and can only be read.",
+                "Start swecli once where it can be written, or choose another with --db.",
+            )
+        if not only_read:
+            database.bring_up(found, steps)
     except BaseException as error:
         database.close()
-        if ours and is_damage(error):
-            raise _Broken(str(getattr(error, "orig", None) or error)) from error
-        if isinstance(error, (SQLAlchemyError, sqlite3.Error)):
-            raise explain(error, path) from error
+        if ours and code_of(error) == sqlite3.SQLITE_CORRUPT:
+            raise _Broken(getattr(error, "orig", None) or error) from error
         raise
     return database

@@ -1,22 +1,23 @@
-"""The database's file: where it is, that it is private to the user, whether it can only be read, copies beside it."""
+"""The database's file: where it is, that it is private to the user, and who writes it. Needs no SQLModel."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import shutil
-import tempfile
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, StoreError
+from swecli.store.sqlite.errors import BUSY_LINES
 
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
 SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
-CHEAP_TO_CHECK = 8 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
-WORTH_CHECKING = 64 * 2**20  # bytes, after an unclean end
-_JOURNALS = ("-wal", "-journal")
+CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
+BUSY_SECONDS = 10.0
 
 
 def locate(location: str | Path) -> Path | None:
@@ -52,12 +53,6 @@ def make_folders(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def keep_private(path: Path) -> None:
-    """Take the rights of others from a file that is there. Raises OSError."""
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)
-
-
 def new_file(path: Path) -> None:
     """Make an empty file for this user alone. Raises FileExistsError, OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -75,28 +70,67 @@ def only_readable(path: Path) -> bool:
     return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
 
 
-def has_journal(path: Path) -> bool:
-    """Whether some of its content still lies in a journal beside it."""
-    journals = (Path(f"{path}{side}") for side in _JOURNALS)
-    return any(journal.exists() and journal.stat().st_size for journal in journals)
+def identity(path: Path) -> tuple[int, int]:
+    """Device and inode of the file that has this name now; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def needs_check(path: Path) -> bool:
-    """Whether to look for damage before the file is used: damage was met, or it is cheap for what it is worth.
+    """Whether to look for damage before the file is used: damage was met, or looking is cheap."""
+    return path.exists() and (Path(f"{path}{SUSPECT}").exists() or path.stat().st_size <= CHEAP_TO_CHECK)
 
-    A journal that is still there says that a process ended without closing the file, or has it open now.
+
+def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
+    """Whether this SQLite can damage a WAL database when one connection commits while another checkpoints."""
+    fixed_in = {(3, 44): 6, (3, 50): 7}
+    return version < (3, 51, 3) and version[2] < fixed_in.get((version[0], version[1]), 1000)
+
+
+class WriterLock:
+    """A lock beside the database that lets one of our processes write at a time, where SQLite's own is not enough.
+
+    SQLite versions with the WAL-reset bug are safe in WAL only while no commit runs beside a checkpoint of another
+    connection. The way round it by DELETE journals needs the first process to leave WAL when a second one comes,
+    and SQLite refuses that for as long as the first has the file open, which is until it ends. So on those versions
+    commits and the checkpoints that follow them are made one after the other, under this lock; the database stays
+    in WAL. Where the file system has no such locks, `works` is False and DELETE journals are used from the start.
     """
-    if not path.exists() or Path(f"{path}{SUSPECT}").exists():
-        return path.exists()
-    return path.stat().st_size <= (WORTH_CHECKING if has_journal(path) else CHEAP_TO_CHECK)
 
+    def __init__(self, database: Path) -> None:
+        self._file = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+        self.works = True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        except BlockingIOError:
+            pass  # another holds it: it works
+        except OSError:
+            self.works = False
 
-@contextmanager
-def copied(path: Path) -> Iterator[Path]:
-    """A copy with its journals in a folder of its own, which goes with the block. Raises OSError."""
-    with tempfile.TemporaryDirectory(prefix="swecli-") as folder:
-        copy = Path(folder, path.name)
-        for side in ("", *_JOURNALS):
-            if Path(f"{path}{side}").exists():
-                shutil.copyfile(f"{path}{side}", f"{copy}{side}")
-        yield copy
+    @contextmanager
+    def held(self, patience: float = BUSY_SECONDS) -> Iterator[None]:
+        """Hold it. Raises StoreError after that many seconds of waiting."""
+        if not self.works:
+            yield
+            return
+        until = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise StoreError(*BUSY_LINES) from None
+                time.sleep(0.002)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give it up."""
+        os.close(self._file)

@@ -10,7 +10,6 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import maintenance
 from tests.store.conftest import mark
 
 
@@ -40,7 +39,7 @@ def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
     old = manager.resume(first, "/p")
     assert old.interactions == 3
     assert [m.content for m in old.messages] == [m.content for m in fork.messages[:6]]
-    assert maintenance.check(manager.database) == []
+    assert manager.database.check() == []
 
 
 def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
@@ -89,7 +88,7 @@ def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManage
     assert kept
     assert kept.scope == "project"
     assert [p.session_id for p in manager.playbook.pending()] == [second] * 3
-    assert maintenance.check(manager.database) == []
+    assert manager.database.check() == []
 
 
 def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionManager) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.store.sqlite import connection as sqlite
-from swecli.store.sqlite import files, lock
+from swecli.store.sqlite import files
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.migrations import STEPS
 
@@ -29,7 +29,7 @@ from swecli.store.sqlite.migrations import STEPS
     ],
 )
 def test_versions_with_the_wal_reset_bug_are_known(version: tuple[int, int, int], affected: bool) -> None:
-    assert lock.has_wal_reset_bug(version) is affected
+    assert files.has_wal_reset_bug(version) is affected
 
 
 def test_commits_are_durable_and_references_are_kept(database: Database) -> None:
@@ -49,7 +49,7 @@ def test_the_file_says_what_it_is(database: Database, path: Path) -> None:
 
 
 def test_one_writer_at_a_time_holds_the_lock(tmp_path: Path) -> None:
-    first, second = (lock.WriterLock(tmp_path / "db") for _ in range(2))
+    first, second = (files.WriterLock(tmp_path / "db") for _ in range(2))
     order: list[str] = []
 
     def write() -> None:
@@ -84,18 +84,13 @@ def test_words_are_never_taken_for_query_syntax(words: str, query: str | None) -
     assert sqlite.match_query(words) == query
 
 
-def test_a_small_file_is_checked_and_a_large_one_after_an_unclean_end(tmp_path: Path) -> None:
+def test_a_small_file_is_checked_and_a_large_one_where_damage_was_met(tmp_path: Path) -> None:
     path = tmp_path / "db"
     assert not files.needs_check(path)
     path.write_bytes(b"x")
     assert files.needs_check(path)
     with path.open("r+b") as file:
         file.truncate(files.CHEAP_TO_CHECK + 1)
-    assert not files.needs_check(path)
-    Path(f"{path}-wal").write_bytes(b"x")
-    assert files.needs_check(path)
-    with path.open("r+b") as file:
-        file.truncate(files.WORTH_CHECKING + 1)
     assert not files.needs_check(path)
     Path(f"{path}{files.SUSPECT}").touch()
     assert files.needs_check(path)

@@ -28,7 +28,6 @@ def test_errors_are_one_line(code: int) -> None:
     assert error.message.endswith((".", "as the library says it"))
 
 
-def test_damage_is_told_apart() -> None:
-    assert errors.is_damage(failure(sqlite3.SQLITE_CORRUPT_INDEX))
-    assert not errors.is_damage(failure(sqlite3.SQLITE_FULL))
-    assert isinstance(errors.explain(failure(sqlite3.SQLITE_CORRUPT), None), DamagedDatabase)
+def test_damage_is_an_error_of_its_own() -> None:
+    assert isinstance(errors.explain(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase)
+    assert not isinstance(errors.explain(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.sqlite.files import keep_private, make_folders, new_file, spare_name
+from swecli.store.sqlite.files import make_folders, new_file, spare_name
 
 
 def mode(path: Path) -> int:
@@ -23,16 +23,6 @@ def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
         os.umask(old)
     assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700
     assert mode(tmp_path / "a" / "b" / "db") == 0o600
-
-
-def test_a_file_that_is_there_keeps_its_content_and_loses_others_rights(tmp_path: Path) -> None:
-    path = tmp_path / "db"
-    path.write_text("old")
-    path.chmod(0o644)
-    make_folders(path)
-    assert mode(path) == 0o644
-    keep_private(path)
-    assert (mode(path), path.read_text()) == (0o600, "old")
 
 
 def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from swecli.models.message import Role
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import maintenance
 from swecli.store.sqlite.database import open_database
 
 ROOT = Path(__file__).parents[3]
@@ -61,7 +60,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
 
         manager = SessionManager(open_database(path))
         assert manager.database.notices == []
-        assert maintenance.check(manager.database) == []
+        assert manager.database.check() == []
         session = manager.resume(f"run {number}", "/p", window_hint=1_000_000)
         said = {(message.role, message.interaction) for message in session.messages}
         for kind, turn in acknowledged:
@@ -85,7 +84,7 @@ def test_processes_that_write_at_once_lose_nothing(path: Path) -> None:
         assert process.returncode == 0
         assert len(output.splitlines()) == 120
     manager = SessionManager(open_database(path))
-    assert maintenance.check(manager.database) == []
+    assert manager.database.check() == []
     assert [info.messages for info in manager.list_sessions()] == [80] * 4
     assert {len(manager.resume(f"writer {n}", "/p", 1000).messages) for n in range(4)} == {80}
     manager.database.close()

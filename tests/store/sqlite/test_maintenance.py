@@ -9,7 +9,6 @@ import pytest
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database, open_database
-from swecli.store.sqlite.maintenance import backup, check
 
 
 def say(manager: SessionManager, text: str) -> None:
@@ -22,7 +21,7 @@ def test_a_healthy_database_has_no_problems(manager: SessionManager) -> None:
     say(manager, "hello")
     manager.rename("a title")
     manager.rename("another title")
-    assert check(manager.database) == []
+    assert manager.database.check() == []
 
 
 def test_each_problem_is_one_line(manager: SessionManager) -> None:
@@ -34,14 +33,14 @@ def test_each_problem_is_one_line(manager: SessionManager) -> None:
         db.connection().exec_driver_sql("COMMIT")
         db.connection().exec_driver_sql("PRAGMA foreign_keys = OFF")
         db.connection().exec_driver_sql("DELETE FROM session")
-    problems = check(manager.database)
+    problems = manager.database.check()
     assert "search: the index of message does not match it" in problems
     assert "references: a row of message belongs to no session" in problems
 
 
 def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -> None:
     say(manager, "hello")
-    copy = backup(manager.database)
+    copy = manager.database.backup()
     assert copy.parent == path.parent
     assert copy.name.startswith("swecli.db.backup-")
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -54,27 +53,27 @@ def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -
 
 def test_a_copy_goes_where_it_is_told(manager: SessionManager, tmp_path: Path) -> None:
     say(manager, "hello")
-    assert backup(manager.database, tmp_path / "here.db") == tmp_path / "here.db"
-    assert backup(manager.database, tmp_path).parent == tmp_path
+    assert manager.database.backup(tmp_path / "here.db") == tmp_path / "here.db"
+    assert manager.database.backup(tmp_path).parent == tmp_path
 
 
 def test_a_copy_never_overwrites(manager: SessionManager, tmp_path: Path) -> None:
     (tmp_path / "here.db").write_text("mine")
     with pytest.raises(BadInput, match="already"):
-        backup(manager.database, tmp_path / "here.db")
+        manager.database.backup(tmp_path / "here.db")
     assert (tmp_path / "here.db").read_text() == "mine"
 
 
 def test_a_copy_that_cannot_be_written_leaves_nothing(manager: SessionManager, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
-        backup(manager.database, tmp_path / "no" / "such" / "folder.db")
+        manager.database.backup(tmp_path / "no" / "such" / "folder.db")
     assert not (tmp_path / "no").exists()
 
 
 def test_a_database_in_memory_is_copied_where_it_is_told(memory: Database, tmp_path: Path) -> None:
     with pytest.raises(BadInput):
-        backup(memory)
-    assert backup(memory, tmp_path / "copy.db").exists()
+        memory.backup()
+    assert memory.backup(tmp_path / "copy.db").exists()
 
 
 def test_an_index_of_words_that_does_not_match_is_rebuilt_where_damage_was_met(
@@ -87,7 +86,7 @@ def test_an_index_of_words_that_does_not_match_is_rebuilt_where_damage_was_met(
     manager.database.close()
     Path(f"{path}-suspect").touch()
     again = SessionManager(open_database(path))
-    assert check(again.database) == []
+    assert again.database.check() == []
     assert len(again.search("unindexed")) == 1
     again.database.close()
 

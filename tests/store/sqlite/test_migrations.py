@@ -14,7 +14,6 @@ from swecli.models.errors import NewerDatabase
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.sqlite.maintenance import check
 from swecli.store.sqlite.migrations import STEPS
 
 
@@ -148,7 +147,7 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
         connection.commit()
     database = open_database(old)
     # the recorded shapes are without the triggers that fill the search
-    assert [line for line in check(database) if not line.startswith("search:")] == []
+    assert [line for line in database.check() if not line.startswith("search:")] == []
     database.close()
     with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
         assert columns(one) == columns(other)

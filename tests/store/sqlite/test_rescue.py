@@ -16,7 +16,6 @@ from swecli.models.errors import DamagedDatabase, StoreError
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Delta, Op
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import maintenance
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import MessageRow
 
@@ -90,7 +89,7 @@ def test_what_is_readable_is_saved_and_it_is_said(path: Path) -> None:
     assert manager.read_result("c1") == "the whole text " * 2000
     assert [b.content for b in session.playbook.live()] == ["run tests"]
     assert manager.search("message 599")[0].session_id == session.id
-    assert maintenance.check(database) == []
+    assert database.check() == []
     database.close()
     assert open_database(path).notices == []
 
@@ -132,7 +131,7 @@ def test_messages_outlive_their_session(path: Path) -> None:
     [info] = manager.list_sessions()
     assert (info.title, info.messages) == ("recovered", 602)
     assert manager.resume("recovered", "").messages[0].content == "first"
-    assert maintenance.check(manager.database) == []
+    assert manager.database.check() == []
     manager.database.close()
 
 

@@ -28,7 +28,7 @@ async def status(ctx: CommandContext, args: str) -> None:
             if session
             else "none",
         ),
-        ("database", str(database.path or database.url)),
+        ("database", str(database.path or "sqlite://")),
         ("sandbox", "none: commands run as you, after you allow them"),
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
