@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from swecli.cli.output import print_line, print_table, report
 from swecli.cli.subcommands import Actions, configuration_of
 from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
 from swecli.config.load import load_settings, read_toml
@@ -18,6 +16,7 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import BadInput, ConfigError, SwecliError, UsageError
 from swecli.models.window import WindowSpec
+from swecli.playbook.action import ActionResult
 
 _SET_EDITOR = "Set EDITOR to one of yours."
 
@@ -41,28 +40,24 @@ def _settings_file(args: argparse.Namespace) -> Path:
     return Path(args.config).absolute() if args.config else find_paths(os.environ).config_file
 
 
-def _path(args: argparse.Namespace) -> int:
+def _path(args: argparse.Namespace) -> ActionResult:
     path = _settings_file(args)
-    return report(args, {"path": str(path), "exists": path.is_file()}, str(path))
+    return ActionResult({"path": str(path), "exists": path.is_file()}, (str(path),))
 
 
-def _get(args: argparse.Namespace) -> int:
+def _get(args: argparse.Namespace) -> ActionResult:
     if args.name and args.name not in SETTINGS:
         raise unknown_setting(args.name)
     settings = configuration_of(args).settings
     wanted = [args.name] if args.name else list(SETTINGS)
     values = {name: getattr(settings, name) for name in wanted}
     origins = {name: settings.origins.get(name, "default") for name in wanted}
-    if args.json:
-        rows = {name: {"value": _plain(value), "origin": origins[name]} for name, value in values.items()}
-        return report(args, rows, "")
+    plain = {name: {"value": _plain(value), "origin": origins[name]} for name, value in values.items()}
     if args.name and not args.origin:
         value = values[args.name]
-        print_line(value if isinstance(value, str) else _shown(value))
-        return 0
-    columns = ("setting", "from", "value") if args.origin else ("setting", "value")
-    print_table([(n, *([origins[n]] if args.origin else []), _shown(v)) for n, v in values.items()], columns)
-    return 0
+        return ActionResult(plain, (value if isinstance(value, str) else _shown(value),))
+    rows = tuple((name, *([origins[name]] if args.origin else []), _shown(value)) for name, value in values.items())
+    return ActionResult(plain, head=("setting", "from", "value") if args.origin else ("setting", "value"), rows=rows)
 
 
 def _shown(value: Any) -> str:
@@ -75,7 +70,7 @@ def _plain(value: Any) -> Any:
     return [str(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _set(args: argparse.Namespace) -> int:
+def _set(args: argparse.Namespace) -> ActionResult:
     if args.unset == bool(args.value):
         raise UsageError("Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE")
     path = _settings_file(args)
@@ -86,19 +81,15 @@ def _set(args: argparse.Namespace) -> int:
     else:
         value = from_words(args.name, args.value)
         if args.name in ("allow", "ask", "deny"):
-            _check_rules(value)
+            # late: the other settings do not need the tools
+            from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
+
+            for rule in value:
+                PermissionRule.parse(rule)
         changed = set_in(_text(path), args.name, value)
     _write(path, changed)
     done = "is no longer set" if args.unset else f"= {_shown(value)}"
-    return report(args, {"path": str(path), "name": args.name}, f"{args.name} {done} in {path}")
-
-
-def _check_rules(rules: tuple[str, ...]) -> None:
-    # late: the other settings do not need the tools
-    from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
-
-    for rule in rules:
-        PermissionRule.parse(rule)
+    return ActionResult({"path": str(path), "name": args.name}, (f"{args.name} {done} in {path}",))
 
 
 def _text(path: Path) -> str:
@@ -115,9 +106,17 @@ def _write(path: Path, text: str) -> None:
         ) from error
 
 
-def _edit(args: argparse.Namespace) -> int:
+def _edit(args: argparse.Namespace) -> ActionResult:
+    # late: the prompt's keys, for the editor that they would open
+    from swecli.repl.input.keys import editor  # noqa: PLC0415
+
     path = _settings_file(args)
-    command = _editor()
+    try:
+        command = shlex.split(editor(os.environ) or "")
+    except ValueError as error:
+        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", _SET_EDITOR) from error
+    if not command:
+        raise BadInput("No editor was found.", _SET_EDITOR)
     if not path.exists():
         _write(path, template())
     try:
@@ -127,16 +126,4 @@ def _edit(args: argparse.Namespace) -> int:
     if done.returncode:
         raise SwecliError(f"The editor exited with code {done.returncode}.", f"The file is {path}.")
     load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises what is wrong with it now
-    return report(args, {"path": str(path)}, f"{path}: ok")
-
-
-def _editor() -> list[str]:
-    """The words that start the user's editor. Raises BadInput."""
-    try:
-        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    except ValueError as error:
-        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", _SET_EDITOR) from error
-    found = command or [path for name in ("editor", "nano", "vi") if (path := shutil.which(name))][:1]
-    if not found:
-        raise BadInput("No editor was found.", _SET_EDITOR)
-    return found
+    return ActionResult({"path": str(path)}, (f"{path}: ok",))

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.output import report
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions
+from swecli.playbook.action import ActionResult
 
 if TYPE_CHECKING:
     from swecli.store.sqlite.database import Database
@@ -22,20 +22,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     backup.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
 
 
-def _path(args: argparse.Namespace) -> int:
+def _path(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location = configuration_of(args).database
     path = locate(location)
-    return report(args, {"path": str(path or location), "exists": bool(path and path.exists())}, str(path or location))
+    return ActionResult(
+        {"path": str(path or location), "exists": bool(path and path.exists())}, (str(path or location),)
+    )
 
 
-def _check(args: argparse.Namespace) -> int:
+def _check(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         problems, place = problems_of(sessions.database), sessions.database.path or configuration_of(args).database
-    report(args, {"problems": problems}, "\n".join(problems) or f"{place}: ok")
-    return 1 if problems else 0
+    return ActionResult({"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0)
 
 
 def problems_of(database: Database) -> list[str]:
@@ -43,7 +44,7 @@ def problems_of(database: Database) -> list[str]:
     return [*database.notices, *database.check()]
 
 
-def _backup(args: argparse.Namespace) -> int:
+def _backup(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         copy = sessions.database.backup(args.to)
-    return report(args, {"backup": str(copy)}, str(copy))
+    return ActionResult({"backup": str(copy)}, (str(copy),))

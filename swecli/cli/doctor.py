@@ -11,41 +11,31 @@ from pathlib import Path
 
 from swecli import __version__
 from swecli.cli.db import problems_of
-from swecli.cli.output import print_line, report
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
+from swecli.playbook.action import ActionResult
 from swecli.tools.processes import find_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """No arguments of its own."""
-    parser.set_defaults(run=_run)
     add_common_flags(parser)
 
 
-def _run(args: argparse.Namespace) -> int:
-    rows = [(what, *_checked(check, args)) for what, check in _CHECKS.items()]
-    if args.json:
-        report(args, [{"what": what, "ok": ok, "detail": detail} for what, ok, detail in rows], "")
-    else:
-        for what, ok, detail in rows:
-            print_line(f"{'ok  ' if ok else 'FAIL'} {what}: {detail}")
-    return 0 if all(ok for _, ok, _ in rows) else 1
-
-
-def _checked(check: Callable[[argparse.Namespace], str], args: argparse.Namespace) -> tuple[bool, str]:
-    try:
-        return True, check(args)
-    except SwecliError as error:
-        return False, str(error)
-
-
-def _program(args: argparse.Namespace) -> str:
-    return f"{__version__}, Python {platform.python_version()}, {platform.system()}"
+def run(args: argparse.Namespace) -> ActionResult:
+    """Look at each thing; the code is 1 when something needs attention."""
+    rows = []
+    for what, check in _CHECKS.items():
+        try:
+            rows.append({"what": what, "ok": True, "detail": check(args)})
+        except SwecliError as error:
+            rows.append({"what": what, "ok": False, "detail": str(error)})
+    lines = tuple(f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows)
+    return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
 
 
 def _settings(args: argparse.Namespace) -> str:
@@ -85,33 +75,22 @@ def _model(args: argparse.Namespace) -> str:
     return f"{choice.name}: {choice.why}"
 
 
-def _tokens(args: argparse.Namespace) -> str:
-    found = tokenizer_folder()
-    return f"tables in {found}" if found else "estimated: the tables are not installed"
-
-
-def _search(args: argparse.Namespace) -> str:
-    found = shutil.which("rg")
-    return f"ripgrep at {found}" if found else "built in (ripgrep is not installed)"
-
-
-def _git(args: argparse.Namespace) -> str:
-    found = find_program("git", os.environ, Path.cwd())
-    return found or "not installed: files are listed by walking the tree"
-
-
-def _sandbox(args: argparse.Namespace) -> str:
-    return "none: commands run with your permissions; the mode and your rules decide which need approval"
-
-
 _CHECKS: dict[str, Callable[[argparse.Namespace], str]] = {
-    "swecli": _program,
+    "swecli": lambda args: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
     "settings": _settings,
     "folders": _folders,
     "database": _database,
     "model": _model,
-    "tokens": _tokens,
-    "search": _search,
-    "git": _git,
-    "sandbox": _sandbox,
+    "tokens": lambda args: (
+        f"tables in {found}" if (found := tokenizer_folder()) else "estimated: the tables are not installed"
+    ),
+    "search": lambda args: (
+        f"ripgrep at {found}" if (found := shutil.which("rg")) else "built in (ripgrep is not installed)"
+    ),
+    "git": lambda args: (
+        find_program("git", os.environ, Path.cwd()) or "not installed: files are listed by walking the tree"
+    ),
+    "sandbox": lambda args: (
+        "none: commands run with your permissions; the mode and your rules decide which need approval"
+    ),
 }

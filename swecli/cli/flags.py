@@ -176,14 +176,20 @@ def build_parser() -> Parser:
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
     add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-    add("--no-reflect", action="store_true", help="with -p: leave reflecting to the next start at a terminal")
+    add(
+        "--no-reflect",
+        action="store_const",
+        const=False,
+        dest="reflect_at_end",
+        help="with -p: leave reflecting to the next start at a terminal",
+    )
     add("--output-format", choices=format_names(), help="with -p (default text)")
     add(
         "--input-format",
         choices=("text", "stream-json"),
         help='with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}',
     )
-    add("--no-color", action="store_true", help="plain text")
+    add("--no-color", action="store_const", const=False, dest="color", help="plain text")
     add("--db", metavar="URL", help="database file or sqlite:/// URL")
     add("--config", metavar="FILE", help="use this settings file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")

@@ -8,7 +8,6 @@ import os
 import time
 from typing import Any
 
-from swecli.cli.output import print_line, print_table, report
 from swecli.cli.subcommands import add_common_flags, configuration_of
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
@@ -22,9 +21,9 @@ from swecli.llm.registry import in_tree, installed, load, make_model
 from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
+from swecli.playbook.action import ActionResult
 
 _TEST_TOKENS = 2_000  # of an answer: some models think before they call
-KNOWN_HEAD = ("model", "window", "$ per million in", "out")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> ActionResult:
     """Print what is asked for. Raises BadInput when no known model has the word in its name."""
     with_name = {"show": _show, "test": _test, "forget": _forget}
     if args.name and args.word not in with_name:
@@ -46,18 +45,16 @@ def run(args: argparse.Namespace) -> int:
     return _known(args) if args.word else _usable(args)
 
 
-def _show(args: argparse.Namespace) -> int:
+def _show(args: argparse.Namespace) -> ActionResult:
     """The record of one model, each field with the layer it comes from."""
     profile = make_model(args.name, configuration_of(args).settings, os.environ).profile
-    shown = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "cache", "off")
-    values = {field: getattr(profile, field) for field in shown}
-    values["off"] = sorted(profile.off)
+    fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "cache")
+    values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
     rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
     rows.append(("reserve", profile.reserve(configuration_of(args).settings.max_tokens), "computed"))
-    if args.json:
-        return report(args, {field: {"value": value, "from": layer} for field, value, layer in rows}, "")
-    print_table([(field, _shown(value), layer) for field, value, layer in rows], ("field", "value", "from"))
-    return 0
+    plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
+    shown = tuple((field, _shown(value), layer) for field, value, layer in rows)
+    return ActionResult(plain, head=("field", "value", "from"), rows=shown)
 
 
 def _shown(value: Any) -> str:
@@ -66,7 +63,7 @@ def _shown(value: Any) -> str:
     return "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _test(args: argparse.Namespace) -> int:
+def _test(args: argparse.Namespace) -> ActionResult:
     """Ask the model once, with one tool, and print what came and what it taught. Raises ProviderError."""
     model = make_model(args.name, configuration_of(args).settings, os.environ)
     notices: list[str] = []
@@ -79,7 +76,7 @@ def _test(args: argparse.Namespace) -> int:
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
     lines.append(f"swecli models show {model.name} lists what is known of it.")
     facts = {"model": model.name, "answer": came, "seconds": round(seconds, 1), "prompt_tokens": used, "cost_usd": cost}
-    return report(args, facts | {"notices": notices, "learned": learned}, "\n".join(lines))
+    return ActionResult(facts | {"notices": notices, "learned": learned}, tuple(lines))
 
 
 async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, float]:
@@ -101,27 +98,28 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
     return builder.build(), time.monotonic() - began
 
 
-def _forget(args: argparse.Namespace) -> int:
+def _forget(args: argparse.Namespace) -> ActionResult:
     """Drop what one model taught. Raises BadInput where nothing was learned of it."""
     facts = LearnedFacts(find_paths(os.environ).state / "models.json")
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):
         raise BadInput(f"Nothing was learned of {args.name!r}.", "swecli models show NAME lists what is known.")
-    return report(args, {"forgotten": args.name}, f"Forgot what was learned of {args.name}.")
+    return ActionResult({"forgotten": args.name}, (f"Forgot what was learned of {args.name}.",))
 
 
-def _usable(args: argparse.Namespace) -> int:
+def _usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
     choice = choose_model(settings, os.environ)
-    rows = [*_own(settings), *_rows(), *_live(settings)]
-    if args.json:
-        named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
-        return report(args, {"chosen": choice.name, "why": choice.why, "models": named}, "")
-    print_table(rows, ("model", "key", "state", "address from"))
-    print_line(f"\nA start here would use {choice.name}: {choice.why}.")
-    print_line("Any other litellm model works with -m; `swecli models WORD` lists those that are known.")
-    return 0
+    rows = (*_own(settings), *_rows(), *_live(settings))
+    named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
+    lines = (
+        "",
+        f"A start here would use {choice.name}: {choice.why}.",
+        "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
+    )
+    value = {"chosen": choice.name, "why": choice.why, "models": named}
+    return ActionResult(value, lines, ("model", "key", "state", "address from"), rows)
 
 
 def _own(settings: Settings) -> list[tuple[str, str, str, str]]:
@@ -164,28 +162,21 @@ def _row(service: Service) -> tuple[str, str, str, str]:
     return (name, "" if free else found or service.keys[0], state, next(iter(service.bases[-2:]), ""))
 
 
-def _known(args: argparse.Namespace) -> int:
+def _known(args: argparse.Namespace) -> ActionResult:
     models = model_table()
     names = [name for service in (*LOCAL, *KEYED) for name in chat_models(models, service.name)]
     found = [name for name in names if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(f"No known model has {args.word!r} in its name.", "It may work all the same: try it with -m.")
-    rows = [_facts(models, name) for name in found]
-    if args.json:
-        named = ("model", "window", "input_usd_per_million", "output_usd_per_million")
-        return report(args, [dict(zip(named, row, strict=True)) for row in rows], "")
-    print_table([["" if cell is None else cell for cell in row] for row in rows], KNOWN_HEAD)
-    return 0
-
-
-def _facts(models: dict[str, dict[str, Any]], name: str) -> tuple[str, int | None, float | None, float | None]:
-    row = row_of(models, name) or {}
-    return (
-        name,
-        row.get("max_input_tokens"),
-        _per_million(row.get("input_cost_per_token")),
-        _per_million(row.get("output_cost_per_token")),
-    )
+    value = []
+    for name in found:
+        row = row_of(models, name) or {}
+        prices = {
+            f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")
+        }
+        value.append({"model": name, "window": row.get("max_input_tokens"), **prices})
+    rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in value)
+    return ActionResult(value, head=("model", "window", "$ per million in", "out"), rows=rows)
 
 
 def _per_million(cost: Any) -> float | None:

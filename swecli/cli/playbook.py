@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import FreeText
 from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
-from swecli.cli.output import print_result
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, UsageError
@@ -18,61 +17,46 @@ from swecli.models.ids import turn_number
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.session import Session
 from swecli.playbook.action import Action, ActionResult
-from swecli.playbook.actions.names import ACTIONS, FORMER
+from swecli.playbook.actions.names import ACTIONS
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 DEFAULT_ACTION = "list"  # what `swecli playbook` alone does
-
-
-_TURNS = {
-    action.name: action
-    for action in (
-        Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
-        Action("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
-        Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
-    )
-}
+_TURNS = (
+    Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
+    Action("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
+    Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
-    names = "|".join((*ACTIONS, *_TURNS))
+    table = (*ACTIONS.values(), *_TURNS)
+    names = "|".join(action.name for action in table)
     actions = parser.add_subparsers(dest="action", required=True, metavar=names, parser_class=FreeText)
-    for action in (*ACTIONS.values(), *_TURNS.values()):
-        _add(actions.add_parser(action.name, help=action.help), action)
+    for action in table:
+        added = actions.add_parser(action.name, help=action.help)
+        added.leading = action.leading
+        added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
+        for flag in action.flags:
+            if flag.endswith("="):
+                added.add_argument(flag[:-1], dest=flag, metavar="VALUE")
+            else:
+                added.add_argument(flag, dest=flag, action="store_true")
+        add_common_flags(added)
+        added.add_argument("--session", metavar="ID", help="another session than this directory's last")
     add_reflecting(actions.choices["reflect"])
-    for name in FORMER.keys() - ACTIONS.keys():  # of an older version: they answer with the new form
-        former = actions.add_parser(name)
-        former.leading = 0
-        former.add_argument("words", nargs="*")
-        add_common_flags(former)
 
 
-def _add(added: FreeText, action: Action) -> None:
-    added.leading = action.leading
-    added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
-    for flag in action.flags:
-        if flag.endswith("="):
-            added.add_argument(flag[:-1], dest=flag, metavar="VALUE")
-        else:
-            added.add_argument(flag, dest=flag, action="store_true")
-    add_common_flags(added)
-    added.add_argument("--session", metavar="ID", help="another session than this directory's last")
-
-
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> ActionResult:
     """Do it. Raises BadInput for an unknown id or turn, or with nothing to undo."""
-    if args.action in _TURNS:
-        return print_result(_on_turn(args), args.json)
     if args.action not in ACTIONS:
-        new = f"swecli playbook {FORMER[args.action]}"
-        raise UsageError(f"{args.action} is now `{new}`.", f"Use {new}")
+        return _on_turn(args)
     with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
         sessions.current_session = session_of(sessions, args.session)
         learning = open_learning(sessions, configuration_of(args).settings, None)
-        return print_result(learning.perform(args.action, _words(args), "swecli playbook"), args.json)
+        return learning.perform(args.action, _words(args), "swecli playbook")
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
@@ -82,15 +66,14 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     model = reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
     with open_sessions(args) as sessions:
-        session = _begun(sessions, args.session)
+        session = session_of(sessions, args.session)
+        number = _turn(args.words if reflecting else (), session)
         learning = open_learning(sessions, settings, model)
         if reflecting:
-            number = _turn(args.words, session)
             events = asyncio.run(learning.learn(number, asked=True))
             nothing = f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
             lines = [] if events else [nothing]
         else:
-            number = session.interactions
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             lines = [f"marked {args.action}"]
     failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
@@ -100,20 +83,10 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, shown, code=1 if failed else 0)
 
 
-def _begun(sessions: SessionManager, ref: str | None) -> Session:
-    """The session that is meant. Raises BadInput where it has no turn."""
-    try:
-        session = sessions.resume(ref, str(Path.cwd()))
-    except BadInput:
-        if ref:
-            raise
-        raise BadInput("There is no session in this directory.", "Name one with --session.") from None
-    if not session.interactions:
-        raise BadInput("There is no turn in this session yet.", "Name another one with --session.")
-    return session
-
-
 def _turn(words: Sequence[str], session: Session) -> int:
+    """The turn that is named, the newest where none is. Raises UsageError, BadInput."""
+    if not session.interactions:
+        raise BadInput("There is no turn here yet.", "Name another session with --session.")
     if len(words) > 1:
         raise UsageError(f"reflect takes one turn: {' '.join(words)!r:.60}", "Use swecli playbook reflect [T7]")
     number = turn_number(words[0]) if words else session.interactions
@@ -135,7 +108,7 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 
 def session_of(sessions: SessionManager, ref: str | None) -> Session:
-    """The session whose strategies are meant: the named one, this directory's last, or a blank one of this project."""
+    """The session that is meant: the named one, this directory's last, or a blank one of this project."""
     directory = str(Path.cwd())
     try:
         return sessions.resume(ref, directory)

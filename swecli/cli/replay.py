@@ -1,100 +1,179 @@
-"""A replay in words and cells: the rows of its tables, and the lines that say under which conditions they hold."""
+"""`swecli context replay`: what each policy would have sent and cost, and under which conditions that holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+import argparse
+import asyncio
+import re
+import shutil
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from swecli.context.replay.history import History
-from swecli.context.replay.policies import Assumed
-from swecli.context.replay.run import MINIMUM_PREFIX, Replayed
+from swecli.cli.output import table_lines
+from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
+from swecli.context.budget import MAX_CHARACTERS, is_lean
+from swecli.context.instructions import load_prompt, system_prompt
+from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.plot import plot, svg
+from swecli.context.replay.policies import OURS, POLICIES, TTL, Assumed, SentTurn
+from swecli.context.replay.prices import prices_of
+from swecli.context.replay.run import MINIMUM_PREFIX, Figures, Replayed, account
+from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
+from swecli.models.errors import BadInput
+from swecli.models.window import WindowSpec
+from swecli.playbook.action import ActionResult
 
-HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
-TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
+if TYPE_CHECKING:
+    from swecli.config.settings import Settings
+
+_HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
+_TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_POLICIES = (*POLICIES, OURS)
+_ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayReport:
-    """The replays of one session, and what was assumed for them."""
+def add_replay(actions: Actions) -> None:
+    """The action and its arguments."""
+    add = actions.add(
+        "replay", _replay, "compare what each policy would have sent and cost; nothing is sent"
+    ).add_argument
+    add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
+    add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
+    add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
+    add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default: the session's model)")
+    add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
+    add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default: 5m)")
+    add("--turns", action="store_true", help="print each turn, too")
+    add("--plot", action="store_true", help="draw tokens by turn")
+    add("--svg", type=Path, metavar="FILE", help="write that drawing as SVG")
 
-    history: History
-    replays: Sequence[Replayed]
-    assumed: Assumed
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """Each policy's figures for the whole session, under `HEAD`."""
-        rows: list[tuple[str, ...]] = []
-        for replayed in self.replays:
-            total = replayed.totals()
-            numbers = (f"{total.requests:,}", f"{total.input:,}", f"{total.cached_share:.1%}", self._money(total.cost))
-            rows.append((replayed.policy, *numbers, f"{total.visible:.1f}", f"{total.peak:,}"))
-        return rows
+def _window(text: str) -> WindowSpec:
+    try:
+        spec = WindowSpec.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if spec.mode != "fixed":
+        raise argparse.ArgumentTypeError(f"{text!r} is not a window size (give N or N+S, for example 5+3)")
+    return spec
 
-    def turn_rows(self) -> list[tuple[str, ...]]:
-        """The same for each turn, the policies one below the other, under `TURN_HEAD`."""
-        rows: list[tuple[str, ...]] = []
-        for figures in zip(*(replayed.turns for replayed in self.replays), strict=True):
-            for replayed, turn in zip(self.replays, figures, strict=True):
-                numbers = (f"{turn.requests:,}", f"{turn.input:,}", f"{turn.cached_share:.1%}", self._money(turn.cost))
-                rows.append((f"T{turn.turn}", replayed.policy, *numbers, f"{turn.visible:g}", f"{turn.peak:,}"))
-        return rows
 
-    def notes(self) -> list[str]:
-        """How ours compares with each of the others, and what was assumed, a line each."""
-        turns = self.replays[0].turns
-        cold = sum(turn.cold for turn in turns[1:])
-        counter, assumed = self.history.counter, self.assumed
-        how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
-        totals = {replayed.policy: replayed.totals() for replayed in self.replays}
-        over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
-        return [
-            *_savings({name: total.cost for name, total in totals.items()}),
-            f"A simulation over the {len(turns):,} stored turns of {self.history.session.id}: nothing was sent to a "
-            f"model. Tokens are {how}.",
-            self._priced(),
-            f"Cache: kept {assumed.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
-            f"{cold:,} turns began later.",
-            f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
-            f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
-            *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
-            "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
-        ]
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,7})([smh]?)", text, re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time (give seconds, or for example 5m or 1h)")
+    return float(found[1]) * _UNITS[found[2]]
 
-    def _money(self, cost: float) -> str:
-        return f"${cost:,.4f}" if self.assumed.prices.unit == "USD" else f"{cost:,.0f} units"
 
-    def _priced(self) -> str:
-        prices = self.assumed.prices
-        each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
-        if prices.unit == "USD":
-            return f"Prices of {prices.model} in litellm's local table, USD per million tokens: {each}."
-        named = f"No price is known for {prices.model!r}" if prices.model else "The session names no model"
-        return f"{named}: cost in relative units, for a token of {each}."
+def _replay(args: argparse.Namespace) -> ActionResult:
+    # late: the tools are looked for on disk, after all that can be wrong with the arguments
+    from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
+    from swecli.tools.schemas import lean_specs  # noqa: PLC0415
 
-    def to_json(self, *, each_turn: bool) -> dict[str, Any]:
-        """All figures as plain JSON values; with `each_turn` those of each turn too."""
-        found = []
-        for replayed in self.replays:
-            totals = replayed.totals()
-            turns = {"by_turn": [asdict(turn) for turn in replayed.turns]} if each_turn else {}
-            own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
-            own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share}
-            found.append({"policy": replayed.policy, **own, **turns})
-        prices = self.assumed.prices
-        return {
-            "simulation": True,
-            "session_id": self.history.session.id,
-            "turns": len(self.replays[0].turns),
-            "window": str(self.assumed.window),
-            "model": prices.model,
-            "cost_unit": prices.unit,
-            "prices": prices.per_million() if prices.unit == "USD" else prices.row,
-            "context_window": self.assumed.context_window,
-            "ttl": self.assumed.ttl,
-            "tokens_estimated": self.history.counter.estimated,
-            "policies": found,
-        }
+    with open_sessions(args) as sessions:
+        session = sessions.resume(args.session, str(Path.cwd()), window_hint=1)
+        sessions.load_back_to(1)
+    settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
+    window = args.context_window or prices.context_window or _ASSUMED_WINDOW
+    assumed, specs = Assumed(prices, args.window, window, args.ttl), ToolRegistry.discover().specs()
+    condense = settings.custom_condensing_prompt or load_prompt("condense")
+    texts = Texts(system_prompt(window), condense, lean_specs(specs) if is_lean(window) else specs)
+    history = read_history(session, TokenCounter(), texts)
+    replays = []
+    for name in dict.fromkeys(args.policy or _POLICIES):
+        turns = _ours(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
+        replays.append(account(name, turns, history, assumed))
+    if args.svg:
+        _write(args.svg, svg(replays, f"Replay of {session.title or session.id}"))
+    totals = {replayed.policy: replayed.totals() for replayed in replays}
+    rows = tuple((name, *_cells(total, assumed)) for name, total in totals.items())
+    lines = _turn_lines(replays, assumed) if args.turns else []
+    lines += ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
+    lines += ["", *_notes(history, replays[0], totals, assumed), _whose_window(args, assumed)]
+    lines += [f"Wrote {args.svg}."] if args.svg else []
+    return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
+
+
+def _ours(history: History, assumed: Assumed, settings: Settings) -> list[SentTurn]:
+    """The turns as the product itself takes them, in a store of their own."""
+    # late: the other policies need no agent
+    from swecli.agent.replay import ReplayAgent  # noqa: PLC0415
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
+
+    with closing(open_database(":memory:")) as database:
+        return asyncio.run(ReplayAgent(history, assumed, settings, SessionManager(database)).replay())
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"{path} cannot be written: {why}.", "Give --svg another file.") from error
+
+
+def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:
+    """The figures of a turn, or of all of them, for a table."""
+    cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
+    visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
+    return (
+        f"{figures.requests:,}",
+        f"{figures.input:,}",
+        f"{figures.cached_share:.1%}",
+        cost,
+        visible,
+        f"{figures.peak:,}",
+    )
+
+
+def _turn_lines(replays: list[Replayed], assumed: Assumed) -> list[str]:
+    """The same for each turn, the policies one below the other."""
+    rows = [
+        (f"T{turn.turn}", replayed.policy, *_cells(turn, assumed))
+        for turns in zip(*(replayed.turns for replayed in replays), strict=True)
+        for replayed, turn in zip(replays, turns, strict=True)
+    ]
+    return ["", *table_lines(_TURN_HEAD, rows)]
+
+
+def _notes(history: History, first: Replayed, totals: dict[str, Figures], assumed: Assumed) -> list[str]:
+    """How ours compares with each of the others, and what was assumed, a line each."""
+    counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
+    how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
+    over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
+    return [
+        *_savings({name: total.cost for name, total in totals.items()}),
+        f"A simulation over the {len(first.turns):,} stored turns of {history.session.id}: nothing was sent to a "
+        f"model. Tokens are {how}.",
+        _priced(assumed),
+        f"Cache: kept {assumed.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
+        f"{cold:,} turns began later.",
+        f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
+        f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
+        *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
+        "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
+    ]
+
+
+def _priced(assumed: Assumed) -> str:
+    prices = assumed.prices
+    each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
+    if prices.unit == "USD":
+        return f"Prices of {prices.model} in litellm's local table, USD per million tokens: {each}."
+    named = f"No price is known for {prices.model!r}" if prices.model else "The session names no model"
+    return f"{named}: cost in relative units, for a token of {each}."
+
+
+def _whose_window(args: argparse.Namespace, assumed: Assumed) -> str:
+    if args.context_window:
+        return "The model's window is as given."
+    if assumed.prices.context_window:
+        return "The model's window is from the local table; --context-window sets another."
+    return "The model's window is unknown and was assumed; --context-window sets it."
 
 
 def _savings(costs: dict[str, float]) -> list[str]:
@@ -115,3 +194,28 @@ def _savings(costs: dict[str, float]) -> list[str]:
         parts = ", ".join(f"{name} {share / whole:+.1%}" for name, share in shares.items())
         lines.append(f"Parts of the difference to compact90, in its cost: {parts}.")
     return lines
+
+
+def _to_json(history: History, replays: list[Replayed], assumed: Assumed, each_turn: bool) -> dict[str, Any]:
+    """All figures as plain JSON values; with `each_turn` those of each turn too."""
+    found = []
+    for replayed in replays:
+        totals = replayed.totals()
+        turns = {"by_turn": [asdict(turn) for turn in replayed.turns]} if each_turn else {}
+        own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
+        own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share}
+        found.append({"policy": replayed.policy, **own, **turns})
+    prices = assumed.prices
+    return {
+        "simulation": True,
+        "session_id": history.session.id,
+        "turns": len(replays[0].turns),
+        "window": str(assumed.window),
+        "model": prices.model,
+        "cost_unit": prices.unit,
+        "prices": prices.per_million() if prices.unit == "USD" else prices.row,
+        "context_window": assumed.context_window,
+        "ttl": assumed.ttl,
+        "tokens_estimated": history.counter.estimated,
+        "policies": found,
+    }

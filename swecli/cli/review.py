@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--post", action="store_true", help="with --pr: post the findings as comments; without --yes only show them")
     add("--yes", action="store_true", help="with --post: really post")
     add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the least severity that is posted")
-    add("--continue", action="store_true", dest="go_on", help="continue the unfinished review")
+    add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
     add(
         "--loops",
         metavar="N",
@@ -83,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
     from swecli.headless.runner import refuse  # noqa: PLC0415
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-    spec = None if args.go_on else _spec(args)
+    spec = None if args.unfinished else _spec(args)
     root = Path.cwd().resolve()
     need_workspace(project_root(root), allow_home=args.allow_home)
     if args.post and args.yes:
@@ -91,12 +92,9 @@ def _run(args: argparse.Namespace) -> int:
         from swecli.review.publish.posting import need_token  # noqa: PLC0415
 
         need_token(os.environ)  # before anything is paid for
-    runtime = build_runtime(make_start(as_run(args)), refuse)
-    try:
+    with closing(build_runtime(make_start(args), refuse)) as runtime:
         store = ReviewStore(runtime.sessions.database, str(project_root(root)))
         return asyncio.run(_review(runtime, store, args, spec))
-    finally:
-        runtime.close()
 
 
 def _spec(args: argparse.Namespace) -> tuple[str, ...]:
@@ -105,7 +103,7 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     named += [("--base", args.base)] if args.base is not None else []
     named += [("--pr", args.pr)] if args.pr is not None else []
     named += [tuple(args.target)] if args.target else []
-    if len(named) > 1 or (named and args.go_on):
+    if len(named) > 1 or (named and args.unfinished):
         raise UsageError("A review has one target.", "Name paths, a commit, --staged, --base or --continue.")
     if args.post and args.pr is None:
         raise UsageError("--post goes with --pr.", "For example: swecli review --pr 12 --post")
@@ -126,13 +124,6 @@ def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)
-
-
-def as_run(args: argparse.Namespace) -> argparse.Namespace:
-    """The flags of a run, as far as a review has them."""
-    blank = {"prompt": "", "window": None, "mode": None, "max_turns": None, "no_color": True}
-    blank |= {"allow_home": False, "max_budget_usd": None, "review_loops": None}
-    return argparse.Namespace(**blank | vars(args) | {"go_on": False, "resume": None, "cwd": None})
 
 
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:

@@ -7,13 +7,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from swecli.cli.output import print_json, print_line, print_table, report
 from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import Actions, open_sessions, positive
+from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
 from swecli.models.message import ToolCall
-from swecli.models.session import SessionInfo
+from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
 
@@ -40,32 +40,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        rows = sessions.list_sessions(str(working_directory()) if args.here else None, args.limit)
-    if args.json or not rows:
-        return report(args, [row.to_json() for row in rows], "No sessions yet.")
-    print_table([_row(row) for row in rows], ("id", "when", "turns", "directory", "title"))
-    return 0
+        found = sessions.list_sessions(str(working_directory()) if args.here else None, args.limit)
+    rows = tuple(
+        (
+            row.id,
+            f"{row.updated_at.astimezone():%Y-%m-%d %H:%M}",
+            str(row.interactions),
+            row.directory,
+            row.title or row.first_query[:60],
+        )
+        for row in found
+    )
+    lines = () if rows else ("No sessions yet.",)
+    return ActionResult([row.to_json() for row in found], lines, ("id", "when", "turns", "directory", "title"), rows)
 
 
-def _row(row: SessionInfo) -> tuple[object, ...]:
-    when = row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return (row.id, when, row.interactions, row.directory, row.title or row.first_query[:60])
-
-
-def _show(args: argparse.Namespace) -> int:
+def _show(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         if args.json:
-            print_json(redact_value(sessions.export(session.id)))
-            return 0
+            return ActionResult(redact_value(sessions.export(session.id)))
         sessions.load_back_to(1)
+    lines = []
     for message in session.messages:
-        print_line(f"{message.role.value}: {message.content}".rstrip())
+        lines.append(f"{message.role.value}: {message.content}".rstrip())
         for call in message.tool_calls:
-            print_line(f"  {call.name} {json.dumps(call.parameters, ensure_ascii=False)} -> {_outcome(call)}")
-    return 0
+            lines.append(f"  {call.name} {json.dumps(call.parameters, ensure_ascii=False)} -> {_outcome(call)}")
+    return ActionResult(None, tuple(lines))
 
 
 def _outcome(call: ToolCall) -> str:
@@ -75,49 +78,47 @@ def _outcome(call: ToolCall) -> str:
     return (lines[0] if lines else "nothing") + more
 
 
-def _search(args: argparse.Namespace) -> int:
+def _search(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         hits = sessions.search(" ".join(args.words), args.limit)
-    if args.json or not hits:
-        rows = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
-        return report(args, rows, "Nothing found.")
-    print_table(
-        [(h.session_id, f"T{h.interaction}", h.role, h.snippet) for h in hits], ("session", "turn", "who", "text")
-    )
-    return 0
+    value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
+    rows = tuple((hit.session_id, f"T{hit.interaction}", hit.role, hit.snippet) for hit in hits)
+    return ActionResult(value, () if hits else ("Nothing found.",), ("session", "turn", "who", "text"), rows)
 
 
-def _rename(args: argparse.Namespace) -> int:
+def _rename(args: argparse.Namespace) -> ActionResult:
     title = " ".join(args.title).strip()
     if not title:
         raise BadInput("The title is empty.", "For example: swecli sessions rename ID the parser")
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         sessions.rename(title)
-    return report(args, {"session_id": session.id, "title": session.title}, f"{session.id} is now {session.title!r}.")
+    return ActionResult(
+        {"session_id": session.id, "title": session.title}, (f"{session.id} is now {session.title!r}.",)
+    )
 
 
-def _fork(args: argparse.Namespace) -> int:
+def _fork(args: argparse.Namespace) -> ActionResult:
     upto = None if args.upto is None else turn_number(args.upto)
     with open_sessions(args) as sessions:
         copy = sessions.fork(args.session, upto=upto)
-    return report(args, {"session_id": copy.id}, f"Forked as {copy.id}; continue with: swecli -r {copy.id}")
+    return ActionResult({"session_id": copy.id}, (f"Forked as {copy.id}; continue with: swecli -r {copy.id}",))
 
 
-def _delete(args: argparse.Namespace) -> int:
+def _delete(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         gone = sessions.delete(args.session)
-    return report(args, {"deleted": gone}, f"{gone} deleted.")
+    return ActionResult({"deleted": gone}, (f"{gone} deleted.",))
 
 
-def _export(args: argparse.Namespace) -> int:
+def _export(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         whole = sessions.export(args.session)
-    print_json(whole if args.with_secrets else redact_value(whole))
-    return 0
+    whole = whole if args.with_secrets else redact_value(whole)
+    return ActionResult(whole, (dumps(whole, indent=2),))
 
 
-def _import(args: argparse.Namespace) -> int:
+def _import(args: argparse.Namespace) -> ActionResult:
     # late: the other actions do not need it
     from swecli.store.session_files.importing import import_file  # noqa: PLC0415
 
@@ -131,7 +132,7 @@ def _import(args: argparse.Namespace) -> int:
     if brought.skipped:
         more = f", and {len(brought.skipped) - _NAMED} more" if len(brought.skipped) > _NAMED else ""
         lines.append(f"Skipped {'; '.join(brought.skipped[:_NAMED])}{more}.")
-    return report(args, asdict(brought), "\n".join(lines))
+    return ActionResult(asdict(brought), tuple(lines))
 
 
 _NAMED = 5  # skipped lines that are named

@@ -20,7 +20,8 @@ from swecli.config.trust import is_trusted, project_root
 from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
-from swecli.models.message import Choice
+
+_SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "review_loops", "reflect_at_end", "color")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def enter_directory(args: argparse.Namespace) -> None:
         os.chdir(args.cwd)
     except OSError as error:
         raise BadInput(f"Cannot change to {args.cwd!r}: {error.strerror}.", "Give -C an existing folder.") from error
+    args.cwd = None
 
 
 def _absolute(database: str | None) -> str | None:
@@ -122,39 +124,34 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def make_start(args: argparse.Namespace) -> Start:
-    """Everything a face starts with. Raises ConfigError, UsageError, BadInput, StoreError."""
-    _check_text(args.prompt)
+    """Everything a face starts with; of the flags of a run a subcommand has only some.
+
+    Raises ConfigError, UsageError, BadInput, StoreError.
+    """
+    given = vars(args)
+    prompt, resume = given.get("prompt", ""), given.get("resume")
+    try:  # arguments are bytes to the system; those that are no UTF-8 would be sent as something else
+        prompt.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
     enter_directory(args)
-    need_workspace(working_directory(), allow_home=args.allow_home)
+    need_workspace(working_directory(), allow_home=given.get("allow_home", False))
     prepare_environment(os.environ)
-    flags = {name: getattr(args, name) for name in ("model", "window", "mode", "max_turns", "max_budget_usd", "db")}
-    flags["review_loops"] = getattr(args, "review_loops", None)
-    flags["reflect_at_end"] = False if getattr(args, "no_reflect", False) else None
-    flags["color"] = False if args.no_color else None
-    configured = read_configuration(args.config, flags)
+    configured = read_configuration(args.config, {name: given.get(name) for name in _SETTINGS})
     make_folders(configured.paths)
     log_to(configured.paths.log)
-    choice = choose_model(configured.settings, os.environ)
     return Start(
         settings=configured.settings,
         paths=configured.paths,
         cwd=configured.cwd,
         environ=dict(os.environ),
-        choice=Choice(choice.name, choice.why),
-        resume="" if args.go_on else (args.resume or None),
-        pick=args.resume == "",
-        prompt=args.prompt,
+        choice=choose_model(configured.settings, os.environ),
+        resume="" if given.get("go_on") else (resume or None),
+        pick=resume == "",
+        prompt=prompt,
         trusted=configured.trusted,
         notices=configured.notices,
     )
-
-
-def _check_text(prompt: str) -> None:
-    """Arguments are bytes to the system; those that are no UTF-8 would be sent as something else. Raises BadInput."""
-    try:
-        prompt.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
 
 
 def make_folders(paths: Paths) -> None:

@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
+from swecli.cli.output import print_result
 from swecli.cli.startup import Configuration, enter_directory, read_configuration
 from swecli.headless.plain import complaint
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput
 
 if TYPE_CHECKING:
+    from swecli.playbook.action import ActionResult
     from swecli.store.session_manager import SessionManager
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:
-    """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`.
-
-    Raises SwecliError.
+    """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`, whose
+    answer is printed; where it has printed it already, it returns the exit code. Raises SwecliError.
     """
     prepare_environment(os.environ)
     module = importlib.import_module(f"swecli.cli.{name}")
@@ -36,7 +37,8 @@ def run_subcommand(name: str, argv: list[str]) -> int:
         argv = [default, *argv]
     args = parser.parse_args(argv)
     enter_directory(args)
-    return int(args.run(args))
+    done = args.run(args)
+    return done if isinstance(done, int) else print_result(done, args.json)
 
 
 class Actions:
@@ -45,7 +47,9 @@ class Actions:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._actions = parser.add_subparsers(dest="action", required=True)
 
-    def add(self, name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+    def add(
+        self, name: str, run: Callable[[argparse.Namespace], ActionResult | int], about: str
+    ) -> argparse.ArgumentParser:
         """One more, and the function that does it. Returns its parser, which has the common flags."""
         added = self._actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         self._actions.metavar = "|".join(self._actions.choices)

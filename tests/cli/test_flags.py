@@ -30,7 +30,7 @@ def test_nothing_means_a_new_session_on_the_screen() -> None:
         (["-p", "--output-format", "json"], "output_format", "json"),
         (["-p", "--input-format=stream-json"], "input_format", "stream-json"),
         (["-C", "x"], "cwd", "x"),
-        (["--no-color"], "no_color", True),
+        (["--no-color"], "color", False),
     ],
 )
 def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:

@@ -76,23 +76,6 @@ def test_alone_it_lists(run: Run) -> None:
     assert run("playbook", "--json").json[0]["id"] == "P-1"
 
 
-@pytest.mark.parametrize(
-    ("argv", "new"),
-    [
-        (["pin", "P-1"], "edit P-1 --pin"),
-        (["export", "x.md"], "list --export"),
-        (["redo"], "undo --redo"),
-        (["log"], "list --log"),
-    ],
-)
-def test_an_old_name_answers_with_the_new_one(run: Run, argv: list[str], new: str) -> None:
-    done = run("playbook", *argv)
-    assert done.code == 2
-    assert new.split()[0] in done.err
-    assert new.split()[-1] in done.err
-    assert len(done.err.splitlines()) <= 2
-
-
 def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     run("playbook", "add", "answer in prose")
     assert (

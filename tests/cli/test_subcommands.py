@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS
-from swecli.cli.output import print_line, print_table
+from swecli.cli.output import print_line, table_lines
 from swecli.cli.subcommands import add_common_flags, open_sessions, positive, run_subcommand
 from swecli.models.errors import BadInput, UsageError
 
@@ -35,9 +35,9 @@ def test_without_an_action_all_of_them_are_named(name: str) -> None:
         run_subcommand(name, [])
 
 
-def test_columns_stand_under_one_another_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table([("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")], ("id", "name", "text"))
-    assert capsys.readouterr().out.splitlines() == [
+def test_columns_stand_under_one_another_whatever_is_in_them() -> None:
+    rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")]
+    assert table_lines(("id", "name", "text"), rows) == [
         "id    name  text",
         "a     漢字  x y",
         "long  b",

@@ -32,22 +32,3 @@ ACTIONS: dict[str, Action] = {
         Action("review", "[P-7 use|remove]", "what needs your approval"),
     )
 }
-
-# What older versions called it, and how it is written now.
-FORMER = {
-    "pin": "edit P-7 --pin",
-    "disable": "edit P-7 --off",
-    "restore": "edit P-7 --on",
-    "promote": "edit P-7 --scope user",
-    "redo": "undo --redo",
-    "log": "list --log",
-    "diff": "show P-7",
-    "blame": "show P-7",
-    "stats": "list --verbose",
-    "effect": "list --verbose",
-    "export": "list --export FILE",
-    "import": "add --from FILE",
-    "delete": "remove P-7",
-    "off": "edit all --off",
-    "on": "edit all --on",
-}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swecli.models.errors import UsageError
-from swecli.playbook.action import Action, ActionContext, ActionResult
+from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.actions import change, show
-from swecli.playbook.actions.names import ACTIONS, FORMER
+from swecli.playbook.actions.names import ACTIONS
 
 _RUN = {
     "list": show.list_all,
@@ -22,10 +22,7 @@ _RUN = {
 
 
 def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:
-    """Do it. Raises UsageError for an unknown action, one of an older version with its new form; SwecliError else."""
-    action: Action | None = ACTIONS.get(name)
-    if action is None:
-        if name in FORMER:
-            raise UsageError(f"{name} is now `{ctx.command} {FORMER[name]}`.", f"Use {ctx.command} {FORMER[name]}")
+    """Do it. Raises UsageError for an unknown action, SwecliError where it cannot be done."""
+    if name not in ACTIONS:
         raise UsageError(f"The playbook cannot {name!r:.40}.", f"It knows: {', '.join(ACTIONS)}")
     return _RUN[name](ctx, args)

@@ -9,7 +9,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult
-from swecli.playbook.actions.names import ACTIONS, FORMER
+from swecli.playbook.actions.names import ACTIONS
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -30,12 +30,8 @@ def runtime() -> Runtime:
     return made
 
 
-def test_there_are_eight_and_each_old_name_answers_with_the_new_one(runtime: Runtime) -> None:
+def test_there_are_eight_and_no_other(runtime: Runtime) -> None:
     assert len(ACTIONS) == 8
-    for name, new in FORMER.items():
-        with pytest.raises(UsageError) as caught:
-            do(runtime, name)
-        assert new in f"{caught.value} {caught.value.hint}"
     with pytest.raises(UsageError, match="cannot 'dance'"):
         do(runtime, "dance")
 
