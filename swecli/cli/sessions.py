@@ -28,13 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rename = actions.add("rename", _rename, "give a session a title")
     fork = actions.add("fork", _fork, "copy a session, to go on from there")
     delete = actions.add("delete", _delete, "remove a session for good")
-    export = actions.add("export", _export, "print everything of a session as JSON, secrets redacted")
+    export = actions.add("export", _export, "print everything of a session, secrets redacted")
     bring = actions.add("import", _import, "import a session from a file, also one of another tool")
     bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
     for action in (show, rename, fork, delete, export):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
         action.add_argument("--limit", type=positive, default=20, metavar="N")
+    export.add_argument("--format", choices=("html", "md", "json"), default="json", help="(default json)")
     export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
     rename.add_argument("title", nargs="+")
     fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
@@ -115,7 +116,13 @@ def _export(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         whole = sessions.export(args.session)
     whole = whole if args.with_secrets else redact_value(whole)
-    return ActionResult(whole, (dumps(whole, indent=2),))
+    if args.format == "json":
+        return ActionResult(whole, (dumps(whole, indent=2),))
+    # late: templates and Markdown are loaded for these formats alone
+    from swecli.pages.session import session_as  # noqa: PLC0415
+
+    text = session_as(args.format, whole)
+    return ActionResult(whole, (text,), exact=text)
 
 
 def _import(args: argparse.Namespace) -> ActionResult:

@@ -1,0 +1,125 @@
+"""A session as a page, Markdown or JSON: whole, escaped, without anything that a browser would fetch or run."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.providers.scripted import Reply, ScriptedCall
+from swecli.models.errors import UsageError
+from swecli.pages.session import FORMATS, session_as
+from swecli.store.session_files.importing import import_session
+from swecli.store.sqlite.database import open_database
+from tests.support.desk import Desk
+from tests.support.runtime import User, make_runtime, run_turn
+
+HOSTILE = (
+    "</details></style><script>alert(1)</script> ![x](https://example.com/x.png) [y](javascript:alert(1)) "
+    "<img src=https://example.com/y.png> <b onclick=alert(1)>b</b>"
+)
+EDIT = {"path": "calc.py", "edits": [{"old_text": "a - b", "new_text": "a + b"}]}
+
+
+class Seen(HTMLParser):
+    """The tags of a page, and the attributes that a browser follows or runs."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.followed: list[tuple[str, str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.followed += [(tag, name, value) for name, value in attrs if name in ("src", "href") or name[:2] == "on"]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+async def worked(*queries: str) -> Runtime:
+    Path("calc.py").write_text("def add(a, b):\n    return a - b\n")
+    read = Reply("I look.", (ScriptedCall("read_file", {"path": "calc.py"}),))
+    replies = [
+        read,
+        Reply("", (ScriptedCall("edit_file", EDIT),)),
+        f"Done: **mended**. {HOSTILE}",
+        "Second ```` answer.",
+    ]
+    runtime = make_runtime(replies, User())
+    for query in queries:
+        await run_turn(runtime, query)
+    return runtime
+
+
+def exported(runtime: Runtime) -> dict[str, Any]:
+    assert runtime.sessions.current_session is not None
+    return runtime.sessions.export(runtime.sessions.current_session.id)
+
+
+async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing() -> None:
+    whole = exported(await worked(f"mend add {HOSTILE}", "and now?"))
+    seen = Seen(session_as("html", whole))
+    assert "script" not in seen.tags
+    assert "img" not in seen.tags
+    assert {follow for follow in seen.followed if not (follow[2] or "").startswith("#")} == {
+        ("a", "href", "https://example.com/x.png")  # a picture became a link, which only a reader follows
+    }
+    assert seen.tags.count("details") == 2
+    assert {"T1", "T2", "read_file", "edit_file", "mended"} <= set(seen.texts)
+    assert "+     return a + b" not in seen.texts
+    assert [line for line in seen.texts if line[:2] in ("+ ", "- ")] == ["- a - b", "+ a + b"]
+
+
+async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
+    text = session_as("md", exported(await worked("mend add", "and now?")))
+    assert text.index("## T1: mend add") < text.index("**read_file** calc.py") < text.index("## T2: and now?")
+    assert text.count("```\n") == 4, "two calls, each with its fence"
+
+
+async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
+    whole = exported(await worked("hello"))
+    assert "svg" in Seen(session_as("html", whole)).tags
+    assert "svg" not in Seen(session_as("html", whole | {"requests": []})).tags
+    assert "An empty session" in session_as("html", whole | {"interactions": [], "first_query": "", "messages": []})
+
+
+@pytest.mark.parametrize("form", FORMATS)
+async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
+    runtime = await worked("the key is ghp_" + "a1B2" * 9)
+    desk = Desk(runtime)
+    printed = (await desk.type(f"/export {form} out.{form}")).split()
+    assert (printed[:-1], Path(printed[-1]).name) == (["exported", "1", "turn", "to"], f"out.{form}")
+    text = Path(f"out.{form}").read_text(encoding="utf-8")
+    assert "ghp_a1B2" not in text
+    with pytest.raises(UsageError, match="exists already"):
+        await desk.type(f"/export {form} out.{form}")
+    assert Path(f"out.{form}").read_text(encoding="utf-8") == text
+
+
+async def test_what_was_exported_as_json_can_be_imported() -> None:
+    runtime = await worked("mend add", "and now?")
+    await Desk(runtime).type("/export json whole.json")
+    other = open_database(Path("other.db"))
+    assert import_session(other, json.loads(Path("whole.json").read_text())).interactions == 2
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [("pdf", "Unknown format 'pdf'"), ("html no/such/folder.html", "cannot be written: No such file")],
+)
+async def test_what_cannot_be_exported_is_one_line(args: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        await Desk(await worked("hello")).type(f"/export {args}")
+
+
+async def test_a_session_without_a_turn_has_nothing_to_export() -> None:
+    with pytest.raises(UsageError, match="nothing to export"):
+        await Desk(make_runtime([])).type("/export")
