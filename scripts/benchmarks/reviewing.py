@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from swecli.models.finding import Finding, ReviewRecord
-from swecli.models.message import ToolCall
+from swecli.models.message import ModelReply, ToolCall
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.identity import identified, identify
 from swecli.review.judge.ledger import rechecked, settle
@@ -136,7 +136,7 @@ def _shapes() -> Iterator[Figure]:
         ]
         text, calls, broken = _shape(number % 12, rows)
         problems = {"c": "broken"} if broken else {}
-        found = extract(text, calls, malformed=problems, broken=broken, paths={"a.py"})
+        found = extract(ModelReply(text, calls=calls, malformed=problems, broken=broken), paths={"a.py"})
         got = {(f.path, f.line, f.code_smell_type) for f in found.findings}
         want = {(str(r["path"]), r["line"], str(r["codeSmellType"])) for r in rows}
         planted += len(want)

@@ -113,11 +113,11 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         store = ReviewStore(runtime.sessions.database, str(project_root(Path.cwd())))
-        parts, claims, price = by_hand(runtime.agent, store, args.finding)
+        verifier, claims, price = by_hand(runtime.agent, store, args.finding)
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
             return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
-        event, taken = asyncio.run(check(parts, claims))
+        event, taken = asyncio.run(check(verifier, runtime.sessions, claims))
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.standing}" for f in event.findings)]
     return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
 
@@ -136,7 +136,7 @@ def _propose(store: ReviewStore) -> None:
     """Propose to the playbook what was fixed again and again; say so on stderr."""
     # late: see _in_ledger
     from swecli.cli.playbook import session_of  # noqa: PLC0415
-    from swecli.review.lessons import lesson_note, lessons  # noqa: PLC0415
+    from swecli.review.judge.ledger import lesson_note, lessons  # noqa: PLC0415
     from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
     sessions = SessionManager(store.database)
@@ -147,8 +147,7 @@ def _propose(store: ReviewStore) -> None:
 def _export(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
     # late: see _in_ledger
     from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.review.publish.exports import as_json, as_markdown  # noqa: PLC0415
-    from swecli.review.publish.sarif import as_sarif  # noqa: PLC0415
+    from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
 
     if args.json and args.format == "sarif":
         raise UsageError("--json and --format sarif exclude each other.", "Use one of them.")

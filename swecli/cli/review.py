@@ -129,7 +129,7 @@ def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     # late: see _run
     from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
-    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job  # noqa: PLC0415
     from swecli.review.read.run import Review  # noqa: PLC0415
 
     style = args.format or ("json" if args.json else "text")
@@ -144,7 +144,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     if args.dry_run:
         return await _dry_run(agent, store, spec or (), options, json=style in ("json", "stream-json"))
     job = await begin_job(agent, store, spec, options)
-    review = Review(job, collaborators(agent, job.sessions, store))
+    review = Review(job)
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
@@ -172,7 +172,7 @@ async def _dry_run(agent: Agent, store: ReviewStore, spec: Sequence[str], option
     # late: see _run
     from swecli.headless.plain import dumps  # noqa: PLC0415
     from swecli.models.events import to_json  # noqa: PLC0415
-    from swecli.review.publish.event_lines import planned_lines  # noqa: PLC0415
+    from swecli.review.publish.view import planned_lines  # noqa: PLC0415
     from swecli.review.read.job import plan_for, planned  # noqa: PLC0415
 
     target, plan, estimate = await plan_for(agent, store, spec, options)

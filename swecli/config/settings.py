@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -45,19 +44,6 @@ def _thresholds(value: Any) -> tuple[str, ...]:
         if not (name.strip() and sign and re.fullmatch(r"-?\d{1,6}", percent.strip())):
             raise ValueError(f"{pair!r} is not a profile with its percentage, for example review=60")
     return tuple(str(pair) for pair in pairs)
-
-
-def _commands(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) and _is_command(line) for line in value):
-        raise ValueError('takes a list of commands, for example ["mypy {files}"]')
-    return tuple(value)
-
-
-def _is_command(line: str) -> bool:
-    try:
-        return bool(shlex.split(line))
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +114,6 @@ class Settings:
     )
     review_verify_model: str = _setting(
         "", text, "model that checks a review's findings; empty: the session's", tightens=True
-    )
-    review_leads: tuple[str, ...] = _setting(
-        (), _commands, "more linters for a review's hints, e.g. mypy {files}", env=False, tightens=True
     )
     allow: tuple[str, ...] = _setting(
         (), _rules, "permission rules: run without asking, e.g. run(git status*)", env=False, tightens=True

@@ -11,10 +11,8 @@ from swecli.headless.writers.base import line_for_people
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
-from swecli.review.publish.event_lines import event_lines
-from swecli.review.publish.exports import as_markdown, as_seed
-from swecli.review.publish.sarif import as_sarif
-from swecli.review.publish.view import brief
+from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
+from swecli.review.publish.view import brief, event_lines
 from swecli.review.read.run import Review
 
 

@@ -10,10 +10,9 @@ from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
 from swecli.models.message import ToolCall
+from swecli.review.judge.grounding import move, move_by_user
 from swecli.review.judge.ledger import rechecked
-from swecli.review.judge.sources import Sources
-from swecli.review.judge.states import Cause, move
-from swecli.review.judge.symbols import parse
+from swecli.review.judge.sources import Sources, parse
 
 
 def repair_request(finding: Finding, here: Path) -> str:
@@ -54,7 +53,7 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
         raise BadInput(f"The lines of {now.id} are not those that were reviewed.", _REVIEW)
     new = finding.suggestion.split("\n")
     call = _edit(now, here, lines, (first, last), new)
-    after = move(now, Cause("applied", "user", "its suggestion was applied"))
+    after = move(now, "applied", "its suggestion was applied")
     return call, replace(after, end_line=first + len(new) - 1, replaced="\n".join(lines[first - 1 : last]))
 
 
@@ -71,7 +70,7 @@ def take_back(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
         raise BadInput(f"The suggestion of {finding.id} stands in {finding.path} no more.", "Change the file by hand.")
     first, old = min(starts, key=lambda start: abs(start - finding.line)), finding.replaced.split("\n")
     call = _edit(finding, here, lines, (first, first + len(new) - 1), old)
-    back = move(finding, Cause("user", "user", "its suggestion was taken back")) if finding.state != "open" else finding
+    back = finding if finding.state == "open" else move_by_user(finding, "open", "its suggestion was taken back")
     return call, replace(back, line=first, end_line=first + len(old) - 1, replaced=None)
 
 

@@ -204,10 +204,3 @@ def test_any_value_is_either_read_or_refused_with_a_line(name: str, value: Any) 
     except ValueError as error:
         said = str(error)
     assert said
-
-
-@pytest.mark.parametrize("value", ["mypy", [1], [""], ["a 'b"]])
-def test_leads_are_a_list_of_commands(value: object) -> None:
-    with pytest.raises(ValueError, match="list of commands"):
-        SETTINGS["review_leads"].parse(value)
-    assert SETTINGS["review_leads"].parse(["mypy {files}"]) == ("mypy {files}",)

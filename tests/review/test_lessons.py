@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.finding import Finding
-from swecli.review.lessons import lesson, lessons
+from swecli.review.judge.ledger import lesson, lessons
 from tests.support.reviews import store_of
 from tests.support.runtime import make_runtime
 

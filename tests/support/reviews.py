@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.app import Runtime
 from swecli.models.events import Event
-from swecli.review.read.job import ReviewOptions, begin_job, collaborators
+from swecli.review.read.job import ReviewOptions, begin_job
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 
@@ -21,13 +21,13 @@ async def begin(runtime: Runtime, *spec: str, trusted: bool = True, verify: bool
     store, agent = store_of(runtime), runtime.agent
     chosen = ReviewOptions(trusted=trusted, verify=verify, **options)
     job = await begin_job(agent, store, spec, chosen)
-    return Review(job, collaborators(agent, job.sessions, store))
+    return Review(job)
 
 
 async def go_on(runtime: Runtime) -> Review:
     store, agent = store_of(runtime), runtime.agent
     job = await begin_job(agent, store, None, ReviewOptions(trusted=True, verify=False))
-    return Review(job, collaborators(agent, job.sessions, store))
+    return Review(job)
 
 
 async def collect(review: Review) -> list[Event]:

@@ -17,8 +17,7 @@ from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card, row
 from swecli.review.fix import apply_suggestion, repair_request, take_back
-from swecli.review.judge.ledger import change_line, recheck, settle
-from swecli.review.lessons import lesson_note, lessons
+from swecli.review.judge.ledger import change_line, lesson_note, lessons, recheck, settle
 from swecli.review.publish.exports import write_findings
 from swecli.review.publish.view import chosen, view
 from swecli.review.read.checking import by_hand, check
@@ -208,11 +207,11 @@ async def _edit(ctx: CommandContext, call: ToolCall) -> bool:
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     """Ask the verifier about these findings, or all that wait for it, after its price was named."""
-    parts, claims, asked = by_hand(ctx.runtime.agent, store, rest.split())
+    verifier, claims, asked = by_hand(ctx.runtime.agent, store, rest.split())
     if not claims or await ctx.pick(asked, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
         return
-    event, taken = await check(parts, claims)
+    event, taken = await check(verifier, ctx.runtime.sessions, claims)
     for line in taken.problems:
         ctx.screen.warn(line)
     ctx.show(event)

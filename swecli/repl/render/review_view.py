@@ -10,8 +10,7 @@ from swecli.models.review_events import FindingsAccumulated, ReviewEvent, Review
 from swecli.repl.render.diff import draw, parse
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.sanitise import clean, one_line
-from swecli.review.publish.event_lines import event_lines
-from swecli.review.publish.view import FindingView, brief
+from swecli.review.publish.view import FindingView, brief, event_lines
 
 ENDS = {
     "unreadable": "incomplete: a report could not be read",

@@ -1,21 +1,121 @@
-"""Findings compared with the files they speak of: what does not fit is marked, never dropped."""
+"""Findings compared with the files they speak of, the digest of their code that no new layout changes, their states.
+
+What does not fit a file is marked, never dropped. `move` is the one place that changes a state.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from swecli.models.finding import Finding, Judgement, fingerprint, one_spaced
-from swecli.review.judge.measures import LIMITS, function_at, measure
-from swecli.review.judge.places import block_of, squeezed
-from swecli.review.judge.sources import Source, Sources
-from swecli.review.judge.states import Cause, move
+from swecli.models.errors import UsageError
+from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
+from swecli.review.judge.sources import LIMITS, Source, Sources
 
-NEAR = 3  # lines around the finding in which its quote may stand
-LONGEST_ANCHOR = 400
-SHORTEST_QUOTE = 6  # letters from which on a quote can place a finding
+_NEAR = 3  # lines around the finding in which its quote may stand
+_LONGEST_ANCHOR = 400
+_SHORTEST_QUOTE = 6  # letters from which on a quote can place a finding
+_Moves = Mapping[str, FindingState]
+_FIX: _Moves = {"open": "fixed", "gone": "fixed", "regressed": "fixed"}
+_LOSE: _Moves = {"open": "gone", "regressed": "gone"}
+# what happened → from which state to which; a state that is not named stays. A dismissal is moved by the user alone.
+_MOVES: Mapping[str, _Moves] = {
+    "reported": {"gone": "open"},
+    "reported again": {"gone": "open", "fixed": "regressed"},  # and confirmed, or nothing is verified
+    "refuted": {"open": "refuted"},
+    "withdrawn": {"open": "refuted"},
+    "vanished": _LOSE,
+    "applied": _LOSE,
+    "repaired": _FIX,
+    "measured": _FIX,
+    "deleted": _FIX,
+    "over the limit": {"fixed": "regressed"},
+    "still broken": {"gone": "open"},
+}
+_BY_USER: Mapping[str, tuple[str, ...]] = {
+    "fixed": ("open", "gone", "regressed"),
+    "open": ("gone", "dismissed", "refuted", "fixed"),
+    "dismissed": ("open", "gone", "regressed", "refuted", "fixed", "dismissed"),
+}
+
+
+def move(finding: Finding, what: str, why: str = "") -> Finding:
+    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere.
+
+    A confirmed one that the reviewer withdraws stays, until the verifier agrees.
+    """
+    to = _MOVES[what].get(finding.state, finding.state)
+    kept = to == finding.state or (what == "withdrawn" and finding.verdict == "confirmed")
+    return finding if kept else replace(finding, state=to, reason=why)
+
+
+def move_by_user(finding: Finding, to: FindingState, why: str) -> Finding:
+    """The finding in the state that the user names. Raises UsageError for a change that the user cannot make."""
+    if finding.state not in _BY_USER.get(to, ()):
+        raise UsageError(f"{finding.id} is {finding.state}, it cannot become {to}.", "See: /findings show")
+    return replace(finding, state=to, reason=why)
+
+
+# The code of a finding, found again
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some lines without their white space: how many letters, and their digest. `measure` is what was measured of the
+    function there, None where nothing was."""
+
+    length: int
+    digest: str
+    measure: int | None = None
+
+    def stored(self) -> str:
+        """As a text; `read_block` reads it."""
+        return json.dumps([self.length, self.digest, self.measure], separators=(",", ":"))
+
+
+def block_of(lines: Iterable[str], measure: int | None = None) -> Block:
+    """The block of these lines."""
+    whole = squeezed("".join(lines))
+    return Block(len(whole), _digest(whole), measure)
+
+
+def read_block(text: str, anchor: str) -> Block:
+    """The stored block; where there is none, as in an older ledger, the anchor alone is it."""
+    return Block(*json.loads(text)[:3]) if text else block_of([anchor])
+
+
+def squeezed(text: str) -> str:
+    """Text without any white space."""
+    return "".join(text.split())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the block stands among these lines: (first, last) from 1. `anchor` is how its text begins, "" where that
+    is not known.
+
+    Other indentation, and lines that were broken or joined within the block, do not matter.
+    """
+    texts = [squeezed(line) for line in lines]
+    whole, starts = "".join(texts), [0, *accumulate(map(len, texts))][:-1]
+    begins, head = {start: n for n, start in enumerate(starts, 1)}, squeezed(anchor)
+    return [
+        (first, bisect_right(starts, start + block.length - 1))
+        for start, first in begins.items()
+        if (start + block.length in begins or start + block.length == len(whole))
+        and whole.startswith(head, start)
+        and _digest(whole[start : start + block.length]) == block.digest
+    ]
+
+
+# Grounding
 
 
 def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
@@ -24,43 +124,33 @@ def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
     Verified: the file exists, the lines are in it, and the quoted code stands there. A quote that stands elsewhere
     exactly once corrects the line. Without a file or a line to hold on to, the finding is refuted by rule.
     """
-    return [_grounded(found, sources) for found in findings]
+    return [_grounded(found, sources.get(found.path)) for found in findings]
 
 
-def _grounded(finding: Finding, sources: Sources) -> Finding:
-    source = sources.get(finding.path)
+def _grounded(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
     finding = _placed(finding, source)
-    why = _what_is_wrong(finding, source)
-    inside = 1 <= finding.line <= len(source.lines)
-    anchor = one_spaced(source.lines[finding.line - 1])[:LONGEST_ANCHOR] if inside else ""
+    line, why = finding.line, _what_is_wrong(finding, source)
+    anchor = one_spaced(source.lines[line - 1])[:_LONGEST_ANCHOR] if 1 <= line <= len(source.lines) else ""
     # without a line to hold on to, two findings differ by their words alone
     mark = anchor or f"{one_spaced(finding.evidence)} {one_spaced(finding.message)}"
-    count = occurrence(source, finding.line) if anchor else 1
+    # how often the text of that line stands in the file up to there, itself included
+    count = sum(one_spaced(text)[:_LONGEST_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
     placed = replace(
-        finding,
-        path=path,
-        verified=not why,
-        why=why,
-        anchor=anchor,
-        block=_block(finding, source, sources) if anchor else "",
-        symbol=sources.symbol(path, finding.line).name if anchor else "",
-        file_hash=source.hash,
+        finding, path=path, verified=not why, why=why, anchor=anchor, block=_block(finding, source) if anchor else "",
+        symbol=source.symbol(line).name if anchor else "", file_hash=source.hash,
         fingerprint=fingerprint(finding.code_smell_type, path, mark, count),
-    )
+    )  # fmt: skip
     if anchor:
         return placed
-    refuted = Judgement("refuted", why=why, by="rule")
-    return move(replace(placed, verdict="refuted", judgement=refuted), Cause("refuted", "rule", why, judgement=refuted))
+    judgement = Judgement("refuted", why=why, by="rule")
+    return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
 
 
 def _placed(finding: Finding, source: Source) -> Finding:
     """At the lines where its quote stands, if it stands in just one place and not where it was reported."""
     quote = squeezed(finding.evidence.strip().strip("`"))
-    if len(quote) < SHORTEST_QUOTE or not source.lines:
-        return finding
-    inside = 1 <= finding.line <= len(source.lines)
-    if inside and not _quote(finding, source):
+    if len(quote) < _SHORTEST_QUOTE or (1 <= finding.line <= len(source.lines) and not _misquoted(finding, source)):
         return finding
     texts = [squeezed(line) for line in source.lines]
     whole = "".join(texts)
@@ -71,20 +161,12 @@ def _placed(finding: Finding, source: Source) -> Finding:
     return replace(finding, line=line, end_line=min(line + length, len(source.lines)) if finding.end_line else None)
 
 
-def _block(finding: Finding, source: Source, sources: Sources) -> str:
+def _block(finding: Finding, source: Source) -> str:
     """What must stand unchanged for the finding to be true still: its lines, or the function that was measured."""
-    last, measured = finding.end_line or finding.line, None
-    if finding.code_smell_type in LIMITS:
-        function = function_at(sources.symbols(source.path), finding.line)
-        if function is not None:
-            last, measured = max(last, function.last), measure(function, finding.code_smell_type)
+    last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
+    if smell in LIMITS and (function := source.function(finding.line)) is not None:
+        last, measured = max(last, function.last), function.measure(smell)
     return block_of(source.lines[finding.line - 1 : last], measured).stored()
-
-
-def occurrence(source: Source, line: int) -> int:
-    """How often the text of that line stands in the file up to there, itself included."""
-    wanted = one_spaced(source.lines[line - 1])
-    return sum(one_spaced(text) == wanted for text in source.lines[:line])
 
 
 def _what_is_wrong(finding: Finding, source: Source) -> str:
@@ -92,18 +174,16 @@ def _what_is_wrong(finding: Finding, source: Source) -> str:
         return source.problem
     if finding.line < 1:
         return "it names no line, and no code that stands in one place"
+    end = f"is past the end of the file ({len(source.lines):,} lines)"
     if finding.line > len(source.lines):
-        return f"line {finding.line:,} is past the end of the file ({len(source.lines):,} lines)"
+        return f"line {finding.line:,} {end}"
     if finding.end_line and finding.end_line > len(source.lines):
-        return f"its last line {finding.end_line:,} is past the end of the file ({len(source.lines):,} lines)"
-    return _quote(finding, source)
+        return f"its last line {finding.end_line:,} {end}"
+    return "the quoted code is not there" if _misquoted(finding, source) else ""
 
 
-def _quote(finding: Finding, source: Source) -> str:
+def _misquoted(finding: Finding, source: Source) -> bool:
+    """Whether it quotes code that does not stand there, give or take a few lines."""
     wanted = one_spaced(finding.evidence.strip().strip("`"))
-    if not wanted:
-        return ""
-    first, last = max(0, finding.line - 1 - NEAR), (finding.end_line or finding.line) + NEAR
-    if wanted in one_spaced("\n".join(source.lines[first : last + wanted.count(" ")])):
-        return ""
-    return "the quoted code is not there"
+    first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
+    return wanted not in one_spaced("\n".join(source.lines[first : last + wanted.count(" ")]))

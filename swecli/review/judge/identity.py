@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from swecli.models.finding import Finding
 
-SAME, NEW = 0.34, 0.15  # shares of content words from which on, and up to which, two claims are one, or two
-NEAR = 3  # lines between two places that may still be one
+_SAME, _NEW = 0.34, 0.15  # shares of content words from which on, and up to which, two claims are one, or two
+_NEAR = 3  # lines between two places that may still be one
 _FAMILIES = {
     "errors": "ERROR EXCEPT EXCEPTION HANDLING SWALLOW SWALLOWED CATCH PANIC UNCHECKED RAISE THROW",
     "resources": "RESOURCE LEAK LEAKS UNCLOSED CLOSE HANDLE MEMORY CONNECTION FILE DESCRIPTOR",
@@ -46,7 +46,7 @@ def family(kind: str) -> str:
     return max(found, key=found.count, default="")
 
 
-def overlap(one: str, other: str) -> float:
+def _overlap(one: str, other: str) -> float:
     """The share of the shorter text's content words that the other has too, 0 to 1; 0 where their literals differ."""
     literals = [set(_LITERAL.findall(text)) for text in (one, other)]
     if all(literals) and not literals[0] & literals[1]:
@@ -61,29 +61,29 @@ def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str]
     `mine` are the ids that this review has reported already: only lines that overlap make one of those.
     """
     rows = [row for row in known if row.path == candidate.path]
-    for row in rows:
-        if row.key == candidate.key:
-            return Identity(row.id)
-    for row in rows:
-        if row.id == candidate.same_as and (_near(row, candidate) or _one_symbol(row, candidate)):
-            return Identity(row.id)
-    said = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
-    if found := next((row for row in rows if said in row.aliases), None):
-        return Identity(found.id)
+    alias = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
+    certain = [
+        *(row for row in rows if row.key == candidate.key),
+        *(row for row in rows if row.id == candidate.same_as and _one_place(row, candidate)),
+        *(row for row in rows if alias in row.aliases),
+    ]
+    if certain:
+        return Identity(certain[0].id)
     best, resembles = (0.0, ""), ""
     for row in rows:
         families = family(row.code_smell_type), family(candidate.code_smell_type)
         if all(families) and families[0] != families[1]:
             continue
-        shared = max(overlap(candidate.message, text) for text in (row.message, *_wordings(row)))
-        alike = row.code_smell_type == candidate.code_smell_type or shared > NEW
-        if _touch(row, candidate) and (all(families) and alike or shared >= SAME):
+        wordings = [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
+        shared = max(_overlap(candidate.message, text) for text in (row.message, *wordings))
+        alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
+        if _touch(row, candidate) and (all(families) and alike or shared >= _SAME):
             best = max(best, (1.0 + shared, row.id))
-        elif row.id in mine or not (_near(row, candidate) or _one_symbol(row, candidate)):
+        elif row.id in mine or not _one_place(row, candidate):
             continue
-        elif shared >= SAME:
+        elif shared >= _SAME:
             best = max(best, (shared, row.id))
-        elif shared > NEW:
+        elif shared > _NEW:
             resembles = row.id
     return Identity(best[1], "" if best[1] else resembles)
 
@@ -101,17 +101,10 @@ def identified(found: Iterable[Finding], known: Sequence[Finding], mine: Collect
     return [out[number] for number, _ in candidates]
 
 
-def _wordings(row: Finding) -> list[str]:
-    return [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
+def _touch(row: Finding, other: Finding, around: int = 0) -> bool:
+    first, last = row.line - around, (row.end_line or row.line) + around
+    return first <= (other.end_line or other.line) and other.line <= last
 
 
-def _touch(row: Finding, other: Finding) -> bool:
-    return row.line <= (other.end_line or other.line) and other.line <= (row.end_line or row.line)
-
-
-def _near(row: Finding, other: Finding) -> bool:
-    return row.line - NEAR <= (other.end_line or other.line) and other.line <= (row.end_line or row.line) + NEAR
-
-
-def _one_symbol(row: Finding, other: Finding) -> bool:
-    return bool(row.symbol) and row.symbol == other.symbol
+def _one_place(row: Finding, other: Finding) -> bool:
+    return _touch(row, other, _NEAR) or bool(row.symbol and row.symbol == other.symbol)

@@ -1,4 +1,4 @@
-"""The ledger compared with the files as they are now, and changed by the user's word."""
+"""The ledger compared with the files as they are now, changed by the user's word, and what its fixes teach."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.config.trust import project_root
-from swecli.models.finding import Finding, FindingState, one_spaced
-from swecli.review.judge.grounding import ground
-from swecli.review.judge.measures import LIMITS, function_at, function_named, in_words, measure
-from swecli.review.judge.places import places, read_block
-from swecli.review.judge.sources import Source, Sources
-from swecli.review.judge.states import Cause, move
-from swecli.review.judge.symbols import Symbol
+from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
+from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
+from swecli.models.session import Session
+from swecli.redact import redact
+from swecli.review.judge.grounding import ground, move, move_by_user, places, read_block
+from swecli.review.judge.sources import LIMITS, Source, Sources
 from swecli.store.reviews import ReviewStore
+from swecli.store.session_manager import SessionManager
 
-CODE_GONE, FILE_GONE = "its code stands nowhere", "the file was deleted, and its code stands nowhere else"
+_TIMES = 3  # fixes of a smell that are worth a strategy
+_QUOTED = 5  # findings named as its evidence
 _MEASURED = re.compile(r"`\w+` has \d+ \w+ now, at most \d+ are meant")
 
 
@@ -27,15 +28,16 @@ def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tu
     `here` is a folder of the project. Raises BadInput for an unknown id.
     """
     chosen = [store.get(ref) for ref in refs] if refs else store.findings()
+    by_path = sorted(chosen, key=lambda finding: (finding.path, finding.number))  # each file is read once
     sources = Sources(project_root(here))
-    changed = [(before, after) for before in by_path(chosen) if (after := rechecked(before, sources)) != before]
+    changed = [(before, after) for before in by_path if (after := rechecked(before, sources)) != before]
     store.put((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if change_line(before, after)]
 
 
 def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
-    finding = move(store.get(ref), Cause("user", "user", reason, state))
+    finding = move_by_user(store.get(ref), state, reason)
     store.put([finding], "user", "user")
     return finding
 
@@ -48,31 +50,33 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     measure is over the limit again. Where its lines stand nowhere it is gone, which is not verified. A file whose
     digest has not changed is not looked at again.
     """
-    source = sources.get(finding.path)
+    source, smell = sources.get(finding.path), finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
         return finding
-    if source.missing:
-        return _without_file(finding, sources) if finding.block or finding.anchor else finding
     if not (finding.anchor or finding.block):
         return ground([finding], sources)[0] if source.hash else finding
+    if source.missing:
+        return _without_file(finding, sources)
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
     block = read_block(finding.block, finding.anchor)
     found = places(block, finding.anchor, source.lines)
     line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
-    function = _function(finding, sources, line)
+    function = None
+    if smell in LIMITS:
+        function = source.function(line) if line else source.function_named(finding.anchor, finding.line)
     if function is not None and block.measure is not None:
-        limit, now = LIMITS[finding.code_smell_type], measure(function, finding.code_smell_type)
+        limit, now = LIMITS[smell], function.measure(smell)
         if now <= limit < block.measure:
-            fixed = move(finding, Cause("measured", "rule", in_words(function, finding.code_smell_type)))
+            fixed = move(finding, "measured", function.measured(smell))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
         if min(now, block.measure) > limit:
             again = finding.state == "fixed" and _MEASURED.fullmatch(finding.reason)
-            back = move(finding, Cause("over the limit", "rule")) if again else finding
+            back = move(finding, "over the limit") if again else finding
             return _there(back, source, line or function.line, last)
     if line:
         return _there(finding, source, line, last)
-    return replace(move(finding, Cause("vanished", "rule", CODE_GONE)), file_hash=source.hash)
+    return replace(move(finding, "vanished", "its code stands nowhere"), file_hash=source.hash)
 
 
 def _without_file(finding: Finding, sources: Sources) -> Finding:
@@ -82,28 +86,14 @@ def _without_file(finding: Finding, sources: Sources) -> Finding:
         source = sources.get(path)
         if found := places(block, finding.anchor, source.lines):
             return replace(_there(finding, source, *found[0]), path=path)
-    fixed = move(finding, Cause("deleted", "rule", FILE_GONE))
+    fixed = move(finding, "deleted", "the file was deleted, and its code stands nowhere else")
     return replace(fixed, file_hash=sources.get(finding.path).hash)
 
 
-def _function(finding: Finding, sources: Sources, line: int) -> Symbol | None:
-    """The function that is to be measured for it; None for a smell without a measure."""
-    if finding.code_smell_type not in LIMITS:
-        return None
-    functions = sources.symbols(finding.path)
-    return function_at(functions, line) if line else function_named(functions, finding.anchor, finding.line)
-
-
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
-    end = last if finding.end_line else None
-    back = move(finding, Cause("reported", "rule", "its code is back")) if finding.state == "gone" else finding
-    anchor = finding.anchor or one_spaced(source.lines[line - 1])
+    back = move(finding, "reported", "its code is back")
+    end, anchor = last if finding.end_line else None, finding.anchor or one_spaced(source.lines[line - 1])
     return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
-
-
-def by_path(findings: Iterable[Finding]) -> list[Finding]:
-    """Those of one file together, so that it is read once."""
-    return sorted(findings, key=lambda finding: (finding.path, finding.number))
 
 
 def named_from(here: Path, paths: Iterable[str]) -> list[str]:
@@ -122,3 +112,37 @@ def change_line(before: Finding, after: Finding) -> str:
     if before.doubt == after.doubt:
         return ""
     return f"{after.id} {after.place}: {after.doubt or 'its code stands as before'}"
+
+
+def lessons(sessions: SessionManager, store: ReviewStore, session: Session | None) -> list[AppliedDelta]:
+    """Propose a strategy for each smell fixed three times in this project, once; what was newly proposed.
+
+    It comes with those findings as evidence, and like all that was read in a repository it waits for the user's word
+    before any prompt holds it. Nothing without a session.
+    """
+    proposed = []
+    for smell, findings in (store.fixed_often(_TIMES) if session else {}).items():
+        name = f"review:{store.project}:{smell}"
+        if session and smell in SMELLS and not sessions.playbook.made(name):  # one taken back is not proposed again
+            proposed.append(sessions.playbook.apply(lesson(name, smell, findings, session.id), session))
+    return proposed
+
+
+def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> Delta:
+    """The delta that teaches it; its id makes it apply once."""
+    evidence = tuple(
+        Evidence("finding", redact(f"{f.id} {f.place}: {f.message}")[:300], session_id, trust="repository")
+        for f in findings[:_QUOTED]
+    )
+    words = smell.replace("_", " ").lower()
+    content = f"Watch for {words} ({SMELLS[smell]}): it had to be fixed {_TIMES} times or more in this project."
+    fields = {"content": content, "kind": "pitfall", "scope": "project", "section": "review"}
+    fields |= {"trust": "repository", "state": "quarantined"}
+    reason = f"{words} was fixed {_TIMES} times: {', '.join(f.id for f in findings[:_QUOTED])}"
+    return Delta(name, (Op("ADD", fields=fields, evidence=evidence),), "rules", session_id, None, reason)
+
+
+def lesson_note(applied: AppliedDelta, command: str) -> str:
+    """What was proposed, and how the user says yes or no; `command` is how the face calls its playbook."""
+    bullet = " ".join(applied.added)
+    return f"{bullet} is proposed, since {applied.delta.reason}. It needs your approval: {command} review"

@@ -1,23 +1,72 @@
-"""The files a review speaks of, as they are now; never read through a link out of the project."""
+"""The files a review speaks of, as they are now: their lines, the functions and blocks in them, what is measured there.
+
+No file is read through a link out of the project. A line belongs to a function or class by the syntax tree of Python,
+by indentation elsewhere.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from swecli.review.judge.symbols import Symbol, symbol_at, symbols_in
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, split_lines
 from swecli.tools.paths import locate, relative
 
 LARGEST = 5_000_000  # bytes of a file that is looked into
-MOST_ALIKE = 2_000
-NOT_OURS = ("node_modules", "venv", "__pycache__")
+_LARGEST_TREE = 1_000_000  # letters of a file that is parsed
+_MOST_ALIKE = 2_000
+_NOT_OURS = ("node_modules", "venv", "__pycache__")
 KEPT = 32  # files kept in memory at a time
+_AROUND = 15  # lines on each side where no block is found
+_MOST_UP = 2_000  # lines that are looked through for the beginning of a block
+# the most that is no smell; complexity is McCabe's, 10 as he proposed (IEEE TSE SE-2, 1976)
+LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
+_UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
+_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
+_HEADER = re.compile(
+    r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\s+\(?[\w$*]|[\w$\])>]\s*\([^;]*$"
+)
+_CONTROL = re.compile(r"[\s})]*(?:if|else|for|while|switch|case|try|catch|finally|do|with|return|match|select)\b")
+_NAME = re.compile(
+    r"(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
+    r"|(?P<b>[\w$]+)\s*(?:=\s*(?:async\s*)?)?\("
+)
+_DEF = re.compile(r"(?:async )?def (?P<name>\w+)")
 
 
 @dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named stretch of a file, lines from 1, decorators included. `name` is "" where only the surroundings are known.
+
+    Of a Python function `line` is that of its `def` (else 0), and `parameters` and `paths` are counted.
+    """
+
+    name: str
+    first: int
+    last: int
+    line: int = 0
+    parameters: int = 0
+    paths: int = 0
+
+    def measure(self, smell: str) -> int:
+        """What counts for that smell, one of LIMITS."""
+        counts = {"LONG_METHOD": self.last - self.line + 1, "LONG_PARAMETER_LIST": self.parameters}
+        return counts.get(smell, self.paths)
+
+    def measured(self, smell: str) -> str:
+        """`f` has 12 lines now, at most 60 are meant."""
+        name = self.name.rpartition(".")[2]
+        return f"`{name}` has {self.measure(smell)} {_UNITS[smell]} now, at most {LIMITS[smell]} are meant"
+
+
+@dataclass(frozen=True)
 class Source:
     """One file. `problem` says why there are no lines; `missing` that there is no such file."""
 
@@ -27,6 +76,40 @@ class Source:
     problem: str = ""
     missing: bool = False
 
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The functions and classes of a Python file, inner ones too; none where it cannot be parsed."""
+        tree = parse(self.path, self.lines)
+        try:
+            return tuple(_named(tree, "")) if tree is not None else ()
+        except RecursionError:
+            return ()
+
+    def symbol(self, line: int) -> Symbol:
+        """The innermost symbol around a line; without a syntax tree the block it is indented in, else 15 lines."""
+        inside = [symbol for symbol in self.symbols if symbol.first <= line <= symbol.last]
+        if inside:
+            return min(inside, key=lambda symbol: symbol.last - symbol.first)
+        around = Symbol("", max(1, line - _AROUND), min(len(self.lines), line + _AROUND))
+        return around if self.symbols or not 1 <= line <= len(self.lines) else _block(self.lines, line) or around
+
+    def function(self, line: int) -> Symbol | None:
+        """The innermost function with that line in it."""
+        around = [symbol for symbol in self.symbols if symbol.line and symbol.first <= line <= symbol.last]
+        return min(around, key=lambda function: function.last - function.first, default=None)
+
+    def function_named(self, anchor: str, near: int) -> Symbol | None:
+        """The function whose `def` the anchor is, by its name; of several the nearest."""
+        match = _DEF.match(anchor)
+        called = [s for s in self.symbols if match and s.line and s.name.rpartition(".")[2] == match["name"]]
+        return min(called, key=lambda function: abs(function.line - near), default=None)
+
+    def over_limits(self) -> list[str]:
+        """A line for each function and limit that it is over."""
+        functions = [symbol for symbol in self.symbols if symbol.line]
+        over = [(f, smell) for f in functions for smell, limit in LIMITS.items() if f.measure(smell) > limit]
+        return [f"{self.path}:{function.line}: {function.measured(smell)}" for function, smell in over]
+
 
 @dataclass(slots=True)
 class Sources:
@@ -34,15 +117,12 @@ class Sources:
 
     root: Path
     _kept: dict[str, Source] = field(default_factory=dict)
-    _symbols: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
 
     def get(self, path: str) -> Source:
         """The file of that name; never raises."""
         if path not in self._kept:
             while len(self._kept) >= KEPT:
-                oldest = next(iter(self._kept))
-                self._symbols.pop(oldest, None)
-                self._kept.pop(oldest)
+                self._kept.pop(next(iter(self._kept)))
             self._kept[path] = self._read(path)
         return self._kept[path]
 
@@ -50,23 +130,12 @@ class Sources:
         """Other files of the same ending, those of the same name first; the first few of a large project."""
         wanted, found = Path(path), list[str]()
         for folder, folders, names in os.walk(self.root):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_OURS)
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_OURS)
             at = Path(folder).relative_to(self.root)
             found += [(at / name).as_posix() for name in sorted(names) if Path(name).suffix == wanted.suffix]
-            if len(found) >= MOST_ALIKE:
+            if len(found) >= _MOST_ALIKE:
                 break
         return sorted((name for name in found if name != path), key=lambda name: Path(name).name != wanted.name)
-
-    def symbols(self, path: str) -> tuple[Symbol, ...]:
-        """The functions and classes of a Python file; never raises."""
-        source = self.get(path)
-        if path not in self._symbols:
-            self._symbols[path] = symbols_in(path, source.lines)
-        return self._symbols[path]
-
-    def symbol(self, path: str, line: int) -> Symbol:
-        """What that line belongs to; never raises."""
-        return symbol_at(self.symbols(path), path, self.get(path).lines, line)
 
     def _read(self, path: str) -> Source:
         if ".." in path.split("/"):
@@ -83,3 +152,75 @@ class Sources:
         if file is None:
             return Source(name, hash=digest(data), problem="it is no text file")
         return Source(name, tuple(split_lines(file.text)), digest(data))
+
+
+def parse(path: str, lines: Sequence[str]) -> ast.Module | None:
+    """The syntax tree of a Python file; None for any other, and where it cannot be parsed."""
+    text = "\n".join(lines)
+    if not path.endswith((".py", ".pyi")) or len(text) > _LARGEST_TREE:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a doubtful escape in someone's file is nothing to warn our user of
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _named(node: ast.AST, above: str) -> list[Symbol]:
+    found: list[Symbol] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            name = f"{above}{child.name}"
+            first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
+            measured = (0, 0, 0)
+            if not isinstance(child, ast.ClassDef):
+                given = child.args
+                measured = child.lineno, len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs), _paths(child)
+            found.append(Symbol(name, first, child.end_lineno or child.lineno, *measured))
+            found += _named(child, f"{name}.")
+        else:
+            found += _named(child, above)
+    return found
+
+
+def _paths(node: ast.AST) -> int:
+    """McCabe's cyclomatic complexity."""
+    parts = list(ast.walk(node))
+    branches = sum(isinstance(part, _BRANCHES) for part in parts)
+    words = sum(len(part.values) - 1 for part in parts if isinstance(part, ast.BoolOp))
+    return 1 + branches + words + sum(1 + len(part.ifs) for part in parts if isinstance(part, ast.comprehension))
+
+
+def _block(lines: Sequence[str], line: int) -> Symbol | None:
+    """The nearest block whose first line looks like that of a function or a class."""
+    depth = _indent(lines[line - 1]) if lines[line - 1].strip() else 10**6
+    for first in range(line, max(0, line - _MOST_UP), -1):
+        text = lines[first - 1]
+        if not text.strip() or (first < line and _indent(text) >= depth):
+            continue
+        header = _HEADER.search(text) is not None and not _CONTROL.match(text)
+        if header and (last := _last(lines, first)) >= line and last > first:
+            match = _NAME.search(text)
+            return Symbol((match["a"] or match["b"]) if match else "", first, last)
+        depth = min(depth, _indent(text)) if first < line or not header else depth
+        if depth == 0 and first < line:
+            return None
+    return None
+
+
+def _last(lines: Sequence[str], first: int) -> int:
+    """The last line of the block that begins there: what is indented deeper, and the bracket that closes it."""
+    depth, last = _indent(lines[first - 1]), first
+    for number in range(first + 1, len(lines) + 1):
+        text = lines[number - 1]
+        if not text.strip():
+            continue
+        if _indent(text) <= depth:
+            return number if text.strip()[0] in "})]" else last
+        last = number
+    return last
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

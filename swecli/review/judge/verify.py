@@ -1,10 +1,14 @@
-"""Claims checked against the code by fresh requests that have not seen the reviewer's reasoning."""
+"""Claims checked against the code by fresh requests that have not seen the reviewer's reasoning.
+
+A request shows the code a claim is about, what that code calls, and who calls it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,36 +22,33 @@ from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import SEVERITIES, Finding, Judgement, Verdict
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
-from swecli.review.judge.evidence import evidence_pack
-from swecli.review.judge.measures import LIMITS, function_at, measure
-from swecli.review.judge.places import squeezed
-from swecli.review.judge.sources import Sources
-from swecli.review.judge.states import Cause, move
+from swecli.review.judge.grounding import move, squeezed
+from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 
-MOST_CLAIMS = 6  # of one file in one request
+_MOST_CLAIMS = 6  # of one file in one request
 SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
-REPLY_TOKENS = 120  # a judgement, about
+_REPLY_TOKENS = 120  # a judgement, about
 LEAST_TOKENS = 20_000  # that verification may take in a small review
-VERSION = "1"  # of the prompt; judgements of another one are not used again
-TOOL = "judge_findings"
+_VERSION = "1"  # of the prompt; judgements of another one are not used again
+_TOOL = "judge_findings"
+_MOST_LINES = 80  # of the enclosing symbol
+_MOST_CALLERS = 5
+_MOST_DEFINITIONS = 3
+_MOST_FILES = 400  # looked through for callers
+_NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
-_VERDICTS: tuple[Verdict, ...] = ("confirmed", "refuted", "cannot_tell")
+_TEXT = {"type": "string"}
 _ENTRY: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "id": {"type": "string"},
-        "verdict": {"type": "string", "enum": list(_VERDICTS)},
-        "path": {"type": "string"},
-        "line": {"type": "integer"},
-        "quote": {"type": "string"},
-        "why": {"type": "string"},
-        "see": {"type": "array", "items": {"type": "string"}},
+        "id": _TEXT, "verdict": {"type": "string", "enum": ["confirmed", "refuted", "cannot_tell"]}, "path": _TEXT,
+        "line": {"type": "integer"}, "quote": _TEXT, "why": _TEXT, "see": {"type": "array", "items": _TEXT},
     },
     "required": ["id", "verdict"],
-}
+}  # fmt: skip
 _SPEC = ToolSpec(
-    TOOL,
+    _TOOL,
     "Give your verdict on each claim.",
     {"type": "object", "properties": {"judgements": {"type": "array", "items": _ENTRY}}, "required": ["judgements"]},
 )
@@ -78,32 +79,29 @@ class Verifier:
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge them, the worst first: by rule, from judgements that are stored, by requests. No failure is raised."""
-        out = Verification()
-        open_ones = []
-        keys = {finding.id: self._key(finding) for finding in claims}
-        stored = self.store.judgements(keys.values())
-        for finding in claims:
-            known = by_rule(finding, self.sources) or stored.get(keys[finding.id])
-            if known is not None:
-                out.judged[finding.id] = known
-            else:
-                open_ones.append(finding)
-        for batch in _batches(open_ones):
-            if out.usage.total >= self.tokens:
-                break
-            if not await self._judge(batch, out):
+        keys, known = self._known(claims)
+        out = Verification(known)
+        for batch in _batches([finding for finding in claims if finding.id not in known]):
+            if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
         made = {keys[ref]: judged for ref, judged in out.judged.items() if judged.by == self.model.name}
         self.store.keep_judgements(made)
         return out
 
+    def _known(self, claims: Sequence[Finding]) -> tuple[dict[str, str], dict[str, Judgement]]:
+        """The key of each claim, and what no request is needed for, both by finding id."""
+        keys = {finding.id: self._key(finding) for finding in claims}
+        stored = self.store.judgements(keys.values())
+        known = {f.id: _by_rule(f, self.sources.get(f.path)) or stored.get(keys[f.id]) for f in claims}
+        return keys, {ref: judgement for ref, judgement in known.items() if judgement is not None}
+
     def price(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
         """What checking them is expected to take, each asked once: requests, tokens, US dollars (None: unknown)."""
-        stored = self.store.judgements({self._key(finding): finding for finding in claims})
-        asked = [f for f in claims if self._key(f) not in stored and by_rule(f, self.sources) is None]
+        known = self._known(claims)[1]
+        asked = [finding for finding in claims if finding.id not in known]
         batches = _batches(asked)
-        packs = sum(self.counter.count(evidence_pack(finding, self.sources)) for finding in asked)
-        usage = Usage(packs + len(batches) * self.counter.count(_PROMPT), len(asked) * REPLY_TOKENS)
+        packs = sum(self.counter.count(_evidence_pack(finding, self.sources)) for finding in asked)
+        usage = Usage(packs + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS)
         return len(batches), usage, cost_of(usage, self.model.profile.price)
 
     async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
@@ -132,7 +130,7 @@ class Verifier:
         return True
 
     async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        packs = await asyncio.to_thread(lambda: [evidence_pack(f, self.sources, see[f.id]) for f in asked])
+        packs = await asyncio.to_thread(lambda: [_evidence_pack(f, self.sources, see[f.id]) for f in asked])
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(packs)},
@@ -151,25 +149,25 @@ class Verifier:
 
     def _key(self, finding: Finding) -> str:
         """A digest of claim, code, model and prompt."""
-        symbol = self.sources.symbol(finding.path, finding.line)
-        code = squeezed("".join(self.sources.get(finding.path).lines[symbol.first - 1 : symbol.last]))
-        parts = (finding.code_smell_type, finding.message, finding.path, code, self.model.name, VERSION)
+        source = self.sources.get(finding.path)
+        symbol = source.symbol(finding.line)
+        code = squeezed("".join(source.lines[symbol.first - 1 : symbol.last]))
+        parts = (finding.code_smell_type, finding.message, finding.path, code, self.model.name, _VERSION)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def by_rule(finding: Finding, sources: Sources) -> Judgement | None:
+def _by_rule(finding: Finding, source: Source) -> Judgement | None:
     """What no model is needed for: a smell that is measured, a suggestion that is the code as it is."""
-    lines = sources.get(finding.path).lines
-    present = "".join(lines[max(0, finding.line - 1) : finding.end_line or finding.line])
+    present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
     if finding.suggestion.strip() and squeezed(finding.suggestion) == squeezed(present):
         return Judgement("refuted", finding.path, finding.line, present.strip(), "the suggestion is the code", "rule")
-    function = function_at(sources.symbols(finding.path), finding.line)
-    if finding.code_smell_type not in LIMITS or function is None:
+    smell = finding.code_smell_type
+    function = source.function(finding.line) if smell in LIMITS else None
+    if function is None:
         return None
-    measured, limit = measure(function, finding.code_smell_type), LIMITS[finding.code_smell_type]
-    why = f"measured {measured}, at most {limit} are meant"
-    quote = lines[function.line - 1].strip()
+    measured, limit = function.measure(smell), LIMITS[smell]
     verdict: Verdict = "confirmed" if measured > limit else "refuted"
+    why, quote = f"measured {measured}, at most {limit} are meant", source.lines[function.line - 1].strip()
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
@@ -177,17 +175,15 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str) -> Judge
     """The verdict of an answer's row; without a quote that stands in the file it is cannot tell."""
     verdict = str(row.get("verdict") or "").strip().lower().replace(" ", "_")
     why = " ".join(str(row.get("why") or "").split())[:400]
-    quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
-    whole = squeezed("".join(sources.get(path).lines)) if path else ""
-    stands = len(squeezed(quote)) > 2 and squeezed(quote) in whole
     if verdict not in ("confirmed", "refuted"):
         return Judgement("cannot_tell", why=why, by=by)
-    if not stands:
+    quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
+    wanted, lines = squeezed(quote), [squeezed(line) for line in sources.get(path).lines] if path else []
+    if len(wanted) < 3 or wanted not in "".join(lines):
         return Judgement("cannot_tell", why=f"{why} (its evidence stands nowhere)".strip(), by=by)
-    at = next((n for n, line in enumerate(sources.get(path).lines, 1) if squeezed(quote)[:40] in squeezed(line)), 0)
     line = row.get("line")
-    number = at or (line if isinstance(line, int) else 0)
-    return Judgement("confirmed" if verdict == "confirmed" else "refuted", path, number, quote[:400], why, by)
+    at = next((n for n, text in enumerate(lines, 1) if wanted[:40] in text), line if isinstance(line, int) else 0)
+    return Judgement("confirmed" if verdict == "confirmed" else "refuted", path, at, quote[:400], why, by)
 
 
 def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
@@ -199,36 +195,86 @@ def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Fi
     verdict = judgement.verdict
     found = replace(finding, judgement=judgement, verdict=verdict)
     if finding.state in ("gone", "regressed") and verdict == "refuted":
-        return move(found, Cause("repaired", judgement.by, judgement.why or "checked", judgement=judgement))
+        return move(found, "repaired", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
-        back = move(found, Cause("still broken", judgement.by, judgement.why, judgement=judgement))
+        back = move(found, "still broken", judgement.why)
         return replace(back, line=judgement.line) if judgement.path == finding.path and judgement.line else back
     if verdict == "refuted":
-        return move(found, Cause("refuted", judgement.by, judgement.why, judgement=judgement))
-    if verdict == "confirmed" and again:
-        return move(found, Cause("reported again", judgement.by, judgement.why))
-    return found
+        return move(found, "refuted", judgement.why)
+    return move(found, "reported again", judgement.why) if verdict == "confirmed" and again else found
 
 
 def _batches(claims: Sequence[Finding]) -> list[list[Finding]]:
     """Up to six of one file, gone ones first, then the worst."""
-    order: dict[str, int] = {severity: number for number, severity in enumerate(reversed(SEVERITIES))}
-    ranked = sorted(claims, key=lambda f: (f.state != "gone", order.get(f.severity, 9)))
+    worst: tuple[str, ...] = SEVERITIES
+    ranked = sorted(claims, key=lambda f: (f.state != "gone", -worst.index(f.severity) if f.severity in worst else 9))
     first = {finding.path: number for number, finding in reversed(list(enumerate(ranked)))}
     by_path = sorted(ranked, key=lambda finding: first[finding.path])
     out: list[list[Finding]] = []
     for _, group in groupby(by_path, key=lambda finding: finding.path):
         listed = list(group)
-        out += [listed[at : at + MOST_CLAIMS] for at in range(0, len(listed), MOST_CLAIMS)]
+        out += [listed[at : at + _MOST_CLAIMS] for at in range(0, len(listed), _MOST_CLAIMS)]
     return out
 
 
 def _rows(reply: ModelReply) -> list[dict[str, Any]]:
     """The entries of an answer, whole or broken, as a call or as JSON in prose."""
-    values: list[Any] = [call.parameters for call in reply.calls if call.name == TOOL]
+    values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
     values += [found.value for text in (*reply.broken.values(), reply.text) for found in values_in(text)]
     rows: list[dict[str, Any]] = []
     for value in values:
         listed = value.get("judgements", [value]) if isinstance(value, dict) else value
         rows += [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     return rows
+
+
+# What a request shows of a claim
+
+
+def _evidence_pack(finding: Finding, sources: Sources, see: Sequence[str] = ()) -> str:
+    """The claim and its code, as text. `see` are up to two `path:line` that the verifier asked for."""
+    source = sources.get(finding.path)
+    symbol = source.symbol(min(max(1, finding.line), max(1, len(source.lines))))
+    first = symbol.first
+    if symbol.last - first >= _MOST_LINES:  # at most so many of its lines, around the place
+        first = max(first, finding.line - _MOST_LINES // 2)
+    out = [
+        f"### {finding.id}: {finding.code_smell_type} at {finding.place}",
+        f"Claim: {' '.join(finding.message.split())}",
+        _code(source, finding.path, first, min(symbol.last, first + _MOST_LINES - 1)),
+    ]
+    for used in _definitions(finding, symbol, source):
+        out.append(f"It names: {_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
+    out += [f"Used in {line}" for line in _callers(finding, symbol, sources)]
+    for path, _, line in (place.rpartition(":") for place in see):
+        if line.isdecimal() and sources.get(path).lines:
+            out.append(_code(sources.get(path), path, max(1, int(line) - 20), int(line) + 20))
+    return "\n".join(out)
+
+
+def _code(source: Source, path: str, first: int, last: int) -> str:
+    rows = range(first, min(last, len(source.lines)) + 1)
+    return "\n".join([f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)])
+
+
+def _definitions(finding: Finding, symbol: Symbol, source: Source) -> list[Symbol]:
+    """Symbols of the same file that the finding's lines or its claim name."""
+    lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
+    names = set(_NAME.findall("\n".join([*lines, finding.message])))
+    others = (s for s in source.symbols if s.name.rpartition(".")[2] in names)
+    return [other for other in others if not symbol.first <= other.first <= symbol.last][:_MOST_DEFINITIONS]
+
+
+def _callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:
+    """A line of each file that calls the symbol, the finding's own first."""
+    name = symbol.name.rpartition(".")[2]
+    word, found = re.compile(rf"\b{re.escape(name)}\s*\("), 0
+    for path in [finding.path, *sources.alike(finding.path)[:_MOST_FILES]] if len(name) > 3 else []:
+        for number, line in enumerate(sources.get(path).lines, 1):
+            inside = path == finding.path and symbol.first <= number <= symbol.last
+            if not inside and word.search(line):
+                yield f"{path}:{number}: {line.strip()[:200]}"
+                found += 1
+                break
+        if found >= _MOST_CALLERS:
+            return

@@ -1,4 +1,4 @@
-"""Findings for others: as Markdown for people, as plain JSON for programs."""
+"""Findings for others: as Markdown for people, plain JSON for programs, SARIF 2.1.0 for code scanning services."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from swecli import __version__
 from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
-from swecli.models.finding import SEVERITIES, Finding, one_spaced
+from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
 from swecli.models.review_events import ReviewFinished
-from swecli.redact import redact, redact_value
-from swecli.review.publish.sarif import as_sarif
-from swecli.review.read.coverage import in_words as coverage_line
+from swecli.redact import has_secret, redact, redact_value
+from swecli.review.publish.view import coverage_words
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
+# what code scanning sorts security findings by (0.1 to 10)
+_SECURITY = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -23,24 +29,16 @@ def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
     """What seed 000's review returned: each unique finding with its suggestion as a block in `improvement`."""
-    issues = [
-        {
-            "type": "code_smell",
-            "codeSmellType": finding.code_smell_type,
-            "path": finding.path,
+    issues = []
+    for finding in [finding for finding in end.findings if finding.state != "refuted"]:
+        block = fenced(finding.suggestion, "suggestion") if finding.suggestion else ""
+        issues.append({
+            "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
-            "severity": finding.severity,
-            "message": finding.message,
-            "improvement": "\n\n".join(
-                filter(
-                    None, [finding.improvement, fenced(finding.suggestion, "suggestion") if finding.suggestion else ""]
-                )
-            ),
-        }
-        for finding in end.findings
-        if finding.state != "refuted"
-    ]
-    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_line(end.coverage)}"
+            "severity": finding.severity, "message": finding.message,
+            "improvement": "\n\n".join(filter(None, [finding.improvement, block])),
+        })  # fmt: skip
+    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_words(end.coverage)}"
     workflow = {"postedCount": posted, "failedCount": failed}
     out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
     return dict(redact_value(out))
@@ -49,24 +47,19 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
 def as_markdown(findings: Sequence[Finding], title: str = "Review", coverage: Coverage | None = None) -> str:
     """A report: counts, what was not read, then each finding under its severity, the worst first. Foreign text cannot
     break out, and secrets it quotes are redacted."""
-    left = coverage_line(coverage) if coverage is not None and not coverage.complete else ""
-    left = f"**Incomplete:** {safe(left)}\n\n" if left else ""
-    if not findings:
-        return f"# {one_spaced(title)}\n\n{left}No findings.\n"
+    parts = [f"# {one_spaced(title)}"]
+    if coverage is not None and not coverage.complete:
+        parts.append(f"**Incomplete:** {safe(coverage_words(coverage))}")
     open_ones = sum(finding.is_open for finding in findings)
-    parts = [
-        f"# {one_spaced(title)}",
-        *([left.strip()] if left else []),
-        f"{len(findings)} findings, {open_ones} of them open.",
-    ]
+    parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):
         chosen = [finding for finding in findings if finding.severity == severity]
         if chosen:
-            parts += [f"## {severity.capitalize()} ({len(chosen)})", *(entry(finding) for finding in chosen)]
+            parts += [f"## {severity.capitalize()} ({len(chosen)})", *(_entry(finding) for finding in chosen)]
     return "\n\n".join(parts) + "\n"
 
 
-def entry(finding: Finding) -> str:
+def _entry(finding: Finding) -> str:
     """One finding as a section."""
     facts: list[str] = [finding.kind, finding.state]
     facts += [safe(finding.doubt)] if finding.doubt else []
@@ -105,3 +98,79 @@ def write_findings(findings: Sequence[Finding], style: str, path: Path) -> int:
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
     return len(findings)
+
+
+# SARIF
+
+
+def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
+    """A log of one run. Dismissed findings are suppressed, fixed and refuted ones absent; fingerprints hold no line
+    numbers, and secrets are redacted. `end` names what was not read, `code` what the program exits with."""
+    kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
+    rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
+    driver: dict[str, Any] = {"name": "swecli", "version": __version__, "semanticVersion": __version__}
+    driver |= {"rules": [_rule(name, kept) for name in rules]}
+    results = [_result(finding, rules) for finding in kept]
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if end is not None:
+        run["invocations"] = [_invocation(end, code)]
+    log: dict[str, Any] = redact_value({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+    return log
+
+
+def _invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
+    """How the run went: an incomplete or failed one was not successful, with a notification for each file left."""
+    notes = [
+        {
+            "level": "error",
+            "message": {"text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"},
+            "locations": [_location(file.path, *span) for span in (*file.shown, *file.not_read)],
+        }
+        for file in end.coverage.files
+        if not file.whole
+    ]
+    return {"executionSuccessful": end.complete, "exitCode": code, "toolExecutionNotifications": notes}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    artifact = {"uri": quote(path.lstrip("/"), safe="/-._~!$&'()*+,;=@")}
+    return artifact if path.startswith("/") else artifact | {"uriBaseId": "%SRCROOT%"}
+
+
+def _location(path: str, first: int, last: int | None) -> dict[str, Any]:
+    region = {"startLine": first} | ({"endLine": last} if last and last >= first else {})
+    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
+
+
+def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    theirs = [finding for finding in findings if (finding.code_smell_type or finding.kind) == name]
+    rule: dict[str, Any] = {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}}
+    properties: dict[str, Any] = {"tags": sorted({finding.kind for finding in theirs})}
+    if any(finding.kind == "security" for finding in theirs):
+        properties["security-severity"] = max(_SECURITY.get(finding.severity, "5.5") for finding in theirs)
+    return rule | {"properties": properties}
+
+
+def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
+    name = finding.code_smell_type or finding.kind
+    text, sure = f"{finding.message}\n{finding.improvement}".strip(), finding.verdict in ("confirmed", "")
+    result: dict[str, Any] = {
+        "ruleId": name,
+        "ruleIndex": rules.index(name),
+        "kind": "fail" if sure else "review",
+        "level": _LEVELS.get(finding.severity, "warning") if sure else "none",
+        "message": {"text": text or name},
+        "locations": [_location(finding.path, finding.line, finding.end_line)],
+        "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},
+    }
+    if finding.fingerprint:
+        result["partialFingerprints"] = {"swecliFingerprint/v1": finding.fingerprint}
+    if finding.state == "dismissed":
+        result["suppressions"] = [{"kind": "external", "justification": finding.reason or "dismissed"}]
+    if finding.suggestion and not has_secret(finding.suggestion):  # code with a hole in it mends nothing
+        region = {"startLine": finding.line, "endLine": max(finding.line, finding.end_line or finding.line)}
+        change = {"deletedRegion": region, "insertedContent": {"text": finding.suggestion}}
+        result["fixes"] = [
+            {"artifactChanges": [{"artifactLocation": _artifact(finding.path), "replacements": [change]}]}
+        ]
+    return result

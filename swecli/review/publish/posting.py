@@ -14,15 +14,12 @@ from swecli.models.finding import Finding, counted, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret
 from swecli.review.publish.exports import fenced, safe
-from swecli.review.publish.view import brief
-from swecli.review.read.coverage import in_words
+from swecli.review.publish.view import brief, coverage_words
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect
-from swecli.review.target.pull_request import pull_diffs
-from swecli.review.target.pull_state import packed
-from swecli.review.target.targets import Target
+from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect, packed
+from swecli.review.target.targets import Target, pull_diffs
 
-LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
+_LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
 MOST_INLINE = 10  # comments of one push; what is more stands in the summary
 _MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
@@ -129,7 +126,7 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
     inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
     return Push(
-        github, target, diffs, "" if end.complete else in_words(end.coverage),
+        github, target, diffs, "" if end.complete else coverage_words(end.coverage),
         tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), tuple(end.findings), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
         tuple(f for f in ours if f.is_open and f.fingerprint in there),
@@ -156,7 +153,7 @@ def _comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     whole = last == (finding.end_line or finding.line)
     taken = finding.suggestion and whole and not has_secret(finding.suggestion)
     parts += [fenced(finding.suggestion, "suggestion")] if taken else []
-    body = "\n\n".join(parts)[:LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
+    body = "\n\n".join(parts)[:_LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
 
@@ -196,7 +193,7 @@ def summary(push: Push) -> str:
         cells = [f"`{finding.place.replace('`', '')}`", safe(finding.code_smell_type), finding.severity]
         cells += [finding.standing, safe(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-        if sum(map(len, lines)) > LONGEST:
+        if sum(map(len, lines)) > _LONGEST:
             lines.append(f"| … | | | | and {len(push.rest) + len(gone) - at - 1} more |")
             break
     lines += ["\n</details>"] if push.rest or gone else []

@@ -1,4 +1,8 @@
-"""How one finding reads, for every face: headline, facts, the code around it, its suggestion as a diff; and filters."""
+"""How a finding, and how far a review is, read for every face; and filters.
+
+A finding has a headline, facts, the code around it and its suggestion as a diff; an event of a review is lines for
+people, the same at the prompt and on stderr.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,24 @@ from difflib import unified_diff
 from fnmatch import fnmatch
 from pathlib import Path
 
+from swecli.models.coverage import Coverage, Estimate
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Change, Finding, worst_first
+from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Change, Finding, counted, worst_first
+from swecli.models.review_events import (
+    FindingsJudged,
+    LoopWindowApplied,
+    ReviewEvent,
+    ReviewFinished,
+    ReviewPlanned,
+    ReviewProgressed,
+    ReviewStarted,
+)
 from swecli.review.judge.sources import Sources
+from swecli.review.target.diffs import skipped_words
 from swecli.store.reviews import ReviewStore
 
-AROUND = 4  # lines of code above and below the place
+_AROUND = 4  # lines of code above and below the place
+_MOST_NAMED = 4  # files named on a line of what was not read
 _VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
 
 
@@ -62,7 +78,9 @@ def view(finding: Finding, root: Path, history: Sequence[Change] = ()) -> Findin
     ]
     lines = Sources(root).get(finding.path).lines
     last = finding.end_line or finding.line
-    around = range(max(1, finding.line - AROUND), min(len(lines), last + AROUND) + 1) if finding.line > 0 else range(0)
+    around = (
+        range(max(1, finding.line - _AROUND), min(len(lines), last + _AROUND) + 1) if finding.line > 0 else range(0)
+    )
     code = tuple(f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in around)
     return replace(brief(finding), facts=tuple(facts), code=code, diff=_diff(finding, lines))
 
@@ -113,3 +131,76 @@ def _has(finding: Finding, word: str) -> bool:
 def _known(value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise BadInput(f"There is no {value!r}.", f"There are: {', '.join(known)}")
+
+
+# Events
+
+
+def event_lines(event: ReviewEvent) -> list[str]:
+    """How far a review is; of its end what was read and what it took; [] for findings, which each place draws."""
+    match event:
+        case ReviewStarted():
+            loops = f"continues after loop {event.loop}" if event.loop else f"up to {counted(event.loops, 'loop')}"
+            parts = [f"review {event.review} of {event.target}", counted(event.files, "file"), loops]
+            parts += [counted(event.leads, "lead")] if event.leads else []
+            return [" · ".join(parts + ([counted(event.checks, "check")] if event.checks else []))]
+        case ReviewPlanned():
+            return planned_lines(event)
+        case ReviewProgressed():
+            got = event.coverage
+            parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
+            parts.append(", ".join(event.paths[:2]) + (", …" if len(event.paths) > 2 else ""))
+            parts.append(f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}")
+            parts += [counted(event.findings, "finding"), counted(event.tokens, "token")]
+            return [" · ".join([*parts, "cost unknown" if event.cost is None else f"${event.cost:.4f}"])]
+        case FindingsJudged():
+            judged = f"{event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"
+            return [f"checked against the code: {judged}"]
+        case LoopWindowApplied():
+            kept = counted(event.kept, "message")
+            return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
+        case ReviewFinished():
+            return [coverage_words(event.coverage), _took(event)]
+    return []
+
+
+def planned_lines(event: ReviewPlanned) -> list[str]:
+    """What will be read, what is skipped, and what it is expected to take."""
+    lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
+    if event.skipped:
+        lines.append(f"{skipped_words(event.skipped)}; --include PATTERN brings them back")
+    return [*lines, *([_expected(event.estimate)] if event.estimate else [])]
+
+
+def coverage_words(coverage: Coverage) -> str:
+    """`read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): src/a.py 40-80, …`."""
+    parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
+    parts += [f"some by {coverage.earlier}"] if coverage.earlier else []
+    parts += [f"{coverage.shown:,} shown, no report"] if coverage.shown else []
+    left = [file for file in coverage.files if file.not_read]
+    if coverage.not_read:
+        whys = ", ".join(dict.fromkeys(file.why for file in left if file.why))
+        listed = []
+        for file in left[:_MOST_NAMED]:
+            spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in file.not_read]
+            listed.append(f"{file.path} {', '.join(spans[:3])}{', …' if len(spans) > 3 else ''}")
+        more = ", …" if len(left) > _MOST_NAMED else ""
+        parts.append(f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}")
+    parts += [f"{coverage.unverified:,} not verified"] if coverage.unverified else []
+    return " · ".join(parts)
+
+
+def _expected(estimate: Estimate) -> str:
+    """`expected by constants: 3 to 9 loops, 3 to 14 requests, 21,000 to 120,000 tokens, $0.04 to $0.31; ...`."""
+    cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
+    (loops, most), requests, tokens = estimate.loops, estimate.requests, estimate.tokens
+    ranges = f"{requests[0]} to {requests[1]} requests, {tokens[0]:,} to {tokens[1]:,} tokens"
+    more = f"; --loops {estimate.loops_for_all} for all parts" if estimate.loops_for_all > most else ""
+    return f"expected by {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"
+
+
+def _took(end: ReviewFinished) -> str:
+    """What it took, with what was expected beside it."""
+    took = f"took {end.usage.total:,} tokens, {'price unknown' if end.cost is None else f'${end.cost:.4f}'}"
+    tokens = end.estimate.tokens if end.estimate else ()
+    return f"{took} (expected {tokens[0]:,} to {tokens[1]:,} tokens)" if tokens else took

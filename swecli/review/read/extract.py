@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.lenient_json import Found, values_in
 from swecli.models.finding import SEVERITIES, SMELLS, Finding
 from swecli.models.finding_rows import finding_of_row, rows_in
-from swecli.models.message import ToolCall
+from swecli.models.message import ModelReply, ToolCall
 
 TOOL = "report_findings"
 MOST_FINDINGS = 5_000  # of one response
-LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
-QUOTED = 40  # letters from which on a value that stands in the code is a quotation
+_LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
+_QUOTED_FROM = 40  # letters from which on a value that stands in the code is a quotation
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
 _FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z][\w -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
 _PLACED = re.compile(
@@ -45,30 +45,19 @@ class Extraction:
     withdrawn: list[str] = field(default_factory=list)
 
 
-def extract(
-    text: str,
-    calls: Iterable[ToolCall] = (),
-    loop: int = 0,
-    malformed: Mapping[str, str] | None = None,
-    *,
-    broken: Mapping[str, str] | None = None,
-    paths: Collection[str] = (),
-    shown: str = "",
-) -> Extraction:
-    """Read every finding out of one response. Total: no response makes it raise.
+def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
+    """Read every finding out of one response: its text and its calls of `report_findings`. Total: no response makes it
+    raise.
 
     Args:
-        text: the response's prose, with or without JSON in it.
-        calls: its tool calls; those of `report_findings` are read.
         loop: the number of the loop, kept in each finding.
-        malformed: call id → what is wrong with its arguments, where they could not be read; `broken` has their text.
         paths: files that exist; a place in prose counts only in one of them.
         shown: the code the model was shown, without white space; JSON that stands in it is a quotation.
     """
-    out = Extraction()
-    for call in calls:
+    out, text = Extraction(), reply.text
+    for call in reply.calls:
         if call.name == TOOL:
-            _call(call, loop, (malformed or {}).get(call.id, ""), (broken or {}).get(call.id, ""), out)
+            _call(call, loop, reply, out)
     values = [v for v in values_in(text) if not _quoted(text[v.start : v.end], shown)]
     for value in values:
         before, losses = len(out.findings), len(out.lost)
@@ -78,19 +67,21 @@ def extract(
         _note_loss(value, len(out.findings) - before, out)
     if not values and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
+    for value in reversed(values):
+        text = f"{text[: value.start]}\n{text[value.end :]}"
     known = {(finding.path, finding.line) for finding in out.findings}
-    out.findings += [found for found in _in_words(_without(text, values), loop, paths) if found.key[:2] not in known]
+    out.findings += [found for found in _in_words(text, loop, paths) if found.key[:2] not in known]
     if len(out.findings) > MOST_FINDINGS:
         out.lost.append(f"{len(out.findings) - MOST_FINDINGS} findings beyond {MOST_FINDINGS} in one response")
         del out.findings[MOST_FINDINGS:]
     return out
 
 
-def _call(call: ToolCall, loop: int, problem: str, broken: str, out: Extraction) -> None:
+def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
     """The call's findings; broken arguments are read as text."""
-    before, losses = len(out.findings), len(out.lost)
+    before, losses, problem = len(out.findings), len(out.lost), reply.malformed.get(call.id, "")
     if problem:
-        for value in values_in(broken):
+        for value in values_in(reply.broken.get(call.id, "")):
             _rows(value.value, loop, "cut" if value.cut else "call", out)
         kept = len(out.findings) - before
         out.lost.append(f"a call of {TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}")
@@ -100,7 +91,8 @@ def _call(call: ToolCall, loop: int, problem: str, broken: str, out: Extraction)
 
 
 def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
-    for text in [v for v in _texts(value) if v.lstrip()[:1] in ("[", "{")]:  # a list that was written as a text
+    texts = [value.get(key) for key in (*_LISTS, "arguments", "raw")] if isinstance(value, dict) else []
+    for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list written as a text
         for inner in values_in(text):
             _rows(inner.value, loop, "cut" if inner.cut else source, out)
     found = [finding_of_row(row, loop, out.lost, source) for row in rows_in(value, out.lost)]
@@ -110,17 +102,9 @@ def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
     out.findings += kept
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """The texts at the top of a value that may be lists of findings."""
-    if isinstance(value, dict):
-        yield from (
-            item for key, item in value.items() if isinstance(item, str) and key in (*LISTS, "arguments", "raw")
-        )
-
-
 def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
     """Note a report: a list of findings of which every entry could be read."""
-    listed = next((value[name] for name in LISTS if name in value), None)
+    listed = next((value[name] for name in _LISTS if name in value), None)
     if isinstance(listed, str):
         listed = next((found.value for found in values_in(listed) if not found.repaired), None)
     withdrawn = value.get("withdraw")
@@ -133,20 +117,14 @@ def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
 
 def _note_loss(value: Found, taken: int, out: Extraction) -> None:
     keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
-    if value.cut and (taken or _LOOKS_LIKE.search(str(value.value)) or keys & set(LISTS)):
+    if value.cut and (taken or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
         out.lost.append(f"a block was cut off: {taken} finding{'' if taken == 1 else 's'} of it could be read")
 
 
 def _quoted(text: str, shown: str) -> bool:
     """Whether this JSON stands literally in code that the model was shown."""
     squeezed = "".join(text.split())
-    return len(squeezed) >= QUOTED and squeezed in shown
-
-
-def _without(text: str, values: Iterable[Found]) -> str:
-    for value in reversed(list(values)):
-        text = f"{text[: value.start]}\n{text[value.end :]}"
-    return text
+    return len(squeezed) >= _QUOTED_FROM and squeezed in shown
 
 
 # Findings in words: records, tables, bullets

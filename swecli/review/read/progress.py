@@ -12,13 +12,13 @@ from swecli.models.review_events import ReviewFinished
 from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 
-STEPS_OF_PART = 4  # after so many loops of one part only the report is offered
-MOST_STEPS = 6  # after so many the next part is begun, where there is one
-UNREADABLE = 2  # parts in a row without a readable report end a review
-KEPT_TEXT = 2_000  # letters of an unreadable reply that are kept in the result
-KEPT_CODE = 8  # results of tools that are remembered, to tell quotations from findings
-CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
-REPAIR = (
+_STEPS_OF_PART = 4  # after so many loops of one part only the report is offered
+_MOST_STEPS = 6  # after so many the next part is begun, where there is one
+_UNREADABLE = 2  # parts in a row without a readable report end a review
+_KEPT_TEXT = 2_000  # letters of an unreadable reply that are kept in the result
+_KEPT_CODE = 8  # results of tools that are remembered, to tell quotations from findings
+_CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
+_REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
 )
@@ -29,8 +29,8 @@ class Progress:
     """Where the running review is. `read` has the digests of the hunks that were read, in order."""
 
     plan: Plan
-    read: dict[str, None] | set[str]
-    state: TurnState
+    read: dict[str, None]
+    state: TurnState = field(default_factory=lambda: TurnState("", 0, []))
     messages: list[ApiMessage] = field(default_factory=list)
     left: str = ""  # what was left when the window last moved: it stays, so that the beginning does not change
     part: Part | None = None
@@ -47,19 +47,17 @@ class Progress:
     ended: ReviewFinished | None = None
 
     def __post_init__(self) -> None:
-        self.read = dict.fromkeys(self.read)
-        done = [part for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)]
-        self.closed = {part.number for part in done}
-
-    @property
-    def of(self) -> int:
-        """The number of the last part."""
-        return max((part.number for part in self.plan.parts), default=0)
+        self.closed = {part.number for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)}
 
     @property
     def report_only(self) -> bool:
         """Whether the next request offers the report alone."""
-        return self.repair or self.steps >= STEPS_OF_PART
+        return self.repair or self.steps >= _STEPS_OF_PART
+
+    @property
+    def waiting(self) -> list[Part]:
+        """The parts that are not done, the running one included."""
+        return [part for part in self.plan.parts if part.number not in self.closed]
 
     def open(self, part: Part, text: str) -> None:
         """Begin a part, with its message."""
@@ -77,7 +75,7 @@ class Progress:
         """Remember what the model was shown."""
         if isinstance(event, ToolFinished) and event.result.ok and event.call.name != TOOL:
             lines = (line.lstrip().lstrip("0123456789").lstrip("\t|: →") for line in event.result.for_model.split("\n"))
-            newest = [pair for pair in self.code.items() if pair[0] != "part"][1 - KEPT_CODE :]
+            newest = [pair for pair in self.code.items() if pair[0] != "part"][1 - _KEPT_CODE :]
             shown = "".join("".join(lines).split())
             self.code = {"part": self.code.get("part", ""), **dict(newest), event.call.id: shown}
 
@@ -90,47 +88,41 @@ class Progress:
         alone = all(call.name == TOOL for call in reply.calls)
         for report in read.reports:
             if report.done or (report.done is None and alone):
-                named = next((other for other in self.plan.parts if other.number == report.part), part)
-                self._close(part if report.part is None else named)
+                self._close(next((other for other in self.plan.parts if other.number == report.part), part))
         if self.part is None:
             return None
         broken = any(call.id in reply.malformed for call in reply.calls)
         due = not reply.calls or (broken and alone) or (self.repair and not alone)
-        if reply.stop == "length" and not reply.calls and self.steps < MOST_STEPS:
-            return CUT
-        if (due and self.repair) or (self.steps >= MOST_STEPS and self._others(part)):
+        if reply.stop == "length" and not reply.calls and self.steps < _MOST_STEPS:
+            return _CUT
+        others = any(other is not part for other in self.waiting)
+        if (due and self.repair) or (self.steps >= _MOST_STEPS and others):
             self.failed += self.repair and not read.findings  # it was asked for, and there was nothing to read
-            self._give_up(part, reply.text)
+            self.unreadable, self.part = True, None
+            answer = reply.text.strip()[:_KEPT_TEXT] or "-"
+            self.lost.append(f"part {part.number}: no report could be read. The answer: {answer}")
+            self.closed.add(part.number)
         elif due:
             self.repair = True
-            return REPAIR.format(number=part.number)
+            return _REPAIR.format(number=part.number)
         return None
-
-    def over(self) -> ReviewEnd | None:
-        """How the review has ended, None while there is something to read."""
-        if all(part.number in self.closed for part in self.plan.parts):
-            return "unreadable" if self.unreadable else "done"
-        return "unreadable" if self.failed >= UNREADABLE else None
-
-    def shown(self) -> set[str]:
-        """Digests of the hunks that stood in an answered request."""
-        return {hunk.digest for part in self.plan.parts if part.number in self.stood for hunk in part.hunks}
-
-    def _others(self, part: Part) -> bool:
-        return any(other.number not in self.closed and other is not part for other in self.plan.parts)
 
     def _close(self, part: Part) -> None:
         """Its report came: it is read, if its text stood in a request that was answered."""
         if part.number in self.stood:
-            self.read = {**dict.fromkeys(self.read), **dict.fromkeys(hunk.digest for hunk in part.hunks)}
+            self.read |= dict.fromkeys(hunk.digest for hunk in part.hunks)
             self.failed = 0
+        if part.number in self.stood or part is self.part:
             self.closed.add(part.number)
         if part is self.part:
-            self.closed.add(part.number)
             self.part = None
 
-    def _give_up(self, part: Part, text: str) -> None:
-        """No report of it could be read: what it was answered with is kept and shown."""
-        self.unreadable, self.part = True, None
-        self.lost.append(f"part {part.number}: no report could be read. The answer: {text.strip()[:KEPT_TEXT] or '-'}")
-        self.closed.add(part.number)
+    def over(self) -> ReviewEnd | None:
+        """How the review has ended, None while there is something to read."""
+        if not self.waiting:
+            return "unreadable" if self.unreadable else "done"
+        return "unreadable" if self.failed >= _UNREADABLE else None
+
+    def shown(self) -> set[str]:
+        """Digests of the hunks that stood in an answered request."""
+        return {hunk.digest for part in self.plan.parts if part.number in self.stood for hunk in part.hunks}

@@ -1,6 +1,14 @@
-"""The next request of a review, made to fit what the model takes."""
+"""What a review's model is sent: a system message that is the same for every part and push, a message a part, and the
+tools, which only read, with the one that reports; made to fit what the model takes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
 
 from swecli.context.fit import RequestLimits, fit, measure
 from swecli.context.model_limits import ModelLimits
@@ -9,8 +17,101 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
-from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
+from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, counted
+from swecli.models.message import ApiMessage, Display, ModelRequest, ToolResult, ToolSpec
 from swecli.review.read.extract import TOOL
+from swecli.review.read.project_rules import Rule
+from swecli.review.target.plan import Part
+from swecli.tools.base import Params, Tool, ToolContext, ToolPlan
+from swecli.tools.kinds import READ
+from swecli.tools.registry import ToolRegistry
+
+_MOST_KNOWN = 40  # findings named in one message
+_PROMPT = Path(__file__).parent / "prompts" / "review.md"
+_ITEM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "File, relative to the workspace."},
+        "line": {"type": "integer", "description": "First line, from 1."},
+        "end_line": {"type": "integer", "description": "Last line."},
+        "severity": {"type": "string", "enum": list(SEVERITIES)},
+        "kind": {"type": "string", "enum": list(KINDS)},
+        "code_smell_type": {
+            "type": "string",
+            "description": "One of the eleven smells, or the rule's or check's name.",
+        },
+        "message": {"type": "string", "description": "What is wrong, and why it matters."},
+        "improvement": {"type": "string", "description": "What to do."},
+        "suggestion": {"type": "string", "description": "Literal replacement of these lines, only where certain."},
+        "evidence": {"type": "string", "description": "The code at that line, quoted exactly."},
+        "same_as": {"type": "string", "description": "The id of a known finding that this one is, F-3."},
+    },
+    "required": ["path", "line", "code_smell_type", "message"],
+}
+_LEFT_OUT = frozenset({"todo", "search_session"})  # a review is of the code, not of what was said
+
+
+def system_prompt(rules: Sequence[Rule]) -> str:
+    """The system message, which no window moves. Its length does not grow with the number of files."""
+    smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
+    text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
+    if not rules:
+        return text
+    own = "\n\n".join(f"### {rule.name} (severity {rule.severity})\n{rule.text}" for rule in rules)
+    return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
+
+
+def part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
+    """The message that asks for a part: its lines, what was measured in its files, and what is known of them."""
+    text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
+    for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
+        listed = list(hunks)
+        text.append(f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}")
+        text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
+    texts, lines = ["\n".join(text)], [f"- measured: {lead}" for lead in leads]
+    if lines:
+        texts.append("\n".join(["Leads from tools, not from a reviewer; look at each before you report it:", *lines]))
+    if known:
+        head = "Known, not to be reported again; where a reason no longer holds, report it with same_as:"
+        texts.append("\n".join([head, *map(_line, known[:_MOST_KNOWN])]))
+    texts.append(f"End this part with report_findings(part={part.number}, done=true, findings=[...]).")
+    return "\n\n".join(texts)
+
+
+def _line(finding: Finding) -> str:
+    reason = f" ({finding.reason[:160]})" if finding.reason else ""
+    words = " ".join(finding.message.split())[:120]
+    return f"- {finding.id} {finding.place} {finding.code_smell_type} {finding.state}{reason}: {words}"
+
+
+class _ReportParams(Params):
+    """Parameters of report_findings; the entries are not checked here, so that one bad entry costs no other."""
+
+    part: Any = Field(None, description="The number of the part this is about.", json_schema_extra={"type": "integer"})
+    done: Any = Field(None, description="Whether the part is read to its end.", json_schema_extra={"type": "boolean"})
+    findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
+    withdraw: Any = Field(
+        None,
+        description="Ids of findings that were wrong.",
+        json_schema_extra={"type": "array", "items": {"type": "string"}},
+    )
+
+
+def read_only(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
+    """The tools of a review: those that only read, and the one that reports. What that is given is read before it runs;
+    `answer` gives what the model reads once its findings are stored."""
+
+    def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
+        count = len(params.findings) if isinstance(params.findings, list) else 1
+        return ToolPlan(f"Report {counted(count, 'finding')}")
+
+    async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+        text = answer()
+        return ToolResult(True, text, Display(title="Findings", body=text))
+
+    text = Path(__file__).with_name(f"{TOOL}.md").read_text(encoding="utf-8").strip()
+    kept = [tool for tool in tools if tool.kind.reads and tool.name not in _LEFT_OUT]
+    return ToolRegistry([*kept, Tool(TOOL, text, _ReportParams, READ, run, plan)])
 
 
 class ReviewRequest:

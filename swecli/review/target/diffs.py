@@ -1,15 +1,39 @@
-"""A unified diff taken apart: which files, which lines of the new side, and what cannot be reviewed."""
+"""A unified diff taken apart: which files, which lines of the new side; and which files a review leaves out, by which
+rule: lock files, generated and vendored code, what nobody wrote by hand."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from swecli.models.coverage import Skip
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<went>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@(?P<name>.*)")
+_NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 _HEADER = re.compile(r'diff --git "?a/(?P<old>.*?)"? "?b/(?P<new>.*?)"?$')
-_ESCAPED = re.compile(rb"\\([abfnrtv\"\\]|[0-7]{3})")
-_LETTERS = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
+ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
+_LONGEST_LINE = 5_000  # letters; no hand writes such a line
+_HEAD = 2_048  # letters at the beginning in which generated files say so
+_LOCKS = (
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb", "bun.lock", "poetry.lock",
+    "uv.lock", "Pipfile.lock", "pdm.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "mix.lock",
+    "flake.lock", "pubspec.lock", "Podfile.lock", "Package.resolved", "packages.lock.json", "gradle.lockfile",
+    "deno.lock",
+)  # fmt: skip
+_GENERATED = re.compile(
+    r"(?:.*/)?(?:[^/]*\.min\.[^/]+|[^/]*\.map|[^/]*_pb2(?:_grpc)?\.pyi?|[^/]*\.pb\.go|[^/]*\.snap|[^/]*\.g\.dart|"
+    r"__snapshots__/.*)"
+)
+_VENDORED = re.compile(r"(?:.*/)?(?:vendor|third_party|node_modules|dist)/.*")
+_SAYS_SO = re.compile(r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL)
+_BINARY = re.compile(
+    r".*\.(?:png|jpe?g|gif|ico|webp|pdf|zip|gz|xz|bz2|tar|whl|jar|class|so|dll|exe|bin|db|sqlite|woff2?|ttf|otf|mp[34]|"
+    r"pyc|o|a)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +57,20 @@ class DiffHunk:
         return lines
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One file of a diff. `lines` are those of the new side that stand in a hunk (added or context), from 1;
-    `added` the changed ones among them. `what` says why there is nothing to read: deleted, binary, renamed,
-    submodule, conflict; "" where there is."""
+    """One file of a diff. `what` says why there is nothing to read: deleted, binary, renamed, submodule, conflict; ""
+    where there is."""
 
     path: str
-    text: str = ""
     old_path: str = ""
-    hunks: list[DiffHunk] = field(default_factory=list)
-    lines: set[int] = field(default_factory=set)
-    added: set[int] = field(default_factory=set)
+    hunks: tuple[DiffHunk, ...] = ()
     what: str = ""
+
+    @property
+    def lines(self) -> set[int]:
+        """The lines of the new side that stand in a hunk (added or context), from 1."""
+        return {number for hunk in self.hunks for sign, number, _ in hunk.rows if sign != "-"}
 
 
 def parse_diff(text: str) -> list[FileDiff]:
@@ -56,72 +81,86 @@ def parse_diff(text: str) -> list[FileDiff]:
 def _file(part: str) -> FileDiff:
     head = part.split("\n@@", 1)[0].split("\n")
     if head[0].startswith("* Unmerged path "):
-        return FileDiff(head[0].removeprefix("* Unmerged path "), part, what="conflict")
-    match = _HEADER.match(head[0])
-    named = next((line[4:] for line in head if line.startswith("+++ ")), "")
-    old = next((line[4:] for line in head if line.startswith("--- ")), "")
-    renamed = {word: line for line in head for word in ("rename from ", "rename to ") if line.startswith(word)}
-    path = _unquoted(named, "b/") or _unquoted(renamed.get("rename to ", "").removeprefix("rename to "), "")
-    path = path or (_unquoted(f'"{match["new"]}"' if '"' in head[0] else match["new"], "") if match else head[0])
-    if path == "/dev/null" or named == "/dev/null":
-        path = _unquoted(old, "a/")
-    file = FileDiff(path, part, _unquoted(renamed.get("rename from ", "").removeprefix("rename from "), ""))
-    read_hunks(part, file)
-    file.what = _what(head, file)
-    return file
+        return FileDiff(head[0].removeprefix("* Unmerged path "), what="conflict")
+    named = {key: _unquoted(line[len(key) :]) for line in head for key in _NAMES if line.startswith(key)}
+    path = named.get("+++ ", "").removeprefix("b/") or named.get("rename to ", "")
+    if path == "/dev/null":
+        path = named.get("--- ", "").removeprefix("a/")
+    elif not path:  # only its mode changed, or it is binary
+        match = _HEADER.match(head[0])
+        path = _unquoted(f'"{match["new"]}"' if '"' in head[0] else match["new"]) if match else head[0]
+    hunks, old_path = hunks_of(part), named.get("rename from ", "")
+    return FileDiff(path, old_path, hunks, _what(head, hunks, old_path))
 
 
-def _what(head: list[str], file: FileDiff) -> str:
+def _what(head: list[str], hunks: tuple[DiffHunk, ...], old_path: str) -> str:
     if any(line.startswith("deleted file mode") for line in head):
         return "deleted"
     if any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
         return "binary"
-    if any(line.endswith(" 160000") or line.startswith("new file mode 160000") for line in head):
+    if any(line.endswith(" 160000") for line in head):
         return "a submodule"
-    if not file.hunks and file.old_path:
-        return f"renamed from {file.old_path}, otherwise unchanged"
-    return "" if file.hunks or not any(" mode " in line for line in head) else "empty, or only its mode changed"
+    if not hunks and old_path:
+        return f"renamed from {old_path}, otherwise unchanged"
+    return "" if hunks or not any(" mode " in line for line in head) else "empty, or only its mode changed"
 
 
-def _unquoted(name: str, prefix: str) -> str:
-    """A path of a header; git quotes those with odd letters as C does."""
+def _unquoted(name: str) -> str:
+    """A name of a header; git quotes those with odd letters as C does."""
     name = name.rstrip("\t")
-    if len(name) > 1 and name[0] == name[-1] == '"':
-        raw = name[1:-1].encode("utf-8", "surrogateescape")
-        made = _ESCAPED.sub(lambda m: bytes([_LETTERS[m[1]] if m[1] in _LETTERS else _octal(m[1])]), raw)
-        name = made.decode("utf-8", "replace")
-    return name.removeprefix(prefix)
+    if len(name) < 2 or name[0] != '"' or name[-1] != '"':
+        return name
+    raw = name[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape").encode("latin-1")
+    return raw.decode("utf-8", "replace")
 
 
-def _octal(text: bytes) -> int:
-    return int(text, 8) & 255 if text.isdigit() else text[0]
-
-
-def read_hunks(patch: str, file: FileDiff) -> None:
-    """Note the hunks of a patch (the shape GitHub gives for one file, too)."""
-    for hunk in _hunks(patch):
-        file.hunks.append(hunk)
-        file.lines |= {number for sign, number, _ in hunk.rows if sign != "-"}
-        file.added |= {number for sign, number, _ in hunk.rows if sign == "+"}
-
-
-def _hunks(patch: str) -> Iterator[DiffHunk]:
-    rows: list[tuple[str, int, str]] = []
-    name, number, left, went = "", 0, 0, 0
+def hunks_of(patch: str) -> tuple[DiffHunk, ...]:
+    """The hunks of a patch (the shape GitHub gives for one file, too)."""
+    out: list[tuple[str, list[tuple[str, int, str]]]] = []
+    number, left, went = 0, 0, 0
     for line in patch.removesuffix("\n").split("\n"):
-        if not (left or went):
-            if rows:
-                yield DiffHunk(tuple(rows), name)
-                rows = []
-            if match := _HUNK.match(line):
-                number, left, went = int(match["start"]), int(match["count"] or 1), int(match["went"] or 1)
-                name = match["name"].strip()
-                number += not left  # where nothing is left the start is the line before
-            continue
-        sign = line[:1] or " "
-        if sign not in " +-":
-            continue
-        rows.append((sign, number, line[1:]))
-        number, left, went = number + (sign != "-"), left - (sign != "-"), went - (sign != "+")
-    if rows:
-        yield DiffHunk(tuple(rows), name)
+        if left or went:
+            sign = line[:1] or " "
+            if sign in " +-":
+                out[-1][1].append((sign, number, line[1:]))
+                number, left, went = number + (sign != "-"), left - (sign != "-"), went - (sign != "+")
+        elif match := _HUNK.match(line):
+            out.append((match["name"].strip(), []))
+            left, went = int(match["count"] or 1), int(match["went"] or 1)
+            number = int(match["start"]) + (not left)  # where nothing is left the start is the line before
+    return tuple(DiffHunk(tuple(rows), name) for name, rows in out if rows)
+
+
+def rule_by_name(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
+    """The rule by which a file is skipped for its name or attributes, "" where it is not.
+
+    Attributes are those of the base commit and win both ways; `include` patterns bring back what can be read.
+    """
+    if _BINARY.fullmatch(path):
+        return "binary"
+    if any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include):
+        return ""
+    if attributes.get("diff") == "unset":
+        return "marked -diff"
+    if path.rsplit("/", 1)[-1] in _LOCKS:
+        return "lock"
+    for rule, pattern in (("generated", _GENERATED), ("vendored", _VENDORED)):
+        marked = attributes.get(f"linguist-{rule}", "")
+        if marked in ("set", "true") or (pattern.fullmatch(path) and marked not in ("unset", "false")):
+            return rule
+    return ""
+
+
+def rule_by_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
+    """The rule by which a file is skipped for what it holds, "" where it is not."""
+    if any(len(line) > _LONGEST_LINE for line in lines):
+        return f"a line over {_LONGEST_LINE:,} characters"
+    kept = attributes.get("linguist-generated") in ("unset", "false")
+    return "generated" if not kept and _SAYS_SO.search("\n".join(lines[:80])[:_HEAD]) else ""
+
+
+def skipped_words(skips: Iterable[Skip]) -> str:
+    """`12 skipped: 3 lock, 4 generated, 5 vendored`; "" without any."""
+    counts = Counter(skip.rule for skip in skips)
+    listed = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
+    return f"{counts.total()} skipped: {listed}" if counts else ""

@@ -1,28 +1,44 @@
-"""GitHub's REST interface, as far as a review needs it: a pull request, its files, its comments, a new review."""
+"""GitHub's REST interface, as far as a review needs it, and what a pull request's summary comment carries from push to
+push: what was read, and the findings, without code."""
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from swecli.models.errors import BadInput, SwecliError
+from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding
+from swecli.redact import redact
 from swecli.tools.git import GitFailed, run_git
 
-API = "https://api.github.com"
-VERSION = "2022-11-28"
-SECONDS = 30
-LONGEST_WAIT = 60  # seconds that GitHub may ask for before the same request is sent again
-PAGE, MOST_PAGES = 100, 30  # GitHub lists 3,000 files of a pull request at most
+_API = "https://api.github.com"
+_VERSION = "2022-11-28"
+_SECONDS = 30
+_LONGEST_WAIT = 60  # seconds that GitHub may ask for before the same request is sent again
+_PAGE, _MOST_PAGES = 100, 30  # GitHub lists 3,000 files of a pull request at most
 _REMOTE = re.compile(r"(?:[:/])(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?$")
 KEPT = "The findings are kept: swecli findings list"
+_STATE = re.compile(r"<!-- swecli-state ([A-Za-z0-9+/=]+) -->")
+_LARGEST = 2_000_000  # bytes of a state that is unpacked
+_MOST_ALIASES = 4
+_LONGEST = 30_000  # letters of the packed state; the comment has more to hold
+_STATES = (*OPEN_STATES, "fixed")
+# the texts of a finding that are carried, and how those look that we write
+_TEXTS = {
+    "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
+    "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
+    "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})\]', "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",
+}  # fmt: skip
 
 
 class GitHubFailed(SwecliError):
@@ -39,16 +55,12 @@ class GitHub:
 
     repository: str
     token: str = ""
-    api: str = API
-
-    def get(self, path: str) -> Any:
-        """Ask for something below the repository, or from the top with a `/` in front. Raises GitHubFailed."""
-        return self.send("GET", path)
+    api: str = _API
 
     def login(self) -> str:
         """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubFailed."""
         try:
-            return str(self.get("/user")["login"])
+            return str(self.send("GET", "/user")["login"])
         except GitHubFailed as error:
             if error.status != 403:
                 raise
@@ -64,18 +76,18 @@ class GitHub:
     def pages(self, path: str) -> list[Any]:
         """All entries of a list. Raises GitHubFailed."""
         out: list[Any] = []
-        for page in range(1, MOST_PAGES + 1):
-            rows = self.get(f"{path}?per_page={PAGE}&page={page}")
+        for page in range(1, _MOST_PAGES + 1):
+            rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
             if not isinstance(rows, list):
                 raise GitHubFailed("GitHub's answer is no list.")
             out += rows
-            if len(rows) < PAGE:
+            if len(rows) < _PAGE:
                 break
         return out
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
-        """Make or change something. Raises GitHubFailed."""
-        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "swecli"}
+        """Ask for or change something below the repository, from the top with a `/` in front. Raises GitHubFailed."""
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         data = None if body is None else json.dumps(body).encode()
         headers |= {"Content-Type": "application/json"} if data is not None else {}
@@ -83,12 +95,12 @@ class GitHub:
         url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
             request = urllib.request.Request(url, data, headers, method=method)
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:
                 wait = error.headers.get("retry-after") or ""
-                if not again and error.code in (403, 429) and wait.isdecimal() and int(wait) <= LONGEST_WAIT:
+                if not again and error.code in (403, 429) and wait.isdecimal() and int(wait) <= _LONGEST_WAIT:
                     time.sleep(int(wait))
                     return self.send(method, path, body, again=True)
                 raise _refused(error, path, self) from error
@@ -145,8 +157,72 @@ def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
         if match is None:
             raise BadInput(f"The remote {remote!r} is no repository on GitHub.", "Set GITHUB_REPOSITORY to owner/name.")
         name = f"{match['owner']}/{match['name']}"
-    api = environ.get("GITHUB_API_URL", "") or API
+    api = environ.get("GITHUB_API_URL", "") or _API
     parts = urlsplit(api)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         raise BadInput(f"GITHUB_API_URL {api!r} is no https address.", "A token goes over https only.")
     return GitHub(name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """As the last push left it: `digests` of the hunks that were read, `findings` without their code; `comment` is the
+    id of the summary (0: there is none yet) and `body` its text."""
+
+    head: str = ""
+    digests: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    comment: int = 0
+    body: str = ""
+
+
+def read_state(github: GitHub, number: int) -> PullState:
+    """The state that stands on the pull request. Only a comment of our own account counts, and all of it is checked:
+    what is not as we write it is no state, and the review a full one. Raises GitHubFailed."""
+    if not github.token:
+        return PullState()
+    login = github.login()
+    for row in reversed(github.pages(f"issues/{number}/comments")):
+        body = str(row.get("body") or "")
+        if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
+            return replace(_unpacked(match[1]), comment=int(row["id"]), body=body)
+    return PullState()
+
+
+def packed(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
+    """The state as a hidden line. Of a very large one the findings stay, then fewer digests: what is read again is
+    only paid for again."""
+    rows = [_row(finding) for finding in findings if finding.state in _STATES]
+    listed = list(dict.fromkeys(digests))
+    while True:
+        data = json.dumps({"v": 1, "head": head, "digests": listed, "findings": rows}, separators=(",", ":"))
+        text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode("ascii")
+        if len(text) <= _LONGEST or not (listed or rows):
+            return f"<!-- swecli-state {text} -->"
+        listed, rows = (listed[: len(listed) // 2], rows) if listed else ([], rows[: len(rows) // 2])
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    row = {name: getattr(finding, name) for name in _TEXTS} | {"line": finding.line, "end_line": finding.end_line or 0}
+    aliases = [redact(alias) for alias in finding.aliases[:_MOST_ALIASES]]
+    return row | {"message": redact(finding.message)[:200], "aliases": aliases}
+
+
+def _unpacked(text: str) -> PullState:
+    try:
+        data = json.loads(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _LARGEST))
+        head, digests, findings = data["head"], data["digests"], tuple(_finding(row) for row in data["findings"])
+        fit = data["v"] == 1 and re.fullmatch(r"[0-9a-f]{6,64}", head) and all(len(one) <= 300 for one in digests)
+        return PullState(head, tuple(digests), findings) if fit else PullState()
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
+        return PullState()
+
+
+def _finding(row: dict[str, Any]) -> Finding:
+    """Raises ValueError, KeyError or TypeError for what we do not write."""
+    texts, numbers, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
+    fit = all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
+    fit = fit and all(len(text) <= 500 for text in (*texts.values(), *aliases)) and ".." not in texts["path"].split("/")
+    if not fit or not all(type(number) is int and 0 <= number < 10**8 for number in numbers):
+        raise ValueError("this is no state of ours")
+    return Finding(line=row["line"], end_line=row["end_line"] or None, aliases=tuple(aliases), **texts)

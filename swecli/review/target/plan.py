@@ -1,18 +1,22 @@
-"""What a review will read, cut into parts that fit a request: hunks with their symbols, the risky ones first."""
+"""What a review will read, cut into parts that fit a request: hunks with their symbols, the risky ones first.
+
+What that is expected to take, before anything is paid for, and what became of each planned line.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from swecli.context.tokens import TokenCounter
-from swecli.models.coverage import Skip, Unit, ranges_of
-from swecli.review.judge.sources import Sources
-from swecli.review.target.diffs import DiffHunk, FileDiff
-from swecli.review.target.skips import rule_by_text
+from swecli.llm.price_table import Row as Price
+from swecli.llm.price_table import cost_of
+from swecli.models.coverage import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
+from swecli.models.message import Usage
+from swecli.review.judge.sources import Source, Sources
+from swecli.review.target.diffs import DiffHunk, FileDiff, rule_by_text
 from swecli.review.target.targets import Target
 
 _CONFIG = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|properties|xml)|(?:.*/)?(?:Dockerfile|Makefile)[^/]*")
@@ -21,7 +25,19 @@ _TESTS = re.compile(
 )
 _DOCS = re.compile(r".*\.(?:md|rst|txt|adoc)|(?:.*/)?docs?/.*", re.IGNORECASE)
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
-Row = tuple[str, int, str]  # sign, number in the new side, text
+_Row = tuple[str, int, str]  # sign, number in the new side, text
+_WHY = {
+    "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
+    "unreadable": "no report", "done": "not sent",
+}  # fmt: skip
+# chosen by hand, used until there are reviews to go by: the system message with its tools, and what a reply takes
+_BASE_TOKENS = 3_200
+_REPLY_TOKENS = 700
+_READ_TOKENS = 2_500  # a file that is read around a part
+_MOST_LOOPS_OF_PART = 3
+_VERIFY_SHARE = 2 / 3  # at most, of the reviewer's requests
+_ENOUGH = 5  # reviews from which on they are gone by
+_TRIM = 0.1  # of the measured ratios, left out at each end
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +51,6 @@ class Hunk:
     text: str
     code: str
     digest: str
-    symbol: str = ""
     old_path: str = ""
     tokens: int = 0
     why: str = ""
@@ -93,64 +108,55 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
         most_tokens: of a part. A hunk with more is cut between lines.
     """
     hunks: list[Hunk] = []
-    skips = list(target.skips)
+    skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
-        diff = target.diffs.get(path)
-        source = sources.get(path)
+        diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
         if rule := rule_by_text(source.lines, target.attributes.get(path, {})):
             skips.append(Skip(path, rule))
             continue
-        cut = _of_diff(diff, sources) if diff is not None and diff.hunks else _of_file(path, sources)
-        rows = [(symbol, piece) for symbol, part in cut for piece in _pieces(part, most_tokens)]
-        why = source.problem if source.problem and not (diff and diff.hunks) else ""
+        cut = _of_diff(diff, source) if diff.hunks else _of_file(source)
+        why = "" if diff.hunks else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
-        made = [_hunk(path, symbol, piece, counter, diff) for symbol, piece in rows]
-        hunks += [replace(hunk, why=why) for hunk in made] or ([_unreadable(path, why)] if why else [])
-    ordered = [replace(hunk, id=f"H{n}") for n, hunk in enumerate(_riskier_first(hunks), 1)]
-    known = set(target.earlier.digests)
-    fit = [hunk for hunk in ordered if not hunk.why and hunk.digest not in known]
+        made = [_hunk(diff, symbol, piece, why) for symbol, rows in cut for piece in _pieces(rows, most_tokens)]
+        hunks += made or ([Hunk("", path, (1,), "", "", f"unreadable {path}", why=why)] if why else [])
+    ordered = [
+        replace(hunk, id=f"H{n}", tokens=counter.count(hunk.text)) for n, hunk in enumerate(_riskier_first(hunks), 1)
+    ]
+    fit = [hunk for hunk in ordered if not hunk.why]
+    parts = tuple(_pack((hunk for hunk in fit if hunk.digest not in known), most_tokens))
     unfit = tuple(hunk for hunk in ordered if hunk.why)
-    earlier = tuple(hunk for hunk in ordered if not hunk.why and hunk.digest in known)
-    return Plan(target, tuple(_pack(fit, most_tokens)), unfit, tuple(skips), earlier)
+    return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known))
 
 
-def _hunk(path: str, symbol: str, rows: list[Row], counter: TokenCounter, diff: FileDiff | None) -> Hunk:
-    whole = diff is None or not diff.hunks
-    planned = {number for _, number, _ in rows} if whole else DiffHunk(tuple(rows)).planned()
+def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> Hunk:
+    planned = DiffHunk(tuple(rows)).planned() if diff.hunks else {number for _, number, _ in rows}
     spans = ranges_of({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
-    squeezed = "".join(f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or whole)
-    digest = hashlib.sha256(f"{path}\0{squeezed}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    squeezed = "".join(f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks)
+    digest = hashlib.sha256(f"{diff.path}\0{squeezed}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
     code = "\n".join(line for _, _, line in rows)
-    old = diff.old_path if diff is not None else ""
-    return Hunk("", path, tuple(sorted(planned)), text, code, digest, symbol, old, counter.count(text))
+    return Hunk("", diff.path, tuple(sorted(planned)), text, code, digest, diff.old_path, why=why)
 
 
-def _unreadable(path: str, why: str) -> Hunk:
-    return Hunk("", path, (1,), "", "", f"unreadable {path}", why=why)
-
-
-def _of_diff(diff: FileDiff, sources: Sources) -> Iterator[tuple[str, list[Row]]]:
+def _of_diff(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
     for hunk in diff.hunks:
         planned = hunk.planned()
-        symbol = sources.symbol(diff.path, min(planned)).name if planned else ""
+        symbol = source.symbol(min(planned)).name if planned else ""
         yield symbol or hunk.name[:80], list(hunk.rows)
 
 
-def _of_file(path: str, sources: Sources) -> Iterator[tuple[str, list[Row]]]:
+def _of_file(source: Source) -> Iterator[tuple[str, list[_Row]]]:
     """A whole file, cut where a function or class at its top begins."""
-    lines = sources.get(path).lines
-    starts = {1, *(symbol.first for symbol in sources.symbols(path) if "." not in symbol.name)}
-    ends = sorted({*starts, len(lines) + 1})
+    starts = {1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)}
+    ends = sorted(starts)
     for first, behind in zip(ends, ends[1:], strict=False):
-        rows = [(" ", number, lines[number - 1]) for number in range(first, behind)]
-        yield sources.symbol(path, first).name if first in starts else "", rows
+        yield source.symbol(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, behind)]
 
 
-def _pieces(rows: list[Row], most: int) -> Iterator[list[Row]]:
+def _pieces(rows: list[_Row], most: int) -> Iterator[list[_Row]]:
     """The same in pieces of at most so many tokens, at three letters a token and with the numbers in front."""
-    piece: list[Row] = []
+    piece: list[_Row] = []
     size = 0
     for row in rows:
         tokens = len(row[2]) // 3 + 4
@@ -168,14 +174,12 @@ def _riskier_first(hunks: Iterable[Hunk]) -> list[Hunk]:
     sizes: dict[str, int] = {}
     for hunk in hunks:
         sizes[hunk.path] = sizes.get(hunk.path, 0) + len(hunk.lines)
-    return sorted(
-        hunks, key=lambda hunk: (_risk(hunk.path), hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path)
-    )
 
+    def order(hunk: Hunk) -> tuple[int, str, int, str]:
+        risk = next((3 - n for n, kind in enumerate((_DOCS, _TESTS, _CONFIG)) if kind.fullmatch(hunk.path)), 0)
+        return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
 
-def _risk(path: str) -> int:
-    kinds = (_DOCS, _TESTS, _CONFIG)
-    return next((3 - n for n, kind in enumerate(kinds) if kind.fullmatch(path)), 0)
+    return sorted(hunks, key=order)
 
 
 def _pack(hunks: Iterable[Hunk], most: int) -> Iterator[Part]:
@@ -190,12 +194,69 @@ def _pack(hunks: Iterable[Hunk], most: int) -> Iterator[Part]:
         yield Part(number, tuple(taken))
 
 
-def part_text(part: Part, of: int, label: str) -> str:
-    """The part as the model sees it, file by file."""
-    out = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
-    for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
-        listed = list(hunks)
-        renamed = f" (renamed from {listed[0].old_path})" if listed[0].old_path else ""
-        out.append(f"## {path}{renamed}")
-        out += [f"{hunk.id}, {hunk.text}" for hunk in listed]
-    return "\n".join(out)
+def make_estimate(
+    plan: Plan, most_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
+) -> Estimate:
+    """The ranges for a plan: by what earlier reviews took for each token of their parts, the smallest and largest
+    tenth left out; before there are enough, from each part reported at once to three loops with reading for each.
+
+    Args:
+        past: what earlier reviews took: `tokens` and `loops` for `shown` tokens in `parts` parts.
+    """
+    parts = plan.parts[:most_loops]
+    shown = sum(part.tokens for part in parts)
+    loops = (len(parts), min(most_loops, len(plan.parts) * _MOST_LOOPS_OF_PART))
+    # each loop sends the conversation again; after loop 5 its window keeps it from growing
+    most = _MOST_LOOPS_OF_PART * (shown + loops[1] * (_BASE_TOKENS + _READ_TOKENS))
+    most = int(most * (1 + _VERIFY_SHARE)) if verify else most
+    tokens, basis = (shown + len(parts) * (_BASE_TOKENS + _REPLY_TOKENS), most), "constants"
+    if len(past) >= _ENOUGH and parts:
+        basis = f"the last {len(past)} reviews"
+        low, high = _range([row["loops"] / row["parts"] for row in past])
+        loops = (max(1, int(low * len(parts))), min(most_loops, -int(-high * len(plan.parts) // 1)))
+        # what a loop takes beside its parts does not grow with them
+        low, high = _range([row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past])
+        size = shown + len(parts) * _BASE_TOKENS
+        tokens = (int(low * size), int(high * size) + 1)
+    checks = -(-loops[1] // 2) if verify else 0
+    replies = (loops[0] * _REPLY_TOKENS, (loops[1] + checks) * _REPLY_TOKENS)
+    costs = [
+        cost_of(Usage(input=max(0, size - reply), output=reply), price)
+        for size, reply in zip(tokens, replies, strict=True)
+    ]
+    cost = (costs[0], costs[1]) if costs[0] is not None and costs[1] is not None else None
+    return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, len(plan.parts) * 2, basis)
+
+
+def _range(ratios: Sequence[float]) -> tuple[float, float]:
+    ordered, cut = sorted(ratios), int(len(ratios) * _TRIM)
+    return ordered[cut], ordered[-1 - cut]
+
+
+def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0) -> Coverage:
+    """The coverage of a plan.
+
+    Args:
+        read: digests of the hunks of which a report came back; `shown`: of those that stood in an answered request.
+        end: how the review ended, "" while it runs.
+    """
+    by_path: dict[str, list[Hunk]] = {}
+    read = {*read, *(hunk.digest for hunk in plan.earlier)}
+    earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
+    for hunk in plan.hunks:
+        by_path.setdefault(hunk.path, []).append(hunk)
+    files = []
+    counts = {"read": 0, "shown": 0, "not_read": 0}
+    for path, hunks in by_path.items():
+        classes: dict[str, set[int]] = {name: set() for name in counts}
+        whys: list[str] = []
+        for hunk in hunks:
+            name = "read" if hunk.digest in read else "shown" if hunk.digest in shown else "not_read"
+            classes[name].update(hunk.lines)
+            whys += [hunk.why or _WHY.get(end, "")] if name == "not_read" else []
+        counts = {name: count + len(classes[name]) for name, count in counts.items()}
+        ranges = {name: ranges_of(lines) for name, lines in classes.items()}
+        why = ", ".join(dict.fromkeys(filter(None, whys)))
+        files.append(FileCoverage(path, ranges["read"], ranges["shown"], ranges["not_read"], why))
+    total = sum(counts.values())
+    return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, total, **counts)

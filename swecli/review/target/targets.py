@@ -1,8 +1,8 @@
-"""What is reviewed: uncommitted or staged changes, a branch, a commit, a range, paths, or the whole tree."""
+"""What is reviewed: uncommitted or staged changes, a branch, a commit or range, a pull request, paths, the tree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,14 +10,13 @@ from swecli.config.trust import project_root
 from swecli.models.coverage import Skip
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.judge.sources import LARGEST
-from swecli.review.target.diffs import FileDiff, parse_diff
-from swecli.review.target.pull_state import PullState
-from swecli.review.target.skips import ATTRIBUTES, in_words, rule_by_name
+from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
+from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state
 from swecli.tools.git import GitFailed, attributes_of, need_repository, run_git
 from swecli.tools.ignore import IgnoreRules, walk
 from swecli.tools.paths import sensitive
 
-ELSE = "Name files (/review src/), a commit, or --base BRANCH."
+_ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,12 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class _Place:
     """Where targets are looked for: the top of the project, the environment of git, and patterns (`include`) of files
     that no rule shall leave out."""
 
     root: Path
-    environ: Mapping[str, str] | None = None
+    environ: Mapping[str, str] | None
     include: tuple[str, ...] = ()
 
     def git(self, *words: str) -> str:
@@ -59,7 +58,7 @@ class Setting:
 def find_target(
     here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None, include: Sequence[str] = ()
 ) -> Target:
-    """What these words name: nothing, `--staged`, `--base BRANCH`, a commit, `A..B`, paths or `.`.
+    """What these words name: nothing, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, paths or `.`.
 
     Words are read as they are meant in the folder `here`; all that comes out, `spec` too, is relative to the top of
     its repository (to `here` outside of one), so that a review begun in a subfolder and one from the top agree.
@@ -67,19 +66,14 @@ def find_target(
     Raises:
         UsageError: words that do not go together.
         BadInput: no repository, no such commit or path, or nothing to review.
+        GitHubFailed: the pull request cannot be read.
     """
     words, root = tuple(spec), project_root(here)
-    at = Setting(root, environ, tuple(include))
+    at = _Place(root, environ, tuple(include))
+    if words and words[0].startswith("-"):
+        return _flagged(at, words)
     if not words:
         return _changes(at, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
-    if words[0] == "--staged":
-        _alone(words, 1)
-        return _changes(at, words, ("--cached",), "the staged changes", "HEAD")
-    if words[0] == "--base":
-        _alone(words, 2)
-        return _base(at, words)
-    if words[0].startswith("-"):
-        raise UsageError(f"A review has no {words[0]}.", "It takes --staged, --base BRANCH, --pr N, a commit or paths.")
     if all((here / word).exists() for word in words):
         return _paths(at, tuple(_from_top(root, here, word) for word in words))
     if len(words) == 1:
@@ -88,13 +82,23 @@ def find_target(
     raise BadInput(f"There is no file {missing!r}.", "Paths are relative to the working directory.")
 
 
-def _alone(words: tuple[str, ...], count: int) -> None:
-    if len(words) != count:
-        what = "needs a branch" if len(words) < count else "stands alone"
-        raise UsageError(f"{words[0]} {what}.", f"For example: {'--base main' if count == 2 else words[0]}")
+def _flagged(at: _Place, words: tuple[str, ...]) -> Target:
+    flag, count = words[0], len(words)
+    examples = {"--staged": "--staged", "--base": "--base main", "--pr": "--pr 12"}
+    if flag not in examples:
+        raise UsageError(f"A review has no {flag}.", "It takes --staged, --base BRANCH, --pr N, a commit or paths.")
+    wanted = len(examples[flag].split())
+    if count != wanted:
+        what = f"needs {'a branch' if flag == '--base' else 'a number'}" if count < wanted else "stands alone"
+        raise UsageError(f"{flag} {what}.", f"For example: {examples[flag]}")
+    if flag == "--pr":
+        return _pull(at, words[1])
+    if flag == "--base":
+        return _base(at, words)
+    return _changes(at, words, ("--cached",), "the staged changes", "HEAD")
 
 
-def _base(at: Setting, words: tuple[str, ...]) -> Target:
+def _base(at: _Place, words: tuple[str, ...]) -> Target:
     need_repository(at.root, at.environ)
     base = words[1]
     try:
@@ -107,7 +111,7 @@ def _base(at: Setting, words: tuple[str, ...]) -> Target:
     return _changes(at, words, (merge_base,), f"what changed since {base}", merge_base, untracked=True)
 
 
-def _commits(at: Setting, words: tuple[str, ...]) -> Target:
+def _commits(at: _Place, words: tuple[str, ...]) -> Target:
     need_repository(at.root, at.environ)
     name = words[0]
     try:
@@ -119,11 +123,11 @@ def _commits(at: Setting, words: tuple[str, ...]) -> Target:
         text = at.git("show", "-M", "--format=", commit)
     except GitFailed as error:
         raise BadInput(f"{name!r} is no file, commit or range here.", "See: git log --oneline") from error
-    return of_diffs(at, Target(words, f"the commit {name}", (), base=commit), parse_diff(text))
+    return _fit(at, Target(words, f"the commit {name}", (), base=commit), parse_diff(text))
 
 
 def _changes(
-    at: Setting, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
+    at: _Place, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
 ) -> Target:
     need_repository(at.root, at.environ)
     try:
@@ -137,23 +141,66 @@ def _changes(
         listed = at.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review: {label} are empty.", ELSE)
-    return of_diffs(at, Target(words, label, (), base=base), diffs)
+        raise BadInput(f"There is nothing to review: {label} are empty.", _ELSE)
+    return _fit(at, Target(words, label, (), base=base), diffs)
 
 
-def of_diffs(at: Setting, target: Target, diffs: Sequence[FileDiff]) -> Target:
-    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left."""
-    attributes = base_attributes(at.root, target.base, [diff.path for diff in diffs], at.environ)
+def _pull(at: _Place, number: str) -> Target:
+    """The files of a pull request: its changes from GitHub, its files from the checkout at hand."""
+    if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
+        raise UsageError(f"{number!r} is no number of a pull request.", "For example: --pr 12")
+    at = replace(at, root=need_repository(at.root, at.environ))  # GitHub's paths begin there
+    github = connect(at.root, at.environ or {})
+    pull = github.send("GET", f"pulls/{int(number)}")
+    head = str(pull["head"]["sha"]) if isinstance(pull, dict) and "head" in pull else ""
+    if not head:
+        raise GitHubFailed(f"GitHub's answer about pull request {number} cannot be read.")
+    diffs, base = pull_diffs(github, int(number)), str((pull.get("base") or {}).get("sha") or "")
+    if not diffs:
+        raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
+    label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
+    named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier)
+    try:
+        checked_out = at.git("rev-parse", "HEAD").strip()
+    except GitFailed:
+        checked_out = ""
+    if checked_out != head:
+        line = f"the checkout is not the newest commit of the pull request ({head[:12]}): lines may differ"
+        named = replace(named, notes=(line,))
+    return _fit(at, named, list(diffs.values()))
+
+
+def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:
+    """The changes by path, as GitHub will compare comments with.
+
+    One without a patch is binary or too large for GitHub to show: it may still be read.
+    """
+    rows = {str(row["filename"]): row for row in github.pages(f"pulls/{number}/files")}
+    gone = {path: "deleted" if row.get("status") == "removed" else "" for path, row in rows.items()}
+    return {
+        path: FileDiff(path, str(row.get("previous_filename") or ""), hunks_of(str(row.get("patch") or "")), gone[path])
+        for path, row in rows.items()
+    }
+
+
+def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None) -> Target:
+    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left.
+
+    Args:
+        named: for whole files, those that were named one by one: no rule leaves them out.
+    """
+    attributes = _attributes(at, target.base if named is None else "HEAD", [diff.path for diff in diffs])
     kept: dict[str, FileDiff] = {}
-    notes, skips = list[str](), list[Skip]()
+    notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
     for diff in diffs:
-        rule = rule_by_name(diff.path, attributes.get(diff.path, {}), at.include)
+        rule = rule_by_name(diff.path, attributes.get(diff.path, {}), include)
         if diff.what == "conflict":
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
         elif diff.what == "deleted":
             notes.append(f"{diff.path} was deleted and is not reviewed")
         elif diff.what or rule == "binary":
-            notes.append(f"{diff.path} is {diff.what or rule} and is not reviewed")
+            seen = named is None or diff.path in named  # a folder's pictures are no news
+            notes += [f"{diff.path} is {diff.what or rule} and is not reviewed"] if seen else []
         elif problem := _unfit(at.root, diff):
             notes.append(problem)
         elif rule:
@@ -161,11 +208,14 @@ def of_diffs(at: Setting, target: Target, diffs: Sequence[FileDiff]) -> Target:
         else:
             kept[diff.path] = diff
     if not kept:
-        reason = notes[0] if len(notes) == 1 and not skips else in_words(skips)
+        reason = notes[0] if len(notes) == 1 and not skips else skipped_words(skips)
         reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
-        hint = "--include PATTERN brings them back." if skips else ELSE
+        hint = "--include PATTERN brings them back." if skips else _ELSE
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", hint)
-    return replace(target, files=tuple(kept), diffs=kept, notes=tuple(notes), skips=tuple(skips), attributes=attributes)
+    changed = kept if named is None else {}
+    return replace(
+        target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes
+    )
 
 
 def _unfit(root: Path, diff: FileDiff) -> str:
@@ -187,44 +237,22 @@ def _from_top(top: Path, here: Path, word: str) -> str:
     return path.relative_to(top).as_posix()
 
 
-def _paths(at: Setting, words: tuple[str, ...]) -> Target:
-    top, rules = at.root, IgnoreRules(at.root)
-    named = {word for word in words if (top / word).is_file()}
-    below = (e.path for word in words if word not in named for e in walk(top, word, None, rules) if e.kind == "file")
-    names = list(dict.fromkeys([*(word for word in words if word in named), *below]))
-    attributes = base_attributes(top, "HEAD", names, at.environ)
-    found, notes, skips = list[str](), list[str](), list[Skip]()
-    for name in names:
-        rule = rule_by_name(name, attributes.get(name, {}), (*at.include, *named))
-        if _is_binary(name):
-            notes += [f"{name} is binary and is not reviewed"] if name in named else []
-        elif problem := _unfit(top, FileDiff(name)):
-            notes.append(problem)
-        elif rule:
-            skips.append(Skip(name, rule))
-        else:
-            found.append(name)
-    if not found:
-        why = f": {notes[0]}" if notes else f": {in_words(skips)}" if skips else ""
-        raise BadInput(f"There is nothing to review there{why}.", "Name other files.")
+def _paths(at: _Place, words: tuple[str, ...]) -> Target:
+    rules, named = IgnoreRules(at.root), {word for word in words if (at.root / word).is_file()}
+    below = (entry for word in words if word not in named for entry in walk(at.root, word, None, rules))
+    names = dict.fromkeys(
+        [*(word for word in words if word in named), *(entry.path for entry in below if entry.kind == "file")]
+    )
     label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    return Target(words, label, tuple(found), {}, tuple(notes), tuple(skips), attributes)
+    return _fit(at, Target(words, label, ()), [FileDiff(name) for name in names], named)
 
 
-def _is_binary(name: str) -> bool:
-    return rule_by_name(name, {}, ()) == "binary"
-
-
-def base_attributes(
-    root: Path, base: str, paths: Sequence[str], environ: Mapping[str, str] | None
-) -> dict[str, dict[str, str]]:
+def _attributes(at: _Place, base: str, paths: Sequence[str]) -> dict[str, dict[str, str]]:
     """The attributes that decide what is skipped, as the base commit gives them; none where there is no such commit.
 
     The base's, so that a change cannot hide itself from its review.
     """
-    if not base:
-        return {}
     try:
-        return attributes_of(root, base, ATTRIBUTES, paths, environ)
+        return attributes_of(at.root, base, ATTRIBUTES, paths, at.environ) if base else {}
     except BadInput:  # no repository, or a commit that this clone lacks
         return {}

@@ -9,8 +9,7 @@ import pytest
 
 from swecli.context.system_message import open_findings
 from swecli.models.finding import Finding
-from swecli.review.judge.grounding import ground
-from swecli.review.judge.places import read_block
+from swecli.review.judge.grounding import ground, read_block
 from swecli.review.judge.sources import Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.review.judge.measures import function_at, function_named
-from swecli.review.judge.symbols import symbols_in
+from swecli.review.judge.sources import Source
 
 CODE = """@cache
 def f(a, /, b, *, c):
@@ -21,7 +20,7 @@ class A:
 
 
 def test_functions_have_their_lines_parameters_and_paths() -> None:
-    found = symbols_in("a.py", CODE)
+    found = Source("a.py", tuple(CODE)).symbols
     assert [(f.name, f.first, f.line, f.last, f.parameters) for f in found if f.line] == [
         ("f", 1, 2, 5, 3), ("f.g", 3, 3, 4, 1), ("A.g", 9, 9, 10, 1),
     ]  # fmt: skip
@@ -29,21 +28,26 @@ def test_functions_have_their_lines_parameters_and_paths() -> None:
 
 
 def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
-    found = symbols_in("a.py", CODE)
-    inner = function_at(found, 4)
+    found = Source("a.py", tuple(CODE))
+    inner = found.function(4)
     assert inner is not None
     assert inner.line == 3
-    assert function_at(found, 7) is None
-    named = function_named(found, "async def g(self, more):", 8)
+    assert found.function(7) is None
+    named = found.function_named("async def g(self, more):", 8)
     assert named is not None
     assert named.line == 9
-    assert function_named(found, "return g(b)", 8) is None
+    assert found.function_named("return g(b)", 8) is None
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
 def test_what_cannot_be_parsed_has_none(text: str) -> None:
-    assert symbols_in("a.py", [text]) == ()
+    assert Source("a.py", (text,)).symbols == ()
 
 
 def test_other_languages_have_none() -> None:
-    assert symbols_in("a.js", CODE) == ()
+    assert Source("a.js", tuple(CODE)).symbols == ()
+
+
+def test_functions_over_a_limit_are_measured() -> None:
+    source = Source("a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2"))
+    assert source.over_limits() == ["a.py:1: `f` has 8 parameters now, at most 7 are meant"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.review.judge.places import block_of, places, read_block
+from swecli.review.judge.grounding import block_of, places, read_block
 
 LINES = st.lists(st.text("ab(= \t", max_size=6), min_size=1, max_size=8)
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.publish.exports import as_json, as_markdown, fenced
-from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.exports import as_json, as_markdown, as_sarif, fenced
 from tests.support.secrets import secrets
 
 

@@ -17,8 +17,7 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
 from swecli.review.publish.posting import MOST_INLINE, Push, Wanted, plan_push
-from swecli.review.target.github import GitHub
-from swecli.review.target.pull_state import packed, read_state
+from swecli.review.target.github import GitHub, packed, read_state
 from swecli.review.target.targets import Target
 from tests.support.github import BOT, HEAD, FakeGitHub
 
@@ -230,4 +229,4 @@ def test_without_a_token_or_a_server_it_is_said(hub: FakeGitHub) -> None:
     with pytest.raises(BadInput, match="no token"):
         push_of(hub, INSIDE, token="").send()
     with pytest.raises(SwecliError, match="cannot be reached"):
-        GitHub("acme/shop", "", "http://127.0.0.1:9").get("pulls/7")
+        GitHub("acme/shop", "", "http://127.0.0.1:9").send("GET", "pulls/7")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from swecli.models.finding import KINDS, SEVERITIES, STATES, Finding
-from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.exports import as_sarif
 
 
 @cache

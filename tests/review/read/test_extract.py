@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swecli.models.finding import SMELLS
 from swecli.models.finding_rows import LARGEST_LINE
-from swecli.models.message import ToolCall
+from swecli.models.message import ModelReply, ToolCall
 from swecli.review.read.extract import MOST_FINDINGS, extract
 
 
@@ -102,7 +102,7 @@ def test_there_are_sixty_of_them() -> None:
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_response_is_salvaged_and_the_loss_is_said(name: str) -> None:
     text, count, loss = ODD[name]
-    found = extract(text, loop=3)
+    found = extract(ModelReply(text), 3)
     assert len(found.findings) == count
     assert bool(found.lost) is loss, found.lost
     assert all(0 <= finding.line <= LARGEST_LINE and finding.loop == 3 for finding in found.findings)
@@ -118,7 +118,7 @@ def test_all_fields_are_read_in_either_spelling() -> None:
             code="x == 403",
         )
     )
-    [finding] = extract(text).findings
+    [finding] = extract(ModelReply(text)).findings
     assert (finding.line, finding.end_line) == (45, 47)
     assert (finding.suggestion, finding.improvement, finding.evidence) == ("LIMIT = 403", "", "x == 403")
     assert (finding.severity, finding.kind) == ("high", "smell")
@@ -137,7 +137,7 @@ def test_all_fields_are_read_in_either_spelling() -> None:
     ],
 )
 def test_the_rule_is_one_of_eleven_smells_or_says_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
-    [finding] = extract(json.dumps(row(**said))).findings
+    [finding] = extract(ModelReply(json.dumps(row(**said)))).findings
     assert (finding.kind, finding.code_smell_type) == (kind, rule)
     assert len(SMELLS) == 11
 
@@ -145,18 +145,18 @@ def test_the_rule_is_one_of_eleven_smells_or_says_what_it_is(said: dict[str, Any
 def test_a_call_is_read_and_one_that_is_broken_is_said() -> None:
     good = ToolCall("c1", "report_findings", {"findings": [row(), {"nonsense": 1}]})
     bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
-    found = extract("", [good, bad, other], malformed={"c2": "no JSON"})
+    found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))
     assert len(found.findings) == 1
     assert found.lost == ["a call of report_findings could not be read whole, 0 of its findings were: no JSON"]
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))
 def test_no_text_makes_it_fail(text: str) -> None:
-    extract(text)
+    extract(ModelReply(text))
 
 
 @given(st.integers(0, len(f"[{ONE}, {TWO}]")))
 def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
     text = f"[{ONE}, {TWO}]"
-    found = extract(text[:cut])
+    found = extract(ModelReply(text[:cut]))
     assert len(found.findings) >= (cut > len(ONE)) + (cut >= len(text) - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.review.read.report_findings import read_only
+from swecli.review.read.requests import read_only
 from swecli.tools.registry import ToolRegistry
 
 

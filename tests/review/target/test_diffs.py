@@ -32,7 +32,7 @@ Binary files /dev/null and b/logo.png differ
 def test_each_file_has_its_lines() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
-    assert (code.lines, code.added) == ({1, 2, 3, 4, 21, 22}, {2, 3, 22})
+    assert (code.lines, [hunk.planned() for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
     assert (gone.path, gone.what) == ("gone.py", "deleted")
     assert (logo.path, logo.what) == ("logo.png", "binary")
 
@@ -53,4 +53,4 @@ def test_a_renamed_file_has_its_old_path_and_odd_names_are_read() -> None:
     [pure] = parse_diff(head)
     assert (pure.path, pure.old_path, pure.what) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
     [changed] = parse_diff(head + '--- "a/\\303\\244.py"\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n')
-    assert (changed.what, changed.added) == ("", {1})
+    assert (changed.what, changed.old_path, changed.hunks[0].planned()) == ("", "ä.py", {1})

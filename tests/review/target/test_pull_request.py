@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import SwecliError
-from swecli.review.target.pull_request import pull_target
+from swecli.review.target.targets import find_target
 from tests.support.github import HEAD, FakeGitHub
 from tests.support.project import make_project
 
@@ -23,10 +23,10 @@ def look(hub: FakeGitHub) -> None:
     root = make_project(Path("shop").resolve())
     for name in ("a.py", "b.py"):
         (root / name).write_text("one\ntwo\nthree\nfour\n")
-    target = pull_target(root, "7", hub.environ())
+    target = find_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
     assert "not the newest commit" in target.notes[0]
     for number, said in (("8", "no pull request 8"), ("x", "no number"), ("0", "no number")):
         with pytest.raises(SwecliError, match=said):
-            pull_target(root, number, hub.environ())
-    assert pull_target(root / "shop", "7", hub.environ()).files == ("a.py", "b.py")
+            find_target(root, ("--pr", number), hub.environ())
+    assert find_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")

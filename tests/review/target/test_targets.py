@@ -36,7 +36,7 @@ def test_the_uncommitted_changes_with_new_files() -> None:
     Path("shop/new.py").write_text("x = 1\n")
     found = find()
     assert found.files == ("shop/prices.py", "new.py")
-    assert found.diffs["shop/prices.py"].added == {3}
+    assert found.diffs["shop/prices.py"].hunks[0].planned() == {3}
     assert found.diffs["shop/prices.py"].lines == {1, 2, 3, 4, 5, 6}
 
 

@@ -90,7 +90,7 @@ def _wish(words: list[str]) -> Wish:
 async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     """A new review, or one to go on with. Raises SwecliError."""
     # late: see above
-    from swecli.review.read.job import ReviewOptions, begin_job, collaborators  # noqa: PLC0415
+    from swecli.review.read.job import ReviewOptions, begin_job  # noqa: PLC0415
     from swecli.review.read.run import Review  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
@@ -100,7 +100,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     job = await begin_job(agent, store, spec, options)
     if wish.post and job.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    return Review(job, collaborators(agent, job.sessions, store))
+    return Review(job)
 
 
 async def _watch(ctx: CommandContext, running: Review) -> ReviewFinished | None:
