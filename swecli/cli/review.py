@@ -119,7 +119,7 @@ def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple
     from swecli.review.publish.posting import Wanted, plan_push  # noqa: PLC0415
 
     wanted = Wanted(_least(args), args.post_min, review.record.seen)
-    push = plan_push(Path.cwd().resolve(), os.environ, review.job.target, end, wanted)
+    push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
     lines = push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
     fresh = len(push.inline) + len(push.rest)
@@ -148,7 +148,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
-    if args.post and review.job.target.pr is not None and not stopped:
+    if args.post and review.job.plan.target.pr is not None and not stopped:
         try:
             posted = post(review, end, args)
         except SwecliError as error:  # the result is written first
@@ -175,8 +175,8 @@ async def _dry_run(agent: Agent, store: ReviewStore, spec: Sequence[str], option
     from swecli.review.publish.view import planned_lines  # noqa: PLC0415
     from swecli.review.read.job import plan_for, planned  # noqa: PLC0415
 
-    target, plan, estimate = await plan_for(agent, store, spec, options)
-    event = planned(plan, estimate)
+    plan = await plan_for(agent, store, spec, options)
+    event, target = planned(plan), plan.target
     lines = [f"{target.label}: {len(target.files)} files", *target.notes, *planned_lines(event)]
     print_line(dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, lines)))
     return 0

@@ -65,7 +65,7 @@ def result_text(
     if style == "json":
         return dumps(to_json(end), indent=2)
     if style == "markdown":
-        return as_markdown(end.findings, coverage=end.coverage)
+        return as_markdown(end.findings, end=end)
     if style == "sarif":
         return dumps(as_sarif([finding for finding in end.findings if finding.sure(least)], end, code), indent=2)
     shown = [brief(finding).line for finding in end.findings if finding.state != "refuted"]

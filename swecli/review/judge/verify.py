@@ -77,6 +77,10 @@ class Verifier:
     max_tokens: int | None = None
     sleep: Sleep = asyncio.sleep
 
+    def within(self, tokens: int) -> Verifier:
+        """The same for at most so many tokens; it looks at the files again."""
+        return replace(self, tokens=tokens, sources=Sources(self.sources.root))
+
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge them, the worst first: by rule, from judgements that are stored, by requests. No failure is raised."""
         keys, known = self._known(claims)

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 from swecli import __version__
-from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
 from swecli.models.review_events import ReviewFinished
@@ -44,12 +43,12 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
     return dict(redact_value(out))
 
 
-def as_markdown(findings: Sequence[Finding], title: str = "Review", coverage: Coverage | None = None) -> str:
+def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None) -> str:
     """A report: counts, what was not read, then each finding under its severity, the worst first. Foreign text cannot
     break out, and secrets it quotes are redacted."""
     parts = [f"# {one_spaced(title)}"]
-    if coverage is not None and not coverage.complete:
-        parts.append(f"**Incomplete:** {safe(coverage_words(coverage))}")
+    if end is not None and not end.coverage.complete:
+        parts.append(f"**Incomplete:** {safe(coverage_words(end.coverage))}")
     open_ones = sum(finding.is_open for finding in findings)
     parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 from swecli.agent.agent import Agent
-from swecli.agent.turn import TurnState
 from swecli.models.events import Event, Notice
 from swecli.models.finding import OPEN_STATES, Finding, counted
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
-from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.job import ReviewJob, verifier_of
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
 
-async def run_checks(job: ReviewJob, review: str, state: TurnState) -> list[Event]:
+async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[list[Event], Verification]:
     """Check what the review found and what of its files is gone, unless it is not wanted; the events to emit.
 
-    It takes at most two thirds of the tokens that the reviewer's requests took; what it took is added to `state`.
+    It takes at most two thirds of the tokens that the reviewer's requests have `used`.
     """
     store, found = job.store, job.store.of_review(review)
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
         again = [move(finding, "reported again") for finding in found if finding.state in ("fixed", "gone")]
         store.put(again, "reported again", "reviewer")
-        return []
-    before = {known.fingerprint for known in job.target.earlier.findings}
+        return [], Verification()
+    before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
     claims += store.findings(["gone"], job.plan.files)
-    most, sources = max(LEAST_TOKENS, int(state.usage.total * SHARE)), Sources(job.verifier.sources.root)
-    verifier = replace(job.verifier, tokens=most, sources=sources)  # files may have changed since it began
+    verifier = job.verifier.within(max(LEAST_TOKENS, int(used * SHARE)))
     event, taken = await check(verifier, job.sessions, claims, {f.id for f in found})
-    state.spend(taken.usage, taken.cost)
-    return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])]
+    return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])], taken
 
 
 def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
 from swecli.config.trust import project_root
 from swecli.llm.registry import make_model
-from swecli.models.coverage import Estimate
 from swecli.models.errors import BadInput
 from swecli.models.finding import ReviewRecord
 from swecli.models.review_events import ReviewPlanned
@@ -20,7 +19,7 @@ from swecli.review.judge.verify import Verifier
 from swecli.review.read.project_rules import Rule, load_rules
 from swecli.review.read.requests import system_prompt
 from swecli.review.target.plan import Plan, make_estimate, make_plan
-from swecli.review.target.targets import Target, find_target
+from swecli.review.target.targets import find_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -51,12 +50,10 @@ class ReviewJob:
     verifier: Verifier
     sessions: SessionManager
     record: ReviewRecord
-    target: Target
     plan: Plan
     leads: dict[str, list[str]]
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
-    estimate: Estimate | None = None
 
     @property
     def most_loops(self) -> int:
@@ -72,7 +69,8 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     if spec is None:
         return await _old_job(agent, store, options)
     root, before, verifier = project_root(agent.ctx.root), store.unfinished(), verifier_of(agent, store)
-    target, plan, estimate = await plan_for(agent, store, spec, options)
+    plan = await plan_for(agent, store, spec, options)
+    target = plan.target
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
@@ -89,9 +87,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     noted = store.note(store.begin(record), target.earlier.findings)
     await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     first = (*target.notes, *notes)
-    return ReviewJob(
-        agent, store, options, verifier, sessions, noted.review, target, plan, leads, rules, first, estimate
-    )
+    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, leads, rules, first)
 
 
 async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
@@ -99,34 +95,32 @@ async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> 
     record, root, most = store.unfinished(), project_root(agent.ctx.root), options.loops or agent.settings.review_loops
     if record is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    target = await asyncio.to_thread(find_target, root, record.spec, agent.ctx.environ or {}, options.include)
     if record.loops >= most:
         raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
+    plan = await asyncio.to_thread(_plan_of, agent, root, record.spec, options.include)
     sessions = SessionManager(agent.sessions.database)
     try:
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    plan, verifier = _plan_of(agent, target), verifier_of(agent, store)
-    leads = _leads(root, plan)
-    return ReviewJob(agent, store, options, verifier, sessions, record, target, plan, leads, first=target.notes)
+    leads, first = _leads(root, plan), plan.target.notes
+    return ReviewJob(agent, store, options, verifier_of(agent, store), sessions, record, plan, leads, first=first)
 
 
-async def plan_for(
-    agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
-) -> tuple[Target, Plan, Estimate]:
-    """What these words name, what of it would be read, and what that is expected to take. Raises SwecliError."""
-    target = await asyncio.to_thread(find_target, agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
-    plan = await asyncio.to_thread(_plan_of, agent, target)
+async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+    """What would be read of what these words name, and what that is expected to take. Raises SwecliError."""
+    plan = await asyncio.to_thread(_plan_of, agent, agent.ctx.root, spec, options.include)
     loops = options.loops or agent.settings.review_loops
-    return target, plan, make_estimate(plan, loops, agent.model.profile.price, store.spent(), verify=options.verify)
+    estimate = make_estimate(plan, loops, agent.model.profile.price, store.spent(), verify=options.verify)
+    return replace(plan, estimate=estimate)
 
 
-def _plan_of(agent: Agent, target: Target) -> Plan:
+def _plan_of(agent: Agent, root: Path, spec: Sequence[str], include: Sequence[str]) -> Plan:
     """The plan of a target, in parts that the session's model takes. Raises BadInput when a rule leaves out all."""
+    target = find_target(root, spec, agent.ctx.environ or {}, include)
     window, most = agent.model.profile.window, agent.settings.review_part_tokens
     most = min(most, int(window * _PART_SHARE)) if window else most
-    plan = make_plan(target, Sources(project_root(agent.ctx.root)), agent.counter, most)
+    plan = make_plan(target, Sources(project_root(root)), agent.counter, most)
     if not plan.hunks:
         raise BadInput(f"There is nothing to review in {target.label}.", "--include PATTERN brings skipped files back.")
     return plan
@@ -138,11 +132,11 @@ def _leads(root: Path, plan: Plan) -> dict[str, list[str]]:
     return {path: sources.get(path).over_limits() for path in plan.files}
 
 
-def planned(plan: Plan, estimate: Estimate | None, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
+def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
     """What a review will read, as an event."""
     lines = sum(len(hunk.lines) for hunk in plan.hunks)
     names = tuple(rule.name for rule in rules)
-    return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, estimate, names)
+    return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, plan.estimate, names)
 
 
 def verifier_of(agent: Agent, store: ReviewStore) -> Verifier:

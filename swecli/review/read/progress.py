@@ -8,7 +8,6 @@ from swecli.agent.turn import TurnState
 from swecli.models.events import Event, ToolFinished
 from swecli.models.finding import ReviewEnd
 from swecli.models.message import ApiMessage, ModelReply
-from swecli.models.review_events import ReviewFinished
 from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 
@@ -44,7 +43,6 @@ class Progress:
     lost: list[str] = field(default_factory=list)
     code: dict[str, str] = field(default_factory=dict)  # what was shown, without white space
     end: ReviewEnd | None = None
-    ended: ReviewFinished | None = None
 
     def __post_init__(self) -> None:
         self.closed = {part.number for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)}

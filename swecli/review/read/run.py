@@ -11,7 +11,6 @@ from dataclasses import replace
 from swecli.agent.calls import CallRunner
 from swecli.agent.step import ModelStep
 from swecli.agent.unfinished import stored_as_it_comes
-from swecli.config.trust import project_root
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, UsageReported
@@ -60,13 +59,15 @@ class Review:
     def __init__(self, job: ReviewJob) -> None:
         self.job, self.record, agent = job, job.record, job.agent
         self._store, self._sessions, self._model, self._counter = job.store, job.sessions, agent.model, agent.counter
-        self._root, window = project_root(agent.ctx.root), agent.model.profile.window
+        self._root, window = job.verifier.sources.root, agent.model.profile.window
         limit = min(_RESULT_LIMIT, window * 4 // 10) if window else _RESULT_LIMIT
         tools = read_only(agent.tools, self._left)
         ctx = replace(agent.ctx, root=self._root, results=job.sessions, seen={}, todos=[], page_limit=limit * 4 // 5)
         self._request = ReviewRequest(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
         self._calls = CallRunner(tools, ctx, agent.permissions, _nobody, job.sessions, limit, agent.counter)
+        self._files = set(job.plan.target.files)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
+        self._ended: ReviewFinished | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Do it; the last event is `ReviewFinished`.
@@ -77,7 +78,7 @@ class Review:
         job, at, leads = self.job, self._at, sum(map(len, self.job.leads.values()))
         sizes = (len(job.plan.files), job.most_loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
-        yield planned(job.plan, job.estimate, self.record.id, job.rules)
+        yield planned(job.plan, self.record.id, job.rules)
         notice = getattr(self._model, "review_notice", "")
         for line in (*job.first, *([notice] if notice else [])):
             yield Notice(line, "warning")
@@ -90,7 +91,9 @@ class Review:
                     async for event in self._loop():
                         yield event
                     at.end = at.end or self._over()
-                for event in await run_checks(job, self.record.id, at.state):
+                events, taken = await run_checks(job, self.record.id, at.state.usage.total)
+                at.state.spend(taken.usage, taken.cost)
+                for event in events:
                     yield event
         except SwecliError:
             at.end = "failed"
@@ -101,8 +104,8 @@ class Review:
     def finish(self, end: ReviewEnd) -> ReviewFinished:
         """Commit how it ended, with what a cut answer still held; the sum. The first end stays."""
         at, job = self._at, self.job
-        if at.ended is not None:
-            return at.ended
+        if self._ended is not None:
+            return self._ended
         with suppress(StoreError, BadInput):  # the sum is worth more than a last line of the transcript
             self._settle()
         found, parts = self._store.of_review(self.record.id), job.plan.parts[: self.record.loops]
@@ -113,11 +116,11 @@ class Review:
         left = [f for f in found if f.is_open and not f.verdict and f.at_least(job.options.fail_on)]
         unverified = len(left) if job.options.verify else 0
         coverage = cover(job.plan, self.record.seen, at.shown(), end, unverified)
-        at.ended = ReviewFinished(
+        self._ended = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
-            self.record.lost, at.state.usage, at.state.cost, coverage, job.estimate,
+            self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
         )  # fmt: skip
-        return at.ended
+        return self._ended
 
     # One loop
 
@@ -133,7 +136,7 @@ class Review:
         assert at.state.step is not None, "a request ends with its step, or raises"
         reply = at.state.step.reply
         yield self._save(reply, at.state.step.duration_ms, loop)
-        read = extract(reply, loop, set(self.job.target.files), "".join(at.code.values()))
+        read = extract(reply, loop, self._files, "".join(at.code.values()))
         found = await asyncio.to_thread(ground, read.findings, Sources(self._root))
         accumulated = self._note(found, read.lost, loop)
         withdraw(self._store, read.withdrawn)
@@ -249,7 +252,7 @@ class Review:
         replies = [m for m in session.messages if m.role is Role.ASSISTANT and m.status == "complete"]
         events: list[Event] = []
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
-            found = extract(ModelReply(message.content, calls=message.tool_calls), loop, set(self.job.target.files))
+            found = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._files)
             events.append(self._note(ground(found.findings, Sources(self._root)), found.lost, loop))
         at.left = self._left()
         at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
@@ -270,7 +273,7 @@ class Review:
         if session is None or not session.interactions:
             return
         if text := at.state.partial:
-            found = extract(ModelReply(text), self.record.loops + 1, set(self.job.target.files))
+            found = extract(ModelReply(text), self.record.loops + 1, self._files)
             self.record = self._store.note(self.record, ground(found.findings, Sources(self._root))).review
             sessions.append(ChatMessage(Role.ASSISTANT, text, status="partial"))
             at.state.step = None

@@ -77,13 +77,14 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out,
-    `earlier` hunks that the review of an earlier push has read."""
+    `earlier` hunks that the review of an earlier push has read; `estimate` where it was asked for."""
 
     target: Target
     parts: tuple[Part, ...]
     unfit: tuple[Hunk, ...] = ()
     skips: tuple[Skip, ...] = ()
     earlier: tuple[Hunk, ...] = ()
+    estimate: Estimate | None = None
 
     @property
     def unit(self) -> Unit:

@@ -98,7 +98,7 @@ async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     spec = None if wish.target == ("--continue",) else wish.target
     options = ReviewOptions(wish.loops, trusted=trusted, verify=not wish.unverified)
     job = await begin_job(agent, store, spec, options)
-    if wish.post and job.target.pr is None:
+    if wish.post and job.plan.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
     return Review(job)
 
@@ -130,7 +130,7 @@ async def _post(ctx: CommandContext, running: Review, end: ReviewFinished, *, un
 
     environ: Mapping[str, str] = ctx.runtime.start.environ
     wanted = Wanted("any" if unverified else "confirmed", read=running.record.seen)
-    target = running.job.target
+    target = running.job.plan.target
     push = await asyncio.to_thread(plan_push, ctx.runtime.agent.ctx.root, environ, target, end, wanted)
     for line in push.lines:
         ctx.screen.line(line)
