@@ -12,8 +12,7 @@ from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
-from swecli.context.budget import INHERIT, MAX_CONDENSE_THRESHOLD, MIN_CONDENSE_THRESHOLD
-from swecli.context.instructions import load_instructions, load_prompt, system_prompt
+from swecli.context.instructions import Instructions, load_instructions, load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError
@@ -49,9 +48,20 @@ class Runtime:
         return self.start.cwd
 
     @property
+    def trusted(self) -> bool:
+        """Whether this folder's project files may be used."""
+        return is_trusted(self.start.paths, project_root(self.cwd))
+
+    @property
     def context_control(self) -> ContextControl:
         """What the user may see and change of what is sent."""
         return ContextControl(self.agent)
+
+    def opening_lines(self) -> list[str]:
+        """What a run without a screen reports before its first turn."""
+        chosen = [f"The {self.choice.name} model answers: {self.choice.why}."]
+        offline = self.agent.model.profile.offline and not self.settings.model
+        return [*self.start.notices, *self.notices, *(chosen if offline else [])]
 
     def switch_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed; then nothing has changed."""
@@ -76,12 +86,13 @@ class Runtime:
         """
         template, settings = self.learning.reflector.template, self.settings
         every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
-        try:
-            found = reflect_model(settings, model, self.start)
-            reflector = ReflectorModel(template, found, every_turn=every_turn)
-        except SwecliError as error:
-            reflector = ReflectorModel(template, None, str(error))
-        self.learning.use_reflector(reflector)
+        found, missing = model if settings.reflect_with_model else None, ""
+        if found and settings.reflect_model:
+            try:
+                found = make_model(settings.reflect_model, settings, self.start.environ)
+            except SwecliError as error:
+                found, missing = None, str(error)
+        self.learning.use_reflector(ReflectorModel(template, found, missing, every_turn=every_turn))
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -141,40 +152,32 @@ def build_runtime(
     Raises:
         SwecliError: one line that says what is wrong (database, model, key, session).
     """
-    settings = start.settings
+    settings, root = start.settings, start.cwd.resolve()
     model = model or make_model(start.choice.name, settings, start.environ)
-    database = open_database(settings.db or start.paths.database, to_read=to_read)
+    database = open_database(start.database, to_read=to_read)
     sessions = SessionManager(database)
-    root = start.cwd.resolve()
     ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
-    instructions = load_instructions(
-        root, trusted=is_trusted(start.paths, project_root(root)), trust_hint="Run /trust to use it."
-    )
 
-    def reread() -> str:
+    def instructions() -> Instructions:
         trusted = is_trusted(start.paths, project_root(root))
-        return load_instructions(root, trusted=trusted).text
+        return load_instructions(root, trusted=trusted, trust_hint="Run /trust to use it.")
 
     tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
-    workspaces = Workspaces(start.environ.get("PATH", ""), frozenset(tools.names()), lambda: f"{prompt}\n{reread()}")
+    names = frozenset(tools.names())
+    workspaces = Workspaces(start.environ.get("PATH", ""), names, lambda: f"{prompt}\n{instructions().text}")
+    stale = StaleStrategies(workspaces)
+    builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: instructions().text)
     permissions, idle = _permissions(start, root)
     idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
-    agent = Agent(
-        model,
-        tools,
-        permissions,
-        ctx,
-        sessions,
-        settings,
-        ask,
-        builder=RequestBuilder(sessions, settings, root, prompt, StaleStrategies(workspaces), reread),
-        condense_prompt=settings.custom_condensing_prompt or load_prompt("condense"),
-    )
-    notices = [*database.unreported(), *instructions.notices, *idle, *settings_notices(settings)]
-    try:
-        agent.condense_model = own_model(settings.condense_model, settings, start)
-    except SwecliError as error:  # the session can do without: its own model sums up
-        notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
+    condense = settings.custom_condensing_prompt or load_prompt("condense")
+    kit = model, tools, permissions, ctx, sessions, settings, ask
+    agent = Agent(*kit, builder=builder, condense_prompt=condense)
+    notices = [*database.unreported(), *instructions().notices, *idle]
+    if settings.condense_model:
+        try:
+            agent.condense_model = make_model(settings.condense_model, settings, start.environ)
+        except SwecliError as error:  # the session can do without: its own model sums up
+            notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     notices += [line] if (line := agent.too_small()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
@@ -183,21 +186,15 @@ def build_runtime(
     if missing := learning.reflector.missing:
         notices.append(f"no model reflects now, only the rules do; turns for a model wait: {missing}")
         learning.mark_reported(missing)
-    _take_session(runtime, begun)
-    return runtime
-
-
-def _take_session(runtime: Runtime, begun: tuple[Session, ChatMessage] | None) -> None:
-    """The session that the run begins with."""
-    start, settings = runtime.start, runtime.settings
     if begun is not None:
-        runtime.sessions.use(*begun)
+        sessions.use(*begun)
     elif start.resume is None:
         runtime.new_session()
     else:
         runtime.resume(start.resume or None)
         if settings.origins.get("window") == "flags":  # said now, against what the session was left with
             runtime.set_window(settings.window)
+    return runtime
 
 
 def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:
@@ -217,26 +214,3 @@ def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:
         )
         notices.append(line if name == "allow" else f"{line}. Until it is corrected, every mode asks")
     return permissions, notices
-
-
-def reflect_model(settings: Settings, model: ChatModel, start: Start) -> ChatModel | None:
-    """The model that reflects: none, one of its own, or the one that answers."""
-    if not settings.reflect_with_model:
-        return None
-    return own_model(settings.reflect_model, settings, start) or model
-
-
-def own_model(name: str, settings: Settings, start: Start) -> ChatModel | None:
-    """The model of that name; None for no name. Raises ModelNotFound or AuthFailed."""
-    return make_model(name, settings, start.environ) if name else None
-
-
-def settings_notices(settings: Settings) -> list[str]:
-    """What of the settings is not used as it stands."""
-    lowest, highest = MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD
-    return [
-        f"the threshold {percent} of profile {name} is not used: it takes {lowest} to {highest}, or -1; "
-        f"{settings.auto_condense_context_percent} counts"
-        for name, percent in settings.thresholds.items()
-        if percent != INHERIT and not lowest <= percent <= highest
-    ]

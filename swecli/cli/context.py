@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.replay import add_replay
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import Actions, configuration_of, existing_database
-from swecli.config.start import Start
 from swecli.llm.registry import make_measured
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
@@ -67,16 +65,17 @@ def _open(args: argparse.Namespace) -> Runtime:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
 
-    configured, environ, name = configuration_of(args), dict(os.environ), args.model or ""
+    configured, name = configuration_of(args), args.model or ""
     make_folders(configured.paths)
     with existing_database(configured) as location:
         settings = replace(configured.settings, db=str(location))
-        choice = Choice(name, "named by --model")
-        start = Start(settings, configured.paths, configured.cwd, environ, choice, resume=args.session or "")
-        runtime = build_runtime(start, refuse, make_measured(name, settings, environ), to_read=True)
+        start = replace(
+            configured, settings=settings, choice=Choice(name, "named by --model"), resume=args.session or ""
+        )
+        runtime = build_runtime(start, refuse, make_measured(name, settings, start.environ), to_read=True)
     session = runtime.sessions.current_session
     if session is not None and not name:  # what is measured is measured for the model that the session is with
-        runtime.agent.use_model(make_measured(session.model, settings, environ))
+        runtime.agent.use_model(make_measured(session.model, settings, start.environ))
     return runtime
 
 

@@ -90,7 +90,7 @@ def fail(error: SwecliError, argv: list[str]) -> int:
     from swecli.headless.plain import complaint  # noqa: PLC0415
 
     try:
-        make_writer(asked_format(argv) or "text", sys.stdout, sys.stderr).refuse(error)
+        make_writer(asked_format(argv), sys.stdout, sys.stderr).refuse(error)
     except SwecliError as unwritten:
         sys.stderr.write("".join(complaint(e.message, e.hint) + "\n" for e in (error, unwritten)))
     return error.exit_code
@@ -134,10 +134,8 @@ async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streame
 
         runtime = build_runtime(start, refuse, model, begun=(first.session, first.message) if first else None)
     try:
-        for line in (*start.notices, *runtime.notices):
+        for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
-        if runtime.agent.model.profile.offline and not start.settings.model:
-            writer.note(f"swecli: The {start.choice.name} model answers: {start.choice.why}.")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if streamed else just(prompt)
         return await run_prompts(runtime, prompts, writer, first.turn if first else None)
     finally:

@@ -26,6 +26,8 @@ SUBCOMMANDS = (
     "doctor",
 )
 _SHOWN = 80  # characters of what was typed
+_HELP = ("-h", "--help")
+_SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 _STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = """\
@@ -119,38 +121,29 @@ class FreeText(Parser):
         """The flags with their values, and the text. Raises UsageError for a flag before it that is none of ours."""
         flags: list[str] = []
         text: list[str] = []
-        while words:
-            if words[0] == "--":
-                return flags, text + words[1:]
-            if taken := self._length(words[0]):
-                flags += words[:taken]
-            elif words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a sentence begins
+        while words and words[0] != "--":
+            taken = self._length(words[0])
+            if not taken and words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a text begins
                 error = self.unknown(words[0])
                 error.hint += " Put -- before words that begin with a dash."
                 raise error
-            elif len(text) < leading:
-                text, taken = [*text, words[0]], 1
-            else:
+            if not taken and len(text) == leading:
                 break
-            words = words[taken:]
-        while words and "--" not in words and (taken := self._behind(words)):
-            flags += words[-taken:]
+            (flags if taken else text).extend(words[: taken or 1])
+            words = words[taken or 1 :]
+        while words and "--" not in words:  # flags behind it
+            taken = next((n for n in (1, 2) if self._length(words[-n:][0]) == n and words[-1] not in _HELP), 0)
+            flags += words[len(words) - taken :]
+            if not taken:
+                break
             words = words[:-taken]
-        return flags, text + words
+        return flags, text + (words[1:] if words[:1] == ["--"] else words)
 
     def _length(self, word: str) -> int:
         """How many words a flag takes with its value; 0 for what is none of ours."""
         name, equals, _ = word.partition("=")
         action = self._option_string_actions.get(name if word.startswith("--") else word)
-        if action is None:
-            return 0
-        return 1 if equals or action.nargs == 0 else 2
-
-    def _behind(self, words: Sequence[str]) -> int:
-        """How many words at the end are a flag of ours."""
-        if words[-1] not in ("-h", "--help") and self._length(words[-1]) == 1:
-            return 1
-        return 2 if len(words) > 1 and self._length(words[-2]) == 2 else 0
+        return 0 if action is None else 1 if equals or action.nargs == 0 else 2
 
 
 def build_parser() -> Parser:
@@ -202,8 +195,6 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     """The flags of a run. Raises UsageError, also for flags that do not go together."""
     parser = build_parser()
     args, rest = parser.parse_known_args(argv)
-    if rest:
-        _refuse_rest(args.prompt, rest)
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
     if empty:
         raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag out.")
@@ -213,35 +204,32 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
     if not args.headless and (args.output_format or args.input_format):
         raise UsageError("--output-format and --input-format need -p.", "Add -p, or leave them out.")
-    if not args.headless and "--" not in argv:
-        _refuse_word(args.prompt)
+    if rest or (not args.headless and "--" not in argv):
+        _refuse_words(args.prompt, rest)
     return args
 
 
-def _refuse_word(word: str) -> None:
-    """Raises UsageError for a prompt of one word: a mistyped subcommand is not a request that is paid for.
+def _refuse_words(word: str, rest: Sequence[str]) -> None:
+    """Raises UsageError for words that are no one prompt: a mistyped subcommand is not a request that is paid for.
 
-    Slash commands and shell lines pass, they go to no model; so do words with letters that no subcommand has, for
-    there are languages without spaces.
+    A slash command or shell line alone passes, it goes to no model; so does a word with letters that no subcommand
+    has, for there are languages without spaces.
     """
     # late: most runs have no prompt
     from swecli.repl.input.lines import read_line  # noqa: PLC0415
 
-    if not word.isascii() or word.split() != [word] or read_line(word).kind != "text":
+    if not rest and (not word.isascii() or word.split() != [word] or read_line(word).kind != "text"):
         return
+    words = " ".join(rest)
     if word in SUBCOMMANDS:
-        raise UsageError("Put the subcommand first.", f"For example: swecli {word} --help")
-    meant = _command_like(word)
-    hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
-    raise UsageError(
-        f"Unknown subcommand {word[:_SHOWN]!r}.", f"{hint} To send it as a prompt: swecli -p, or put `--` before it."
-    )
-
-
-def _command_like(word: str) -> str:
-    """The command that may have been meant, "" where nothing is like it."""
+        raise UsageError("Put the subcommand first.", f"For example: swecli {word} {words[:_SHOWN] or '--help'}")
     found = _nearest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
-    return "".join(f"swecli {'--' if name in _STANDALONE else ''}{name}" for name in found)
+    meant = "".join(f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_SHOWN]}".rstrip() for name in found)
+    send = f'Put the prompt in quotes: "{f"{word} {words}"[:_SHOWN]}"' if rest else _SEND
+    if rest and not meant:
+        raise UsageError(f"Unexpected arguments: {words}.", send)
+    hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
+    raise UsageError(f"Unknown subcommand {word[:_SHOWN]!r}.", f"{hint} {send}")
 
 
 def _nearest(word: str, known: Iterable[str]) -> list[str]:
@@ -251,29 +239,9 @@ def _nearest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(known), n=2)
 
 
-def _refuse_rest(prompt: str, rest: Sequence[str]) -> NoReturn:
-    """Raises UsageError for more arguments than there are places."""
-    words = " ".join(rest)
-    if prompt in SUBCOMMANDS:
-        raise UsageError(
-            f"Unexpected arguments: {words}.", f"Put the subcommand first: swecli {prompt} {words[:_SHOWN]} …"
-        )
-    quoted = f'Put the prompt in quotes: "{f"{prompt} {words}"[:_SHOWN]}"'
-    if meant := _command_like(prompt):
-        raise UsageError(
-            f"Unknown subcommand {prompt[:_SHOWN]!r}.", f"Did you mean `{meant} {words[:_SHOWN]}`? {quoted}"
-        )
-    raise UsageError(f"Unexpected arguments: {words}.", quoted)
-
-
 def asked_format(argv: Sequence[str]) -> str:
-    """The output format that the arguments ask for, as far as they tell where perhaps they cannot be parsed."""
-    if argv and argv[0] in SUBCOMMANDS:
-        return ""
-    flags = argv[: argv.index("--")] if "--" in argv else argv
-    asked = ""
-    for at, flag in enumerate(flags):
-        name, equals, value = flag.partition("=")
-        if name == "--output-format":
-            asked = value if equals else "".join(flags[at + 1 : at + 2])
-    return asked if asked in format_names() else ""
+    """The output format that the arguments ask for, also where they cannot be parsed; "text" where none is."""
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--output-format", nargs="?")
+    asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
+    return asked if asked in format_names() else "text"

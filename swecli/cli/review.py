@@ -134,10 +134,8 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
 
     style = args.format or ("json" if args.json else "text")
     agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
-    for line in (*runtime.start.notices, *runtime.notices):
+    for line in runtime.opening_lines():
         writer.say(f"swecli: {line}")
-    if agent.model.profile.offline and not runtime.settings.model:
-        writer.say(f"swecli: The {runtime.start.choice.name} model reviews: {runtime.start.choice.why}.")
     options = ReviewOptions(
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )

@@ -7,14 +7,13 @@ import logging
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from swecli.config.load import PROJECT_FILE, load_settings
 from swecli.config.logs import log_to
 from swecli.config.paths import Paths, find_paths
-from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
 from swecli.llm.default_model import choose_model
@@ -24,27 +23,9 @@ from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
 _SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "review_loops", "reflect_at_end", "color")
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What a run is configured by: its folder, the program's own folders and the settings of all layers.
-
-    `notices` are lines the user should see.
-    """
-
-    cwd: Path
-    paths: Paths
-    trusted: bool
-    settings: Settings
-    notices: tuple[str, ...]
-
-    @property
-    def database(self) -> str | Path:
-        """Where the store is: a path or a URL."""
-        return self.settings.db or self.paths.database
-
-
-def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Configuration:
-    """Read the environment and the settings files for the working directory; `flags` are the layer on top.
+def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
+    """Read the environment and the settings files for the working directory; `flags` are the layer on top. No model is
+    chosen.
 
     Raises ConfigError, BadInput.
     """
@@ -60,7 +41,7 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Configur
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
         notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
-    return Configuration(cwd, paths, trusted, settings, tuple(notices))
+    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices))
 
 
 def enter_directory(args: argparse.Namespace) -> None:
@@ -97,30 +78,20 @@ def working_directory() -> Path:
 def need_workspace(folder: Path, *, allow_home: bool) -> None:
     """Raises UsageError for `/`, the user's home and what lies above it, unless that is what was asked for: below
     such a folder is everything the user has."""
-    homes = [Path(home) for home in _homes() if home.startswith("/")]
-    if allow_home or not any(_same(folder, above) for home in homes for above in (home, *home.parents)):
-        return
-    what = "is your home folder" if any(_same(folder, home) for home in homes) else "holds your home folder"
-    raise UsageError(
-        f"{folder} {'is the whole disk' if folder == Path('/') else what}: everything in it could be read and changed.",
-        "Change into a project (cd, or -C DIR), or pass --allow-home.",
-    )
-
-
-def _homes() -> list[str]:
-    """The home of the environment and that of the account: one of them may be unset or made up. `/` is nobody's."""
     try:
         account = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:  # a container may run as a number that nobody has
         account = ""
-    return [os.environ.get("HOME", ""), account, "/"]
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):  # no such folder, none that may be looked at, or no name at all
-        return False
+    # the environment's home or the account's may be unset or made up
+    homes = [Path(home).resolve() for home in (os.environ.get("HOME", ""), account, "/") if home.startswith("/")]
+    place = folder.resolve()
+    if allow_home or not any(home.is_relative_to(place) for home in homes):
+        return
+    what = "is the whole disk" if place == Path("/") else f"{'is' if place in homes else 'holds'} your home folder"
+    raise UsageError(
+        f"{folder} {what}: everything in it could be read and changed.",
+        "Change into a project (cd, or -C DIR), or pass --allow-home.",
+    )
 
 
 def make_start(args: argparse.Namespace) -> Start:
@@ -140,18 +111,8 @@ def make_start(args: argparse.Namespace) -> Start:
     configured = read_configuration(args.config, {name: given.get(name) for name in _SETTINGS})
     make_folders(configured.paths)
     log_to(configured.paths.log)
-    return Start(
-        settings=configured.settings,
-        paths=configured.paths,
-        cwd=configured.cwd,
-        environ=dict(os.environ),
-        choice=choose_model(configured.settings, os.environ),
-        resume="" if given.get("go_on") else (resume or None),
-        pick=resume == "",
-        prompt=prompt,
-        trusted=configured.trusted,
-        notices=configured.notices,
-    )
+    choice, go_on = choose_model(configured.settings, os.environ), "" if given.get("go_on") else (resume or None)
+    return replace(configured, choice=choice, resume=go_on, pick=resume == "", prompt=prompt)
 
 
 def make_folders(paths: Paths) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.output import print_result
-from swecli.cli.startup import Configuration, enter_directory, read_configuration
+from swecli.cli.startup import enter_directory, read_configuration
+from swecli.config.start import Start
 from swecli.headless.plain import complaint
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput
@@ -67,13 +68,13 @@ def add_common_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-C", "--cwd", metavar="DIR", help="run in this directory")
 
 
-def configuration_of(args: argparse.Namespace) -> Configuration:
+def configuration_of(args: argparse.Namespace) -> Start:
     """Directory, paths and settings as a run in this directory would have them. Raises ConfigError, BadInput."""
     return read_configuration(args.config, {"db": args.db})
 
 
 @contextmanager
-def existing_database(configured: Configuration) -> Iterator[str | Path]:
+def existing_database(configured: Start) -> Iterator[str | Path]:
     """Where the store is, to read from it: a missing one is not made, an empty one in memory stands in for it.
 
     Raises BadInput where the user named a missing one.

@@ -37,12 +37,12 @@ def _rules(value: Any) -> tuple[str, ...]:
 
 
 def _thresholds(value: Any) -> tuple[str, ...]:
-    """Pairs of a profile and a percentage. One out of range is reported; the global one counts."""
+    """Pairs of a profile and a percentage: 50 to 100, or -1 for the global one."""
     pairs = value if isinstance(value, (list, tuple)) else [value]
     for pair in pairs:
         name, sign, percent = str(pair).partition("=")
-        if not (name.strip() and sign and re.fullmatch(r"-?\d{1,6}", percent.strip())):
-            raise ValueError(f"{pair!r} is not a profile with its percentage, for example review=60")
+        if not (name.strip() and sign and re.fullmatch(r"-1|[5-9]\d|100", percent.strip())):
+            raise ValueError(f"{pair!r} is not a profile with its percentage (50 to 100, or -1), for example review=60")
     return tuple(str(pair) for pair in pairs)
 
 

@@ -78,7 +78,7 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     if not _fits_well(request, model):
         yield None
         return
-    with first_write(settings.db or start.paths.database, session, message) as written:
+    with first_write(start.database, session, message) as written:
         if not written:
             yield None
             return

@@ -49,7 +49,7 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
             r"Unknown subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
         ),
         (["--db", "x", "sessions"], r"Put the subcommand first\.  For example: swecli sessions --help"),
-        (["--db", "x", "sessions", "list"], r"Put the subcommand first: swecli sessions list"),
+        (["--db", "x", "sessions", "list"], r"Put the subcommand first\.  For example: swecli sessions list"),
         (["-m"], r"-m/--model: needs a value\."),
         (
             ["-p", "x", "--output-format", "xml"],
@@ -83,11 +83,11 @@ def test_help_names_every_subcommand_and_exit_code() -> None:
         (["-p", "x", "--output-format=stream-json", "--frob"], "stream-json"),
         (["--output-format", "text", "-p"], "text"),
         (["--output-format", "text", "--output-format", "json"], "json"),
-        (["-p", "--", "--output-format", "json"], ""),
-        (["--output-format"], ""),
-        (["--output-format", "xml"], ""),
-        (["sessions", "list", "--output-format", "json"], ""),
-        ([], ""),
+        (["-p", "--", "--output-format", "json"], "text"),
+        (["--output-format"], "text"),
+        (["--output-format", "xml"], "text"),
+        (["sessions", "list", "--output-format", "json"], "text"),
+        ([], "text"),
     ],
 )
 def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_parsed(argv: list[str], asked: str) -> None:

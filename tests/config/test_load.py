@@ -88,6 +88,12 @@ def test_a_project_file_tightens() -> None:
     assert not notices
 
 
+@pytest.mark.parametrize("percent", ["49", "101", "0", "-2", "x", ""])
+def test_a_threshold_that_no_profile_can_have_is_refused(percent: str) -> None:
+    with pytest.raises(ConfigError, match=r"50 to 100, or -1"):
+        load(f'profile_thresholds = ["review=60", "code=-1", "default={percent}"]')
+
+
 @pytest.mark.parametrize("text", ["mode = ", "a = 1\na = 2", "= 3", "[[[", "x = 1_", 'm = "\\q"', "\x00"])
 def test_broken_toml_names_the_file(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user\.toml is not valid TOML"):

@@ -63,12 +63,6 @@ def test_a_condensing_model_that_does_not_exist_is_said_and_the_sessions_own_tak
     assert runtime.agent.condense_model is None
 
 
-def test_a_threshold_out_of_range_is_said_and_the_global_one_counts() -> None:
-    runtime = make_runtime(["x"], profile="default", profile_thresholds=("default=150",))
-    assert any("the threshold 150 of profile default is not used" in line for line in runtime.notices)
-    assert runtime.agent.fitter().rules.threshold == 75
-
-
 async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_and_sent_again() -> None:
     def answer(request: ModelRequest) -> Any:
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from swecli.config.trust import is_trusted, project_root
 from swecli.context.instructions import NAMES, load_instructions
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.startup_banner import short_path
@@ -19,8 +18,7 @@ _QUERY = (
 async def memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries"""
     runtime = ctx.runtime
-    trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
-    found = load_instructions(runtime.cwd, trusted=trusted, trust_hint="run /trust to use them")
+    found = load_instructions(runtime.cwd, trusted=runtime.trusted, trust_hint="run /trust to use them")
     rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in found.files]
     if rows:
         ctx.screen.table(("file", "size"), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.config.trust import is_trusted, project_root
+from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, StoreError, UsageError
 from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
@@ -96,7 +96,7 @@ async def trust(ctx: CommandContext, args: str) -> None:
     """Trust this folder: use its AGENTS.md and settings"""
     runtime = ctx.runtime
     root = project_root(runtime.cwd)
-    if is_trusted(runtime.start.paths, root):
+    if runtime.trusted:
         ctx.screen.note(f"{short_path(root)} is already trusted")
         return
     known = len(runtime.notices)

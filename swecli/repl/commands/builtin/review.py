@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from swecli.config.trust import is_trusted, project_root
+from swecli.config.trust import project_root
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 
@@ -94,9 +94,8 @@ async def _begin(ctx: CommandContext, store: ReviewStore, wish: Wish) -> Review:
     from swecli.review.read.run import Review  # noqa: PLC0415
 
     runtime, agent = ctx.runtime, ctx.runtime.agent
-    trusted = is_trusted(runtime.start.paths, project_root(runtime.cwd))
     spec = None if wish.target == ("--continue",) else wish.target
-    options = ReviewOptions(wish.loops, trusted=trusted, verify=not wish.unverified)
+    options = ReviewOptions(wish.loops, trusted=runtime.trusted, verify=not wish.unverified)
     job = await begin_job(agent, store, spec, options)
     if wish.post and job.plan.target.pr is None:
         raise UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
