@@ -74,9 +74,8 @@ def write_settings(path: Path, text: str) -> None:
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with os.fdopen(
-            os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "w", encoding="utf-8", newline=""
-        ) as f:
+        new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(new, "w", encoding="utf-8", newline="") as f:
             f.write(text)
             f.flush()
             os.fsync(f.fileno())
@@ -100,6 +99,5 @@ def _parsed(text: str) -> TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
-        raise ConfigError(
-            f"The settings file is not valid TOML: {error}", "Correct it with `swecli config edit`."
-        ) from error
+        problem = f"The settings file is not valid TOML: {error}"
+        raise ConfigError(problem, "Correct it with `swecli config edit`.") from error

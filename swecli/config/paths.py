@@ -61,14 +61,11 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
             home.encode("utf-8")  # the database's URL is text
             base = Path(home).expanduser().absolute()
         except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
-            raise ConfigError(
-                f"SWECLI_HOME is {home!r}, which is not a usable folder.", "Set it to a folder you can write to."
-            ) from error
+            problem = f"SWECLI_HOME is {home!r}, which is not a usable folder."
+            raise ConfigError(problem, "Set it to a folder you can write to.") from error
         return Paths(base, base, base, base)
     # late: 10 ms, not needed where SWECLI_HOME says it all
     from platformdirs import PlatformDirs  # noqa: PLC0415
 
     dirs = PlatformDirs("swecli", appauthor=False)
-    return Paths(
-        *(Path(d) for d in (dirs.user_config_dir, dirs.user_data_dir, dirs.user_state_dir, dirs.user_cache_dir))
-    )
+    return Paths(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)

@@ -14,8 +14,7 @@ from swecli.models.message import Choice
 @dataclass(frozen=True, slots=True)
 class Start:
     """`resume` is None for a new session, "" for this directory's last one, else an id, prefix or title; `pick`
-    asks which. `prompt` becomes the first message; `choice` names no model where none is chosen. `notices` are lines
-    to show before the first prompt."""
+    asks which. `prompt` becomes the first message. `notices` are lines to show before the first prompt."""
 
     settings: Settings
     paths: Paths
@@ -30,5 +29,5 @@ class Start:
 
     @property
     def database(self) -> str | Path:
-        """Where the store is: a path or a URL."""
+        """A path or a URL."""
         return self.settings.db or self.paths.database
