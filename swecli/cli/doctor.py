@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
 from swecli.playbook.action import ActionResult
-from swecli.tools.processes import find_program
+from swecli.tools.processes import find_program, find_ripgrep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +74,12 @@ def _model(args: argparse.Namespace) -> str:
     return f"{choice.name}: {choice.why}"
 
 
+def _search(args: argparse.Namespace) -> str:
+    if found := find_ripgrep(os.environ, Path.cwd()):
+        return f"ripgrep at {found}"
+    raise SwecliError("ripgrep is not installed: files are neither listed nor searched.", "Run scripts/setup again.")
+
+
 _CHECKS: dict[str, Callable[[argparse.Namespace], str]] = {
     "swecli": lambda args: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
     "settings": _settings,
@@ -84,9 +89,7 @@ _CHECKS: dict[str, Callable[[argparse.Namespace], str]] = {
     "tokens": lambda args: (
         f"tables in {found}" if (found := tokenizer_folder()) else "estimated: the tables are not installed"
     ),
-    "search": lambda args: (
-        f"ripgrep at {found}" if (found := shutil.which("rg")) else "built in (ripgrep is not installed)"
-    ),
+    "search": _search,
     "git": lambda args: (
         find_program("git", os.environ, Path.cwd()) or "not installed: files are listed by walking the tree"
     ),

@@ -12,8 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ConfigDict
 
+from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec
 from swecli.store.records import FoundInteraction
 from swecli.tools.limits import HeadTail
@@ -171,8 +173,30 @@ class PermissionKind:
         return ""
 
 
-class ToolError(Exception):
-    """A failure the model should read and can act upon."""
+class _ByPath(PermissionKind):
+    """Patterns are those of .gitignore; subjects are paths relative to the workspace."""
+
+    def touches(self, pattern: str, subject: str) -> bool:
+        if pattern in ("*", "**", subject, self.escape(subject)):
+            return True
+        try:
+            return GitIgnoreSpec.from_lines([pattern]).match_file(subject)
+        except ValueError:  # a pattern that cannot be read covers nothing but itself
+            return False
+
+    def exact(self, pattern: str, subject: str) -> bool:
+        return pattern in (subject, self.escape(subject))
+
+    def escape(self, subject: str) -> str:
+        return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)
+
+
+READ = _ByPath("read", "Allow this?", "runs unasked", frozenset(MODES))
+EDIT = _ByPath("edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"}))
+
+
+class ToolError(BadInput):
+    """A failure that the model reads and can act upon."""
 
 
 Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]

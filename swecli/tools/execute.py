@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
-from swecli.models.errors import ConfigError
+from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult
-from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.base import Tool, ToolContext, ToolPlan
 from swecli.tools.limits import one_line, readable
 from swecli.tools.permissions import Permissions, PermissionVerdict, lasting_rule
 from swecli.tools.registry import ToolRegistry
@@ -78,7 +78,7 @@ def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: 
         return failed(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}")
     try:
         return _Ready(tool, params, tool.plan(params, ctx))
-    except ToolError as error:
+    except SwecliError as error:
         return failed(str(error))
     except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
         return _fault(tool, error)
@@ -153,7 +153,7 @@ async def _run(call: ToolCall, ready: _Ready, ctx: ToolContext) -> ToolResult:
         call.error = "cancelled"
         call.result = cut_off(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
         raise
-    except ToolError as error:
+    except SwecliError as error:
         return failed(str(error))
     except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
         return _fault(ready.tool, error)

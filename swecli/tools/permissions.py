@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
-from swecli.tools.base import Tool, ToolContext, ToolPlan
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
 from swecli.tools.limits import one_line
 from swecli.tools.paths import sensitive
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -73,6 +74,12 @@ def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> st
         if found is not None and not Path(found).resolve().is_relative_to(top):
             return found
     return None
+
+
+def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
+    """ripgrep as it was installed with this program, else the one on the PATH."""
+    beside = Path(sysconfig.get_path("scripts"), "rg")
+    return str(beside) if beside.exists() else find_program("rg", environ, root)
 
 
 async def run_group(

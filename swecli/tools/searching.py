@@ -1,33 +1,73 @@
-"""Searching files with ripgrep where it is there, else with the own engine; one kind of result from both."""
+"""Finding files, and lines in them, with ripgrep: what ignore files leave out is passed over."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+import os
+import re
+import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swecli.tools import grep
-from swecli.tools.base import ToolError
-from swecli.tools.globs import Glob
-from swecli.tools.ignore import NOISE, IgnoreRules
+from pathspec import GitIgnoreSpec
+
+from swecli.config.trust import project_root
+from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.limits import one_line
-from swecli.tools.processes import Ended, child_environment, find_program, run_group
+from swecli.tools.processes import Ended, child_environment, find_ripgrep, run_group
 
 _SHOWN_LINE = 300
+_OWN_FILES = (".aiignore", ".swecliignore")
+_NOISE = Path(__file__).with_name("ignored.txt")
+_VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MAX_PATTERNS = 200
+_OF_ONE_TYPE = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is looked for. `start` is workspace-relative; `is_file`: it is one file, searched as it is."""
+class Glob:
+    """Which files are meant: `*.py`, `src/**/*.ts`, `*.{js,ts}`, more of them with commas; with `!` left out.
 
-    pattern: str
-    start: str = "."
-    is_file: bool = False
-    glob: str | None = None
-    ignore_case: bool = False
+    A pattern without a slash is compared with the name at any depth; one with a slash may begin at any depth. Raises
+    ToolError for a pattern that means nothing.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            expanded = _expanded(pattern)
+            self._wanted = GitIgnoreSpec.from_lines([_anywhere(p) for p in expanded if not p.startswith("!")] or ["*"])
+            self._unwanted = GitIgnoreSpec.from_lines([_anywhere(p[1:]) for p in expanded if p.startswith("!")])
+        except ValueError as error:
+            raise ToolError(f"The pattern {one_line(pattern)!r} cannot be used: {error}.") from error
+
+    def matches(self, path: str) -> bool:
+        """Whether the file at this workspace-relative path is meant."""
+        return self._wanted.match_file(path) and not self._unwanted.match_file(path)
+
+
+def _expanded(pattern: str) -> list[str]:
+    """`a.{b,c}` as `a.b` and `a.c`; commas outside braces part patterns. Raises ValueError for none or too many."""
+    done, todo = [], [pattern]
+    while todo:
+        one = todo.pop()
+        if found := _BRACES.search(one):
+            todo += [one[: found.start()] + choice + one[found.end() :] for choice in found.group(1).split(",")]
+        else:
+            done += [part.strip() for part in one.split(",") if part.strip()]
+        if len(done) + len(todo) > _MAX_PATTERNS:
+            raise ValueError("it stands for too many patterns")
+    if not done:
+        raise ValueError("it is empty")
+    return done
+
+
+def _anywhere(pattern: str) -> str:
+    pattern = pattern.removeprefix("./").lstrip("/")
+    inner = "/" in pattern.rstrip("/")
+    return f"**/{pattern}" if inner and not pattern.startswith("**/") else pattern
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,18 +84,21 @@ class Match:
         return "/".join(self.parts)
 
 
-class Collector:
-    """Reads matches out of the engines' JSON lines, leaving out files that are not to be seen, up to a number."""
+class Matches:
+    """Matches out of ripgrep's JSON lines, of files that are meant and may be read, up to a number. `types` are options
+    that spare it the other files."""
 
-    def __init__(self, keep: Callable[[str], bool], most: int) -> None:
-        self.matches: list[Match] = []
-        self.skipped: list[str] = []
-        self.error = ""
+    def __init__(self, ctx: ToolContext, start: str, glob: str | None, most: int) -> None:
+        self.found: list[Match] = []
         self.more = False
-        self._keep = keep
+        named = ctx.root.joinpath(start).is_file()  # a file that is named is searched as it is
+        self._glob = Glob(glob) if glob and not named else None
+        simple = self._glob and _OF_ONE_TYPE.fullmatch(glob or "")  # what else a glob can say is compared here
+        self.types = [f"--type-add=wanted:{glob}", "--type=wanted"] if simple else []
+        self._may_read = (lambda path: True) if named else ctx.may_read
         self._kept: dict[str, bool] = {}
         self._most = most
-        self._open: list[Match] | None = None
+        self._open: list[Match] = []
         self._rest = b""
 
     def feed(self, data: bytes) -> bool:
@@ -63,104 +106,87 @@ class Collector:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._take(json.loads(line))
-            if len(self.matches) + len(self._open or ()) > self._most:
-                self._close(binary=False)
-                del self.matches[self._most :]
+            if len(self.found) + len(self._open) > self._most:
+                self.found = [*self.found, *self._open][: self._most]
                 self.more = True
                 return True
         return False
 
     def _take(self, event: dict[str, Any]) -> None:
         kind, data = event["type"], event["data"]
-        if kind == "begin":
-            self._open = []
-        elif kind == "end":
-            self._close(binary=data.get("binary_offset") is not None)
-        elif kind == "error":
-            self.error = str(data["text"])
-        elif kind == "skipped":
-            self.skipped.append(_text(data["path"]))
-        elif kind == "match":
+        if kind == "match":
             path = _text(data["path"]).removeprefix("./")
             if path not in self._kept:
-                self._kept[path] = self._keep(path)
+                self._kept[path] = (self._glob is None or self._glob.matches(path)) and self._may_read(path)
             if self._kept[path]:
-                found = Match(tuple(path.split("/")), data["line_number"], _around(data))
-                (self.matches if self._open is None else self._open).append(found)
-
-    def _close(self, *, binary: bool) -> None:
-        if self._open and not binary:
-            self.matches += self._open
-        self._open = None
+                self._open.append(Match(tuple(path.split("/")), data["line_number"], _around(data)))
+        elif kind == "end":  # only now it is known whether the file is binary
+            self.found += self._open if data.get("binary_offset") is None else []
+            self._open = []
 
 
-async def search(root: Path, wish: Search, found: Collector, environ: dict[str, str], timeout: float) -> Ended:
-    """Run the search and fill `found`. `environ` is where ripgrep is looked for.
+async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, ignore_case: bool) -> Ended:
+    """Search a file or the files below a folder, both workspace-relative, and fill `found`.
 
     Raises:
-        ToolError: the pattern or the glob means nothing.
+        ToolError: the pattern means nothing, or ripgrep is missing.
     """
-    program = find_program("rg", environ, root)
-    env = child_environment(environ)
-    if program is not None and await _understands(program, wish.pattern, root, env):
-        return await run_group(
-            _ripgrep(program, root, wish), cwd=root, env=env, timeout=timeout, on_output=found.feed, errors_too=False
-        )
-    # also where ripgrep does not know what the pattern says (a look-around): the own engine may
-    argv = grep.command(wish.pattern, wish.start, wish.glob, wish.ignore_case)
-    ended = await run_group(argv, cwd=root, env=env, timeout=timeout, on_output=found.feed, errors_too=False)
-    if ended.code == grep.BAD_PATTERN and ended.how == "exit":
+    # reads the environment: the search program finds ours where the session brought none
+    env = child_environment(ctx.environ)
+    argv = [*_ripgrep(ctx.root, env), "--engine=auto", "--crlf", *(["--ignore-case"] if ignore_case else [])]
+    argv.append(f"--regexp={pattern}")
+    complaint = bytearray()
+    tried = [*argv, "--quiet", "--", "/dev/null"]
+    await run_group(tried, cwd=ctx.root, env=env, timeout=10, on_output=complaint.extend)
+    if complaint:
+        why = one_line(complaint.decode().rstrip().splitlines()[-1])
         raise ToolError(
-            f"{one_line(wish.pattern)!r} is not a valid regular expression: {found.error}. "
+            f"{one_line(pattern)!r} is not a valid regular expression: {why}. "
             "Put a backslash before letters that are meant literally, like ( ) [ ] . * + ?"
         )
-    return ended
+    argv += [*found.types, "--json", "--sort=path", "--", _below(start)]
+    return await run_group(argv, cwd=ctx.root, env=env, timeout=ctx.timeout, on_output=found.feed, errors_too=False)
 
 
-def file_filter(root: Path, wish: Search, may_read: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Which files' matches are shown: not ignored, meant by the glob, and readable. Raises ToolError for a bad glob."""
-    if wish.is_file:
-        return lambda path: True
-    rules = IgnoreRules(root)
-    everything = rules.hidden(wish.start, True)
+def files_below(root: Path, start: str, environ: Mapping[str, str] | None, seconds: float) -> list[str]:
+    """Workspace-relative paths of the files below a folder that no ignore file leaves out, a folder's own together.
+
+    Raises:
+        ToolError: ripgrep is missing, or takes longer than `seconds`.
+    """
+    env = child_environment(environ)
+    argv = [*_ripgrep(root, env), "--files", "--null", "--", _below(start)]
     try:
-        glob = Glob(wish.glob) if wish.glob else None
-    except ValueError as error:
-        raise ToolError(f"The glob {one_line(wish.glob or '')!r} cannot be used: {error}.") from error
-
-    def keep(path: str) -> bool:
-        if glob is not None and not glob.matches(path):
-            return False
-        return (everything or not rules.hidden(path, False)) and may_read(path)
-
-    return keep
+        done = subprocess.run(
+            argv, cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"Listing the files took longer than {seconds:g} s. Name a smaller folder.") from error
+    names = [os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name]
+    return sorted(names, key=lambda name: name.split("/"))
 
 
-async def _understands(program: str, pattern: str, root: Path, env: dict[str, str]) -> bool:
-    argv = [program, "--no-config", "--quiet", f"--regexp={pattern}", "--", "/dev/null"]
-    ended = await run_group(argv, cwd=root, env=env, timeout=10, on_output=lambda data: None)
-    return ended.code in (0, 1)
+def _ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
+    """The program with the options of every search: ignore files count up to the top of the repository, the folders of
+    version control never."""
+    program = find_ripgrep(env, root)
+    if program is None:
+        raise ToolError("ripgrep (rg) is not installed. Install it, or run scripts/setup again.")
+    argv = [program, "--no-config", "--hidden", "--no-messages", "--no-ignore-global", "--no-ignore-dot"]
+    if not (project_root(root) / ".git").exists():
+        argv += ["--no-require-git", "--no-ignore-parent"]
+    for file in (_NOISE, *(root / name for name in _OWN_FILES)):
+        try:
+            argv += [f"--ignore-file={file}"] if file.read_text(encoding="utf-8") else []
+        except UnicodeDecodeError as error:  # ripgrep would pass over what comes after
+            raise ToolError(f"{file.name} is not UTF-8 text, so what it leaves out is unknown. Correct it.") from error
+        except OSError:
+            continue
+    return [*argv, *(f"--glob=!{name}" for name in _VERSION_CONTROL)]
 
 
-def _ripgrep(program: str, root: Path, wish: Search) -> list[str]:
-    rules = IgnoreRules(root)
-    argv = [program, "--json", "--no-config", "--hidden", "--no-messages", "--crlf", "--sort=path"]
-    argv += ["--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-exclude", "--no-ignore-dot"]
-    if wish.ignore_case:
-        argv.append("--ignore-case")
-    if wish.is_file:
-        return [*argv, f"--regexp={wish.pattern}", "--", wish.start]
-    if rules.hidden(wish.start, True):
-        argv.append("--no-ignore")
-        noise = []
-    else:
-        noise = [name for name in NOISE if rules.ignored(name.rstrip("/"), name.endswith("/"))]
-    glob = Glob(wish.glob) if wish.glob else None
-    for wanted in glob.wanted if glob else ():
-        argv += [f"--glob={wanted}", f"--glob={wanted.rstrip('/')}/**"]
-    for unwanted in [*(glob.unwanted if glob else ()), *noise, ".git", ".hg", ".svn", ".jj"]:
-        argv.append(f"--glob=!{unwanted}")
-    return [*argv, f"--regexp={wish.pattern}", "--", "." if wish.start == "." else f"./{wish.start}"]
+def _below(start: str) -> str:
+    return start if start == "." else f"./{start}"
 
 
 def _around(data: dict[str, Any]) -> str:
@@ -168,8 +194,7 @@ def _around(data: dict[str, Any]) -> str:
     line = _text(data["lines"]).rstrip("\r\n")
     if len(line) <= _SHOWN_LINE:
         return line
-    spans = data.get("submatches") or [{"start": 0}]
-    at = len(line.encode()[: spans[0]["start"]].decode("utf-8", "ignore"))
+    at = len(line.encode()[: data["submatches"][0]["start"]].decode("utf-8", "ignore"))
     start = max(0, min(at - _SHOWN_LINE // 3, len(line) - _SHOWN_LINE))
     end = start + _SHOWN_LINE
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from swecli.tools.base import ToolContext
+from swecli.tools.base import READ, ToolContext
 from swecli.tools.builtin import read_file as module
-from swecli.tools.kinds import READ
 
 
 def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:

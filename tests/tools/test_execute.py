@@ -13,8 +13,8 @@ import pytest
 from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.builtin.run_command import RUN
 from swecli.tools.execute import execute
-from swecli.tools.kinds import RUN
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.ignore import IgnoreRules, walk
+from swecli.tools.base import ToolError
+from swecli.tools.searching import files_below
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")
 
@@ -23,8 +24,8 @@ def make(root: Path, files: dict[str, str]) -> None:
         (root / name).write_text(text)
 
 
-def listed(root: Path, start: str = ".", depth: int | None = None) -> list[str]:
-    return [entry.path for entry in walk(root, start, depth) if entry.kind != "dir"]
+def listed(root: Path, start: str = ".") -> list[str]:
+    return files_below(root, start, None, 60)
 
 
 def git_lists(root: Path) -> list[str]:
@@ -47,8 +48,7 @@ def test_rules_at_every_level_and_own_files(root: Path) -> None:
             "src/secret.txt": "",
             ".aiignore": "data/\n",
             "data/big.csv": "",
-            ".swecliignore": "*.min.js\n",
-            "src/.swecliignore": "/local\n",
+            ".swecliignore": "*.min.js\n/src/local\n",
             "src/local": "",
             "src/a.min.js": "",
             "src/a.js": "",
@@ -60,7 +60,6 @@ def test_rules_at_every_level_and_own_files(root: Path) -> None:
         ".swecliignore",
         "keep.log",
         "src/.gitignore",
-        "src/.swecliignore",
         "src/a.js",
         "src/build/y",
         "src/special.log",
@@ -93,32 +92,41 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
         (root.parent.parent / ".gitignore").unlink()
 
 
-def test_depth_links_and_strange_entries(root: Path) -> None:
+def test_without_a_repository_no_rule_above_the_workspace_counts(root: Path) -> None:
+    make(root, {"../.gitignore": "*\n", ".gitignore": "a\n", "a": "", "b": ""})
+    assert listed(root) == [".gitignore", "b"]
+
+
+def test_links_and_strange_entries_are_no_files(root: Path) -> None:
     make(root, {"a/b/c": "", "z": ""})
     (root / "up").symlink_to("..")
     os.mkfifo(root / "pipe")
-    assert [(e.path, e.kind) for e in walk(root, depth=2)] == [
-        ("a", "dir"),
-        ("a/b", "dir"),
-        ("pipe", "other"),
-        ("up", "link"),
-        ("z", "file"),
-    ]
+    assert listed(root) == ["a/b/c", "z"]
 
 
 def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
-    make(root, {"a": "", "rules": "*\n", "c/x": ""})
-    (root / ".gitignore").symlink_to("rules")
+    make(root, {"a": "", "c/x": ""})
     (root / "c" / ".gitignore").mkdir()
-    (root / ".aiignore").write_bytes(b"\xff\xfe\n!\n\\\nb\n")
+    (root / ".aiignore").write_text("!\n\\\nb\n")
     (root / "b").touch()
-    assert listed(root) == [".aiignore", ".gitignore", "a", "c/x", "rules"]
+    assert listed(root) == [".aiignore", "a", "c/x"]
+
+
+def test_an_own_ignore_file_that_is_no_text_ends_the_listing(root: Path) -> None:
+    (root / ".aiignore").write_bytes(b"# gr\xf6\xdfe\nb\n")
+    with pytest.raises(ToolError, match=r"\.aiignore is not UTF-8"):
+        listed(root)
 
 
 def test_a_very_deep_tree_is_walked(root: Path) -> None:
     path = "/".join(["d"] * 400)
-    (root / path).mkdir(parents=True)
-    assert sum(1 for _ in walk(root)) == 400
+    make(root, {f"{path}/file": ""})
+    assert listed(root) == [f"{path}/file"]
+
+
+def test_a_listing_that_takes_too_long_is_ended(root: Path) -> None:
+    with pytest.raises(ToolError, match="took longer than"):
+        files_below(root, ".", None, 0)
 
 
 PATTERNS = st.lists(
@@ -166,6 +174,3 @@ def test_git_sees_the_same_files(top: list[str], below: list[str], exclude: list
         make(root, {".gitignore": "\n".join(top), "b/.gitignore": "\n".join(below)})
         make(root, {".git/info/exclude": "\n".join(exclude)})
         assert sorted(listed(root)) == git_lists(root)
-        rules = IgnoreRules(root)
-        everything = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and ".git" not in p.parts]
-        assert sorted(p for p in everything if not rules.hidden(p, False)) == git_lists(root)

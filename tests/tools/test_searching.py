@@ -1,16 +1,17 @@
-"""What the engines say, read piece by piece."""
+"""What ripgrep reports, read piece by piece."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.base import ToolError
-from swecli.tools.searching import Collector, Search, file_filter
+from swecli.tools.base import ToolContext
+from swecli.tools.searching import Matches
 
 
 def event(kind: str, path: str = "a", **data: Any) -> bytes:
@@ -21,33 +22,40 @@ def match(path: str, line: int, text: str = "x") -> bytes:
     return event("match", path, lines={"text": text + "\n"}, line_number=line, submatches=[{"start": 0, "end": 1}])
 
 
+END = event("end", binary_offset=None)
+
+
+def matches(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> Matches:
+    return Matches(ToolContext(Path("/nowhere"), may_read=may_read), ".", None, most)
+
+
 @given(st.integers(1, 40))
 def test_pieces_may_be_cut_anywhere(size: int) -> None:
     data = event("begin") + match("./a", 1, "é") + match("a", 5) + event("end", binary_offset=None)
-    found = Collector(lambda path: True, 10)
+    found = matches()
     for at in range(0, len(data), size):
         assert not found.feed(data[at : at + size])
-    assert [(m.path, m.line, m.text) for m in found.matches] == [("a", 1, "é"), ("a", 5, "x")]
+    assert [(m.path, m.line, m.text) for m in found.found] == [("a", 1, "é"), ("a", 5, "x")]
 
 
 def test_matches_of_a_file_that_turns_out_binary_do_not_count() -> None:
-    found = Collector(lambda path: True, 10)
+    found = matches()
     found.feed(event("begin") + match("a", 1) + event("end", binary_offset=9) + event("summary"))
-    assert found.matches == []
+    assert found.found == []
 
 
 def test_files_that_are_not_to_be_seen_do_not_count() -> None:
-    found = Collector(lambda path: path != "secret", 2)
+    found = matches(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
-    assert ([m.line for m in found.matches], found.more) == ([1, 2], True)
+    assert ([m.line for m in found.found], found.more) == ([1, 2], True)
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:
-    found = Collector(lambda path: True, 10)
+    found = matches()
     line = "é" * 5000 + "needle" + "y" * 5000
-    found.feed(event("match", lines={"text": line}, line_number=1, submatches=[{"start": 10_000, "end": 10_006}]))
-    text = found.matches[0].text
+    found.feed(event("match", lines={"text": line}, line_number=1, submatches=[{"start": 10_000, "end": 10_006}]) + END)
+    text = found.found[0].text
     assert "needle" in text
     assert len(text) <= 302
     assert text.startswith("…")
@@ -55,12 +63,7 @@ def test_a_long_line_is_cut_around_the_match() -> None:
 
 
 def test_names_that_are_no_text_are_read() -> None:
-    found = Collector(lambda path: True, 10)
+    found = matches()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
-    found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n")
-    assert found.matches[0].path == "ab\ufffd"
-
-
-def test_a_glob_that_cannot_be_used_is_said(tmp_path: Any) -> None:
-    with pytest.raises(ToolError, match="cannot be used"):
-        file_filter(tmp_path, Search("x", glob=","), lambda path: True)
+    found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)
+    assert found.found[0].path == "ab\ufffd"

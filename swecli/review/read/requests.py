@@ -22,8 +22,7 @@ from swecli.models.message import ApiMessage, Display, ModelRequest, ToolResult,
 from swecli.review.read.extract import TOOL
 from swecli.review.read.project_rules import Rule
 from swecli.review.target.plan import Part
-from swecli.tools.base import Params, Tool, ToolContext, ToolPlan
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
 from swecli.tools.registry import ToolRegistry
 
 _MOST_KNOWN = 40  # findings named in one message

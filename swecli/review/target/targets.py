@@ -12,9 +12,9 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.review.judge.sources import LARGEST
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
 from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state
-from swecli.tools.git import GitFailed, attributes_of, need_repository, run_git
-from swecli.tools.ignore import IgnoreRules, walk
+from swecli.tools.git import SECONDS, GitFailed, attributes_of, need_repository, run_git
 from swecli.tools.paths import sensitive
+from swecli.tools.searching import files_below
 
 _ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
@@ -238,11 +238,9 @@ def _from_top(top: Path, here: Path, word: str) -> str:
 
 
 def _paths(at: _Place, words: tuple[str, ...]) -> Target:
-    rules, named = IgnoreRules(at.root), {word for word in words if (at.root / word).is_file()}
-    below = (entry for word in words if word not in named for entry in walk(at.root, word, None, rules))
-    names = dict.fromkeys(
-        [*(word for word in words if word in named), *(entry.path for entry in below if entry.kind == "file")]
-    )
+    named = {word for word in words if (at.root / word).is_file()}
+    below = (name for word in words if word not in named for name in files_below(at.root, word, at.environ, SECONDS))
+    names = dict.fromkeys([*(word for word in words if word in named), *below])
     label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
     return _fit(at, Target(words, label, ()), [FileDiff(name) for name in names], named)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.edits import Edit, apply_edits, make_change, plan_change, read_base
-from swecli.tools.kinds import EDIT
 from swecli.tools.paths import locate, relative
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.globs import Glob
-from swecli.tools.ignore import Entry, walk
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, relative
+from swecli.tools.searching import Glob, files_below
 
 _MOST_SHOWN = 500
-_MOST_COUNTED = 50_000
 _DEPTH = 2
+_DEEPEST = 10_000
 
 
 class _ListFilesParams(Params):
@@ -45,54 +45,41 @@ async def list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan)
         raise missing(ctx.root, folder)
     if not folder.is_dir():
         raise ToolError(f"{visible(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
-    glob = _glob(params.pattern)
+    glob = None if params.pattern in (None, "", "*") else Glob(params.pattern or "")
     depth = params.depth or (None if glob else _DEPTH)
     # in a thread: a large tree takes a while, and the screen must not stand still
-    entries, more = await asyncio.to_thread(_collect, ctx.root, plan.subject, depth, glob)
-    head = _counts(entries, more)
-    lines = [_shown(entry, ctx.root) for entry in entries[:_MOST_SHOWN]]
+    entries = await asyncio.to_thread(_entries, ctx, plan.subject, depth, glob)
+    folders = sum(entry.endswith("/") for entry in entries)
+    head = _count(len(entries) - folders, "file") + (f", {_count(folders, 'folder')}" if folders else "")
+    lines = [visible(entry, keep="") for entry in entries[:_MOST_SHOWN]]
     if len(entries) > _MOST_SHOWN:
-        left = f"{'at least ' if more else ''}{len(entries) - _MOST_SHOWN}"
-        lines.append(f"[… {left} more not shown: name a folder, a pattern or a smaller depth]")
+        lines.append(f"[… {len(entries) - _MOST_SHOWN} more not shown: name a folder, a pattern or a smaller depth]")
     name = "." if plan.subject == "." else visible(plan.subject, keep="")
     return ToolResult(True, "\n".join([f"{name}: {head}", *lines]), Display(title=name, body=head))
 
 
-def _glob(pattern: str | None) -> Glob | None:
-    if pattern is None or pattern in ("", "*", "**", "**/*"):
-        return Glob("**") if pattern in ("**", "**/*") else None
-    try:
-        return Glob(pattern)
-    except ValueError as error:
-        raise ToolError(f"The pattern {pattern!r} cannot be used: {error}.") from error
+def _entries(ctx: ToolContext, start: str, depth: int | None, glob: Glob | None) -> list[str]:
+    """Files with their folders, and the links in these; only files where there is a glob."""
+    above = 0 if start == "." else start.count("/") + 1
+    below = (path.split("/") for path in files_below(ctx.root, start, ctx.environ, ctx.timeout))
+    deepest = above + (depth or _DEEPEST)
+    found, folders = set[str](), {start}
+    for parts in below:
+        if len(parts) <= deepest and (glob is None or glob.matches("/".join(parts))):
+            found.add("/".join(parts))
+        folders.update("/".join(parts[:count]) for count in range(above + 1, min(len(parts), deepest + 1)))
+    if glob is None:
+        for folder in folders:
+            with suppress(OSError), os.scandir(ctx.root / folder) as children:
+                if folder == "." or folder.count("/") + 1 < deepest:
+                    found.update(_link(ctx.root, child.path) for child in children if child.is_symlink())
+        found.update(f"{folder}/" for folder in folders - {start})
+    return sorted(found, key=lambda entry: entry.split("/"))
 
 
-def _collect(root: Path, start: str, depth: int | None, glob: Glob | None) -> tuple[list[Entry], bool]:
-    """Entries in order, files only where there is a glob; and whether there were too many to count."""
-    entries: list[Entry] = []
-    for entry in walk(root, start, depth):
-        if glob is not None and (entry.kind == "dir" or not glob.matches(entry.path)):
-            continue
-        if len(entries) >= _MOST_COUNTED:
-            return entries, True
-        entries.append(entry)
-    return entries, False
+def _link(root: Path, path: str) -> str:
+    return f"{Path(path).relative_to(root).as_posix()} -> {Path(path).readlink()}"
 
 
-def _counts(entries: list[Entry], more: bool) -> str:
-    folders = sum(entry.kind == "dir" for entry in entries)
-    files = len(entries) - folders
-    counts = [f"{files} file{'' if files == 1 else 's'}"]
-    if folders:
-        counts.append(f"{folders} folder{'' if folders == 1 else 's'}")
-    return ("more than " if more else "") + ", ".join(counts)
-
-
-def _shown(entry: Entry, root: Path) -> str:
-    name = visible(entry.path, keep="")
-    if entry.kind == "link":
-        try:
-            return f"{name} -> {visible(str((root / entry.path).readlink()), keep='')}"
-        except OSError:
-            return f"{name} -> ?"
-    return name + {"dir": "/", "other": " (no regular file)"}.get(entry.kind, "")
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -8,9 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
-from swecli.tools.kinds import READ
 from swecli.tools.limits import page, visible
 from swecli.tools.paths import locate, read_guard, relative
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import fold, one_line, page
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.kinds import READ
-from swecli.tools.limits import one_line
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 
 
 class RecallParams(Params):
@@ -17,7 +15,7 @@ class RecallParams(Params):
 
 
 def _plan(params: RecallParams, ctx: ToolContext) -> ToolPlan:
-    return ToolPlan(f"Look up strategies: {one_line(params.query, 80)}")
+    return ToolPlan(f"Look up strategies: {params.query}")
 
 
 @tool(READ, RecallParams, _plan)

@@ -6,11 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from swecli.models.errors import SwecliError
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.kinds import READ
-from swecli.tools.limits import one_line
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 
 
 class RememberParams(Params):
@@ -32,8 +29,7 @@ class RememberParams(Params):
 def _plan(params: RememberParams, ctx: ToolContext) -> ToolPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
-    what = one_line(params.text, 80) if params.text.strip() else f"forget {one_line(params.replaces, 20)}"
-    return ToolPlan(f"Remember: {what}" if params.text.strip() else what.capitalize())
+    return ToolPlan(f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}")
 
 
 @tool(READ, RememberParams, _plan)
@@ -41,8 +37,5 @@ async def remember(params: RememberParams, ctx: ToolContext, plan: ToolPlan) -> 
     """Keep what the user states."""
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
-    try:
-        line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
-    except SwecliError as error:
-        raise ToolError(str(error)) from error
+    line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
     return ToolResult(True, line, Display(title="Playbook", body=line))

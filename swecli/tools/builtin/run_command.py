@@ -6,16 +6,16 @@ import codecs
 import re
 import shlex
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.commands import rules
 from swecli.tools.commands.git_config import pinned
-from swecli.tools.commands.rules import objection
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.kinds import RUN
 from swecli.tools.limits import HeadTail, one_line, readable, visible
 from swecli.tools.paths import locate
 from swecli.tools.processes import Ended, Reporter, child_environment, run_group
@@ -50,6 +50,25 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
     )
 
 
+class _ByCommand(PermissionKind):
+    """Subjects are commands as a shell takes them: allowed as far as they are seen through, touched anywhere."""
+
+    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
+        return rules.objection(subject, ctx.root, child_environment(ctx.environ), patterns) or None
+
+    def touches(self, pattern: str, subject: str) -> bool:
+        return rules.touches(pattern, subject)
+
+    def exact(self, pattern: str, subject: str) -> bool:
+        return rules.exactly(pattern, subject)
+
+    def suggest(self, subject: str, ctx: ToolContext) -> str:
+        return rules.suggested(subject, ctx.root, child_environment(ctx.environ))
+
+
+RUN = _ByCommand("run", "Run this?", "asks before it runs")
+
+
 @tool(RUN, _RunCommandParams, _plan)
 async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Run a shell command."""
@@ -67,7 +86,7 @@ async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPla
     timeout = float(params.timeout or ctx.timeout)
     # what only reads runs so that git starts nothing; everything else in the environment as it is
     env = child_environment(ctx.environ)
-    env = env if objection(command, ctx.root, env) else pinned(env)
+    env = env if rules.objection(command, ctx.root, env) else pinned(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
         ended = await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import visible
 from swecli.tools.paths import locate, missing, read_guard, relative
-from swecli.tools.searching import Collector, Match, Search, file_filter, search
+from swecli.tools.searching import Match, Matches, search
 
 
 class _SearchFilesParams(Params):
@@ -47,23 +45,12 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
         raise missing(ctx.root, path)
     if not path.is_dir() and not path.is_file():
         raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
-    wish = Search(params.pattern, plan.subject, path.is_file(), params.glob or None, params.ignore_case)
-    found = Collector(file_filter(ctx.root, wish, ctx.may_read), params.max_results)
-    # reads the environment: the search program finds ours where the session brought none
-    environ = dict(os.environ if ctx.environ is None else ctx.environ)
-    ended = await search(ctx.root.resolve(), wish, found, environ, ctx.timeout)
-    if ended.how == "exit" and ended.code not in (0, 1) and not found.matches and not _partly(ended.code):
-        raise ToolError(f"The search could not be done (exit code {ended.code}).")
+    found = Matches(ctx, plan.subject, params.glob, params.max_results)
+    ended = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
     notes = []
     if ended.how == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
-    notes += [f"[{visible(name, keep='')} was not searched: it is too large]" for name in found.skipped]
-    return _result(params, sorted(found.matches), notes, ctx.page_limit, more=found.more)
-
-
-def _partly(code: int) -> bool:
-    """ripgrep ends with 2 also where only some file could not be read; the pattern was tried before."""
-    return code == 2
+    return _result(params, sorted(found.found), notes, ctx.page_limit, more=found.more)
 
 
 def _result(

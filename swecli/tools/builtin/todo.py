@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolPlan, tool
-from swecli.tools.kinds import READ
+from swecli.tools.base import READ, Params, ToolContext, ToolPlan, tool
 
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.edits import make_change, plan_change, read_base
 from swecli.tools.files import encode_new, with_style_of
-from swecli.tools.kinds import EDIT
 from swecli.tools.paths import locate
 
 
