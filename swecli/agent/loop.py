@@ -66,7 +66,7 @@ class Loop:
         opened = record.open(turn)
         calls.used_ids |= opened.call_ids
         state = TurnState(turn.query, opened.interaction, opened.messages, self._with.clock())
-        yield TurnStarted(opened.session_id, opened.interaction, turn.query)
+        yield TurnStarted(opened.session_id, opened.interaction, turn.query, self._with.model.name)
         for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
             yield notice
         if turn.found:

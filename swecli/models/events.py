@@ -33,6 +33,7 @@ class TurnStarted:
     session_id: str
     interaction: int
     query: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True)

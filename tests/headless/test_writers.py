@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,13 +31,14 @@ from swecli.models.events import (
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall, ToolResult, Usage
+from tests.support.shell import ROOT
 
 KEYS = (
     "type subtype is_error duration_ms num_turns result session_id total_cost_usd usage permission_denials".split()  # noqa: SIM905
 )
 CALL = ToolCall("c1", "write_file", {"path": "a"}, approved=False, reason="nobody is there")
 DENIED = ToolFinished(CALL, "Write a", ToolResult(False, "no", denied=True))
-BEGUN: list[Event] = [TurnStarted("s-1", 1, "do it"), StepStarted(1)]
+BEGUN: list[Event] = [TurnStarted("s-1", 1, "do it", "p/m"), StepStarted(1)]
 
 
 FORMATS = ("json", "stream-json", "text")
@@ -87,7 +90,7 @@ def test_text_of_an_answer_that_began_anew_comes_once() -> None:
 
 
 def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
-    assert format_names() == FORMATS
+    assert format_names() == ("claude-stream-json", *FORMATS)
     code = "import sys; from swecli.cli.flags import build_parser; build_parser(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers")]
@@ -218,3 +221,84 @@ def test_a_reader_that_went_away_is_not_talked_to() -> None:
     writer.write(finished("x"))
     with pytest.raises(BrokenPipeError):
         writer.close(0)
+
+
+# Messages as Claude Code writes them
+
+
+def messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
+    return [json.loads(row) for row in written("claude-stream-json", events, code)[0].splitlines()]
+
+
+def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
+    read = ToolCall("c2", "read_file", {"path": "a"})
+    rows = messages(
+        [
+            *BEGUN,
+            ReasoningDelta("hm"),
+            TextDelta("I will "),
+            TextDelta("look."),
+            UsageReported(Usage(10, 5, 2, 3, 4), 0.5),
+            ToolStarted(read, "Read a"),
+            ToolFinished(read, "Read a", ToolResult(True, "x")),
+            DENIED,
+            StepStarted(2),
+            TextDelta("It s"),
+            StepRetried(1, 2.0, "cut off", True),
+            TextDelta("It is x."),
+            UsageReported(Usage(1, 20), 0.25),
+            finished("It is x.", steps=2),
+        ]
+    )
+    assert {row["session_id"] for row in rows} == {"s-1"}
+    assert len({row["uuid"] for row in rows}) == len(rows)
+    first, *shown, last = rows
+    assert (first["type"], first["subtype"], first["model"]) == ("system", "init", "p/m")
+    assert [(row["type"], *row["message"]["content"][0].values()) for row in shown] == [
+        ("assistant", "thinking", "hm", ""),
+        ("assistant", "text", "I will look."),
+        ("assistant", "tool_use", "c2", "read_file", {"path": "a"}),
+        ("user", "tool_result", "c2", "x", False),
+        ("assistant", "tool_use", "c1", "write_file", {"path": "a"}),
+        ("user", "tool_result", "c1", "no", True),
+        ("assistant", "text", "It is x."),
+    ]
+    ids = [row["message"]["id"] for row in shown if row["type"] == "assistant"]
+    assert (len(set(ids[:4])), len(set(ids))) == (1, 2), "a step is one message"
+    assert shown[2]["message"]["usage"] == {
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 2,
+        "cache_read_input_tokens": 5,
+        "output_tokens": 7,
+    }
+    assert (last["type"], last["subtype"], last["is_error"], last["num_turns"]) == ("result", "success", False, 2)
+    assert (last["result"], last["total_cost_usd"], last["usage"]["input_tokens"]) == ("It is x.", 0.75, 11)
+    assert last["permission_denials"] == [{"tool_name": "write_file", "tool_use_id": "c1", "tool_input": {"path": "a"}}]
+    assert last["duration_api_ms"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "subtype"),
+    [
+        (TurnFailed("gone", "Try again.", 75), 75, "error_during_execution"),
+        (finished("", "max_turns"), 53, "error_max_turns"),
+        (finished("", "max_budget"), 53, "error_max_budget_usd"),
+    ],
+)
+def test_a_bad_end_is_a_result_with_its_own_subtype(event: Event, code: int, subtype: str) -> None:
+    rows = messages([*BEGUN, TextDelta("I be"), event], code)
+    assert [row["type"] for row in rows] == ["system", "assistant", "result"]
+    assert (rows[-1]["subtype"], rows[-1]["is_error"]) == (subtype, True)
+
+
+def test_the_published_reader_reads_it(tmp_path: Path) -> None:
+    """Run where that package is installed; it brings fifteen others, too many to be one of the project's own."""
+    if importlib.util.find_spec("claude_code_sdk") is None:
+        pytest.skip("claude-code-sdk is not installed")
+    file = tmp_path / "rows"
+    file.write_text(written("claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, finished("hello")])[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.claude_reader", str(file)], cwd=ROOT, capture_output=True, text=True
+    )
+    kinds = ["SystemMessage", "AssistantMessage", "AssistantMessage", "UserMessage", "ResultMessage"]
+    assert done.stdout.split() == kinds, done.stderr

@@ -115,7 +115,7 @@ def events() -> list[Event]:
     DENIED.reason = "plan mode is read-only"
     files = "\n".join(f"swecli/part_{n}.py" for n in range(12))
     return [
-        TurnStarted("s1", 7, "what does it do?"),
+        TurnStarted("s1", 7, "what does it do?", "p/m"),
         WindowApplied(2, 5),
         StepStarted(1),
         StepRetried(2, 1.5, "429 Too Many Requests"),

@@ -1,0 +1,120 @@
+"""The messages of Claude Code's `--output-format stream-json`, for readers that were written for it.
+
+One JSON object a line: `system` (init), `assistant` for each block of text, thinking or call, `user` for each result,
+and `result` at the end. Events that those readers do not know are left out: `stream-json` has them all.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from swecli.headless.plain import dumps
+from swecli.headless.writers.base import Writer
+from swecli.models.events import (
+    Event,
+    ReasoningDelta,
+    StepRetried,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from swecli.models.ids import uuid7
+from swecli.models.message import Usage
+
+_ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "error_max_budget_usd"}
+
+
+class ClaudeStreamJson(Writer):
+    """Blocks of a step share a message id; a call that was refused is shown before its result like any other."""
+
+    def begin(self) -> None:
+        """A turn begins."""
+        super().begin()
+        self._model = self._session = self._message = self._thinking = self._text = ""
+        self._shown: set[str] = set()
+        self._asked, self._waited, self._usage = time.monotonic(), 0.0, Usage()
+
+    def write(self, event: Event) -> None:
+        """Write what such a reader knows of it."""
+        match event:
+            case TurnStarted():
+                self._session, self._model = event.session_id, event.model
+                self._line(
+                    "system", {"subtype": "init", "cwd": str(Path.cwd()), "model": self._model, "mcp_servers": []}
+                )
+            case StepStarted():
+                self._message, self._usage, self._asked = f"msg_{uuid7()}", Usage(), time.monotonic()
+            case StepRetried():
+                self._thinking = self._text = ""
+            case ReasoningDelta():
+                self._thinking += event.text
+            case TextDelta():
+                self._text += event.text
+            case UsageReported():
+                self._usage = event.usage
+                self._waited += time.monotonic() - self._asked
+            case ToolStarted():
+                self._call(event)
+            case ToolFinished():
+                self._call(event)
+                block = {"type": "tool_result", "tool_use_id": event.call.id, "content": event.result.for_model}
+                content = [block | {"is_error": not event.result.ok}]
+                self._line("user", {"message": {"role": "user", "content": content}, "parent_tool_use_id": None})
+            case TurnFinished():
+                self._flush()
+            case _:
+                pass
+        super().write(event)
+
+    def close(self, exit_code: int) -> None:
+        """Write the result."""
+        self._flush()
+        ours = self.turn.result(exit_code)
+        denied = [{"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters} for c in self.turn.denied]
+        end = _ENDS.get(ours["subtype"], "error_during_execution")
+        theirs = {"duration_api_ms": round(self._waited * 1000), "usage": _usage(self.turn.usage)}
+        self._line("result", ours | theirs | {"subtype": end, "permission_denials": denied})
+        super().close(exit_code)
+
+    def _call(self, event: ToolStarted | ToolFinished) -> None:
+        """A call as a block, once."""
+        self._flush()
+        call = event.call
+        if call.id not in self._shown:
+            self._shown.add(call.id)
+            self._assistant({"type": "tool_use", "id": call.id, "name": call.name, "input": call.parameters})
+
+    def _flush(self) -> None:
+        """What came so far of the step, as blocks."""
+        if self._thinking:
+            self._assistant({"type": "thinking", "thinking": self._thinking, "signature": ""})
+        if self._text:
+            self._assistant({"type": "text", "text": self._text})
+        self._thinking = self._text = ""
+
+    def _assistant(self, block: dict[str, Any]) -> None:
+        message = {"id": self._message, "type": "message", "role": "assistant", "model": self._model}
+        rest = {"content": [block], "stop_reason": None, "stop_sequence": None, "usage": _usage(self._usage)}
+        self._line("assistant", {"message": message | rest, "parent_tool_use_id": None})
+
+    def _line(self, kind: str, fields: dict[str, Any]) -> None:
+        self.put(dumps({"type": kind} | fields | {"session_id": self._session, "uuid": uuid7()}))
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    """Tokens by the names of Anthropic's API, where `output_tokens` has the thinking in it."""
+    return {
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output + usage.reasoning,
+    }
+
+
+FORMAT = ClaudeStreamJson
