@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.input import Input
-from prompt_toolkit.output import Output
-
 from swecli.repl.footer import Footer
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import LineCompleter
@@ -18,7 +15,7 @@ from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import is_dumb, wants_color
+from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup import Startup
 
 if TYPE_CHECKING:
@@ -34,20 +31,16 @@ class LineReader:
         startup: Startup,
         footer: Footer,
         program: Program,
-        keyboard: Input | None = None,
-        output: Output | None = None,
+        terminal: Terminal,
     ) -> None:
-        self.color, self.dumb = (
-            wants_color(start.environ, terminal=True, setting=start.settings.color),
-            is_dumb(start.environ),
-        )
+        self._dumb = is_dumb(start.environ)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self._pastes, self._files = Pastes(), FileIndex(start.cwd)
         self._history = LineHistory(start.paths.history, self._pastes)
         self._program = program
         self.prompt: PromptLine | PromptByLine
-        if self.dumb:
-            self.prompt = PromptByLine(self._history, program, keyboard)
+        if self._dumb:
+            self.prompt = PromptByLine(self._history, program, terminal.keyboard)
             return
         twice = TwiceToLeave()
         prompt = self.prompt = PromptLine(
@@ -56,7 +49,7 @@ class LineReader:
             make_keys(program, self._pastes, start.environ, twice),
             LineCompleter(startup, self._files),
             footer.line,
-            Terminal(self.color, keyboard, output),
+            terminal,
         )
 
         def typed(_: object) -> None:
@@ -70,7 +63,7 @@ class LineReader:
 
     async def run(self) -> None:
         """Read lines until the user leaves. Raises what ended the prompt."""
-        if self.dumb:
+        if self._dumb:
             self._program.begin_loading()  # such a terminal is never drawn on
         await self.prompt.run()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
+from typing import TextIO
 
 import pyte
 
@@ -26,9 +26,13 @@ class Emulated(io.StringIO):
     def encoding(self) -> str:  # type: ignore[override]
         return "utf-8"
 
-    def size(self) -> os.terminal_size:
+    @property
+    def size(self) -> tuple[int, int]:
         """Columns and rows."""
-        return os.terminal_size((self.screen.columns, self.screen.lines))
+        return self.screen.columns, self.screen.lines
+
+    def live(self, lines: Sequence[str]) -> None:
+        """Nothing is shown for a while: see `Bottom`."""
 
     def isatty(self) -> bool:
         return True
@@ -54,12 +58,29 @@ class Emulated(io.StringIO):
         return [*gone, *self.lines()]
 
 
+class Paper:
+    """A surface of a fixed width that keeps what is printed in `file`."""
+
+    def __init__(self, file: TextIO, columns: int) -> None:
+        self._file, self.size = file, (columns, 24)
+
+    def write(self, text: str) -> None:
+        self._file.write(text)
+
+    def live(self, lines: Sequence[str]) -> None:
+        """Nothing is shown for a while."""
+
+
 class Bottom:
     """The bottom of an emulated terminal: what is live stands under what is printed, and goes without a trace."""
 
     def __init__(self, terminal: Emulated) -> None:
         self._terminal = terminal
         self._lines: list[str] = []
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._terminal.size
 
     def write(self, text: str) -> None:
         lines = self._lines

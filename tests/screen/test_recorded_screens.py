@@ -41,7 +41,7 @@ def play_approval(renderer: Renderer) -> None:
 
 def recorded(scene: str, width: int, color: bool = False, live: bool = False) -> Emulated:
     terminal = Emulated(width, 24)
-    screen = Screen(color, file=terminal, size=terminal.size, surface=Bottom(terminal) if live else None)
+    screen = Screen(Bottom(terminal) if live else terminal, color)
     renderer = Renderer(screen, lambda: 100.0)
     match scene:
         case "turn":

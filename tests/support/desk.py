@@ -12,6 +12,7 @@ from swecli.repl.commands.registry import discover
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Paper
 
 
 class Desk(CommandContext):
@@ -19,7 +20,7 @@ class Desk(CommandContext):
 
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
-        renderer = Renderer(Screen(False, width=width, file=self.paper))
+        renderer = Renderer(Screen(Paper(self.paper, width), False))
         self.table = discover()
         super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False

@@ -21,7 +21,6 @@ from swecli.repl.program import Program
 from swecli.repl.render.sanitise import clean
 
 _MARK = "> "
-_WIDTH = 80
 
 
 class PromptByLine:
@@ -33,7 +32,8 @@ class PromptByLine:
         self._error: Exception | None = None
         self._draft = ""
         # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
-        with create_app_session(output=PlainTextOutput(sys.stdout)):
+        self._output = PlainTextOutput(sys.stdout)
+        with create_app_session(output=self._output):
             self._session: PromptSession[str] = PromptSession(history=history, input=keyboard)
 
     async def run(self) -> None:
@@ -70,9 +70,9 @@ class PromptByLine:
             self._reading.cancel()
 
     @property
-    def width(self) -> int:
-        """Columns."""
-        return _WIDTH
+    def size(self) -> tuple[int, int]:
+        """Columns and rows: such a terminal is taken for an ordinary one."""
+        return 80, 24
 
     @property
     def draft(self) -> str:
@@ -85,8 +85,8 @@ class PromptByLine:
 
     def write(self, text: str) -> None:
         """Print."""
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        self._output.write_raw(text)
+        self._output.flush()
 
     def echo(self, line: str) -> None:
         """Nothing: the line stands where it was typed."""

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
-from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
@@ -118,9 +117,10 @@ class PromptLine:
             self.app.exit(exception=error or EOFError())
 
     @property
-    def width(self) -> int:
-        """Columns of the terminal, now."""
-        return self.app.output.get_size().columns
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal, now."""
+        rows, columns = self.app.output.get_size()
+        return columns, rows
 
     @property
     def draft(self) -> str:
@@ -241,31 +241,27 @@ class PromptLine:
             line,
             search,
             CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
-            _rows(lambda: [[*self._footer(self.width)]] if self._size().rows > _SMALL else []),
+            _rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] > _SMALL else []),
         ]
         return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
 
-    def _size(self) -> Size:
-        return self.app.output.get_size()
-
     def _line_rows(self) -> int:
         """Rows of the line being typed: what it needs, up to half of the screen."""
-        size = self._size()
-        needed = sum(1 + (get_cwidth(line) + len(MARK)) // size.columns for line in self.buffer.text.split("\n"))
-        return min(needed, max(1, size.rows // 2))
+        columns, rows = self.size
+        needed = sum(1 + (get_cwidth(line) + len(MARK)) // columns for line in self.buffer.text.split("\n"))
+        return min(needed, max(1, rows // 2))
 
     def _above(self) -> list[StyleAndTextTuples]:
         """What stands above the line, put together once a drawing."""
         if self._above_at != self.app.render_counter:
             self._above_at = self.app.render_counter
-            size, now = self._size(), asyncio.get_running_loop().time()
+            (columns, rows), now = self.size, asyncio.get_running_loop().time()
             menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
-            footer = 1 if size.rows > _SMALL else 0
-            rows = size.rows - self._line_rows() - min(menu, _MENU_ROWS) - footer
+            rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
             if self.question is not None:
                 self.question.drafting = bool(self.buffer.text)
             self._above_lines = lines_above(
-                self._scrollback.live, self.question, self._program.queue, size.columns - 1, rows, now
+                self._scrollback.live, self.question, self._program.queue, columns - 1, rows, now
             )
         return self._above_lines
 

@@ -6,32 +6,21 @@ HTML is shown as the text it is, links show their address, and nothing the parse
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
 from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
 
-from swecli.repl.render.code import code_block
-from swecli.repl.render.layout import prefixed
+from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.sanitise import clean
 
 _SPANS = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
-_COLUMN = 8  # columns a table's column needs, at least, to be worth drawing as one
 _RULE = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One top-level block: its tokens and the lines [start, end) of the source it takes."""
-
-    kind: str
-    tokens: Sequence[Token]
-    start: int
-    end: int
 
 
 def make_parser() -> MarkdownIt:
@@ -40,41 +29,18 @@ def make_parser() -> MarkdownIt:
     return parser.disable(["reference", "html_block", "html_inline"])
 
 
-def top_blocks(tokens: Sequence[Token]) -> list[Block]:
-    """The top-level blocks of a parsed text, in order."""
-    return [
-        Block(group[0].type, group, group[0].map[0], group[0].map[1])
-        for group in _groups(tokens)
-        if group[0].map is not None
-    ]
-
-
-def split_list(block: Block) -> tuple[int, list[Token], int]:
-    """For a list: how many items are before the last one, the tokens of a list of those, and the last one's line."""
-    items = list(_groups(block.tokens[1:-1]))
-    *done, last = items
-    line = last[0].map[0] if last[0].map else block.start
-    return len(done), [block.tokens[0], *(token for item in done for token in item), block.tokens[-1]], line
-
-
 def draw_markdown(text: str, color: bool) -> RenderableType:
     """A whole, finished text."""
     return draw_all(make_parser().parse(clean(text)), color)
 
 
 def draw_all(tokens: Sequence[Token], color: bool) -> RenderableType:
-    """Blocks with an empty line between them."""
+    """Blocks with an empty line between them; code without a line is nothing to draw."""
     drawn: list[RenderableType] = []
-    for group in _groups(tokens):
-        if is_empty(group):
-            continue
-        drawn += [Text(""), draw(group, color)] if drawn else [draw(group, color)]
+    for group in groups(tokens):
+        if group[0].type != "fence" or group[0].content:
+            drawn += [Text(""), draw(group, color)] if drawn else [draw(group, color)]
     return Group(*drawn)
-
-
-def is_empty(tokens: Sequence[Token]) -> bool:
-    """Whether a block has nothing to draw: code without a line."""
-    return tokens[0].type == "fence" and not tokens[0].content
 
 
 def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
@@ -84,16 +50,16 @@ def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return code_block(first.content, first.info, color)
+            return framed(colored(clean(first.content).rstrip("\n"), first.info if color else ""))
         case "bullet_list_open" | "ordered_list_open":
             return _list(tokens, color)
         case "blockquote_open":
             quoted = draw_all(tokens[1:-1], color)
-            return prefixed(quoted, "▌ ", "md.quote", "▌ ")
+            return prefixed(quoted, "▌ ", "quiet", "▌ ")
         case "hr":
-            return Text("─" * _RULE, style="md.rule", overflow="crop", no_wrap=True)
+            return Text("─" * _RULE, style="quiet", overflow="crop", no_wrap=True)
         case "table_open":
-            return _Table(_cells(tokens, color))
+            return grid(_cells(tokens, color))
         case "paragraph_open":
             return _inline(tokens[1], color)
         case "inline":
@@ -101,8 +67,8 @@ def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
     return Text(clean(first.content))
 
 
-def _groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The tokens cut at the outermost level."""
+def groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The tokens cut at the outermost level: one block each."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += token.nesting
@@ -120,16 +86,11 @@ def _heading(opening: Token, content: Token, color: bool) -> Text:
     return text
 
 
-def list_start(opening: Token) -> int:
-    """The number of a list's first item; a list without numbers counts from 1."""
-    return int(opening.attrs.get("start", 1))
-
-
 def _list(tokens: Sequence[Token], color: bool) -> RenderableType:
     opening = tokens[0]
     ordered = opening.type == "ordered_list_open"
-    number = list_start(opening)
-    items = list(_groups(tokens[1:-1]))
+    number = int(opening.attrs.get("start", 1))
+    items = list(groups(tokens[1:-1]))
     width = len(str(number + len(items) - 1)) + 1
     drawn = []
     for index, item in enumerate(items):
@@ -142,7 +103,7 @@ def _item(tokens: Sequence[Token], color: bool) -> RenderableType:
     """What an item holds; an empty line only between two paragraphs."""
     drawn: list[RenderableType] = []
     before = ""
-    for group in _groups(tokens):
+    for group in groups(tokens):
         if before == group[0].type == "paragraph_open":
             drawn.append(Text(""))
         drawn.append(draw(group, color))
@@ -183,7 +144,7 @@ def _leaf(token: Token, color: bool) -> Text:
             return Text().append(content if color else f"`{content}`", "md.code")
         case "image":
             source = clean(str(token.attrs.get("src", "")), keep_newlines=False)
-            return Text(content or "image").append(f" ({source})", "md.url")
+            return Text(content or "image").append(f" ({source})", "quiet")
     return Text(content)
 
 
@@ -191,7 +152,7 @@ def _address(text: Text, start: int, href: str) -> None:
     """After a link's words its address, unless the words are the address."""
     address = clean(href, keep_newlines=False)
     if address.removeprefix("mailto:") != text.plain[start:]:
-        text.append(f" ({address})", "md.url")
+        text.append(f" ({address})", "quiet")
 
 
 def _cells(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
@@ -209,34 +170,47 @@ def _cells(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Rows of cells, the first being the headers; as records where the columns would be too narrow."""
-
-    rows: list[list[Text]]
-
-    def __rich_console__(self, console: object, options: object) -> Iterator[RenderableType]:
-        headers, *rows = self.rows or [[]]
-        room = getattr(options, "max_width", 80)
-        if len(headers) > 1 and room < _COLUMN * len(headers):
-            yield from _records(headers, rows)
-            return
-        yield grid(headers, rows)
-
-
-def grid(headers: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Table:
-    """A table with a line under its headers and no other borders."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="md.table", header_style="head")
-    for header in headers:
+def grid(rows: Sequence[Sequence[Text]]) -> Table:
+    """A table with a line under its headers, the first of the rows, and no other borders."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="quiet", header_style="head")
+    for header in rows[0]:
         table.add_column(header, justify=header.justify or "left", overflow="fold")
-    for row in rows:
+    for row in rows[1:]:
         table.add_row(*row)
     return table
 
 
-def _records(headers: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:
-    for index, row in enumerate(rows):
-        if index:
-            yield Text("")
-        for header, cell in zip(headers, row, strict=False):
-            yield Text.assemble((f"{header.plain}: ", "head"), cell)
+# By the token's name in pygments; one without a style of its own has that of the name before its last part.
+_PALETTE = {
+    "Comment": "dim italic",
+    "Comment.Preproc": "magenta",
+    "Keyword": "magenta",
+    "Keyword.Constant": "cyan",
+    "Operator.Word": "magenta",
+    "Literal.String": "green",
+    "Literal.Number": "cyan",
+    "Name.Function": "bold",
+    "Name.Class": "bold",
+    "Name.Tag": "magenta",
+    "Name.Builtin": "cyan",
+    "Name.Decorator": "cyan",
+    "Generic.Inserted": "green",
+    "Generic.Deleted": "red",
+    "Generic.Heading": "bold",
+    "Generic.Subheading": "bold",
+}
+_THEME = ANSISyntaxTheme({tuple(kind.split(".")): Style.parse(style) for kind, style in _PALETTE.items()})
+_COLORED = 20_000  # characters of code that are worth colouring
+
+
+def colored(source: str, language: str) -> Text:
+    """Code without tabs, in the terminal's own colours unless its language is "", not known, or it is very long."""
+    source, name = source.expandtabs(4), language.strip().split(" ")[0].lower()
+    if not name or len(source) > _COLORED:
+        return Text(source)
+    return Syntax("", name, theme=_THEME, word_wrap=True).highlight(source)[: len(source)]
+
+
+def framed(code: Text) -> RenderableType:
+    """Code as it stands in an answer: indented, without a border that would be copied along."""
+    return indented(code, 2)

@@ -257,7 +257,7 @@ class Renderer:
         self._hide()
 
     def _draw(self, now: bool = False) -> None:
-        if not self._working or self._paused or not self.screen.moves:
+        if not self._working or self._paused:
             return
         if now or self._clock() - self._drawn_at >= FRAME:
             self._drawn_at, self._shown = self._clock(), True
@@ -285,7 +285,7 @@ class Renderer:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no loop: whoever drives us calls tick
             return
-        if self._ticker is None and self.screen.moves:
+        if self._ticker is None:
             self._ticker = loop.create_task(self._tick_on())
 
     async def _tick_on(self) -> None:

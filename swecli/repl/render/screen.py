@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.text import Text
+from rich.theme import Theme
 
-from swecli.repl.render.formatting import wants_color
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.markdown import draw_markdown, grid
 from swecli.repl.render.sanitise import clean
-from swecli.repl.render.theme import has_many_colors, theme
 
 _NARROWEST = 20
 _GAP = 3  # columns between a name and its value
-# What we write beyond ASCII, each as one column, for places that cannot show it.
-_PLAIN = str.maketrans("−–—…·•→⏎‘’“”─│█●└✓✗✎✻▌┆◐◓◑◒", "---.-->/''\"\"-|#*|+x*~|:|/-\\")
+# The sixteen colours of the terminal's own palette and no backgrounds: readable on dark and on light.
+_STYLES: Mapping[str, str] = {
+    "quiet": "dim",
+    "warn": "yellow",
+    "error": "red",
+    "ok": "green",
+    "failed": "red",
+    "denied": "magenta",
+    "asking": "yellow",
+    "head": "bold",
+    "output": "dim",
+    "reasoning": "dim italic",
+    "added": "green",
+    "removed": "red",
+    "revealed": "bold red reverse",
+    "spinner": "cyan",
+    "md.h1": "bold underline",
+    "md.h2": "bold",
+    "md.h3": "bold italic",
+    "md.strong": "bold",
+    "md.em": "italic",
+    "md.s": "strike",
+    "md.code": "cyan",
+    "md.link": "underline",
+    "md.bullet": "cyan",
+}
 
 
 class _Surface(Protocol):
     """The bottom of a terminal, above which is printed."""
 
-    def write(self, text: str) -> None:
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows, now."""
+
+    def write(self, text: str) -> object:
         """Print whole lines."""
 
     def live(self, lines: Sequence[str]) -> None:
@@ -36,32 +60,16 @@ class _Surface(Protocol):
 
 
 class Screen:
-    """Prints into the normal buffer: above `surface` where there is one, else into `file`.
+    """Prints above `surface`, into the normal buffer; `color` allows escape codes."""
 
-    `color` allows escape codes, `many_colors` 256 of them instead of 16; `width` fixes the columns, else the
-    terminal is asked each time; `file` defaults to whatever `sys.stdout` is when something is written; `size`
-    replaces asking the terminal.
-    """
-
-    def __init__(
-        self,
-        color: bool,
-        width: int | None = None,
-        file: TextIO | None = None,
-        many_colors: bool = False,
-        size: Callable[[], os.terminal_size] | None = None,
-        surface: _Surface | None = None,
-    ) -> None:
-        self._file, self._width = file, width
-        self._size = size or self._ask_size
+    def __init__(self, surface: _Surface, color: bool) -> None:
         self.color = color
-        self._paper = io.StringIO()
+        self._surface, self._paper = surface, io.StringIO()
         self._console = Console(
             file=self._paper,
-            width=width or 80,
-            theme=theme(many_colors),
+            theme=Theme(_STYLES),
             force_terminal=color,
-            color_system=None if not color else "256" if many_colors else "standard",
+            color_system="standard" if color else None,
             no_color=not color,
             force_jupyter=False,
             legacy_windows=False,
@@ -69,42 +77,18 @@ class Screen:
             emoji=False,
             highlight=False,
         )
-        self._surface = surface
         self._held: list[str] | None = None
         self.printed = 0  # how often something was printed
-
-    @classmethod
-    def above(cls, surface: _Surface, environ: Mapping[str, str], color: bool = True) -> Screen:
-        """The screen above a surface that fits the environment, the setting and what stdout is."""
-        colored = wants_color(environ, sys.stdout.isatty(), color)
-        return cls(colored, many_colors=has_many_colors(environ), surface=surface)
-
-    @property
-    def file(self) -> TextIO:
-        """Where it all goes."""
-        return self._file or sys.stdout
-
-    @property
-    def moves(self) -> bool:
-        """Whether something can be shown for a while and taken away again."""
-        return self._surface is not None
 
     @property
     def width(self) -> int:
         """Columns, now."""
-        return self._width or max(_NARROWEST, self._size().columns)
+        return max(_NARROWEST, self._surface.size[0])
 
     @property
     def height(self) -> int:
         """Rows, now."""
-        return self._size().lines
-
-    def _ask_size(self) -> os.terminal_size:
-        try:
-            size = os.get_terminal_size(self.file.fileno())
-        except (OSError, ValueError):  # not a terminal, or a file without a descriptor
-            size = shutil.get_terminal_size()
-        return size if size.columns > 0 and size.lines > 0 else os.terminal_size((80, 24))
+        return self._surface.size[1]
 
     # What callers say
 
@@ -128,7 +112,7 @@ class Screen:
         """What went wrong, and what to do next."""
         text = Text().append(clean(message).strip(), "error")
         if hint:
-            text.append(f" · {clean(hint).strip()}", "hint")
+            text.append(f" · {clean(hint).strip()}", "quiet")
         self.print(prefixed(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
@@ -137,8 +121,7 @@ class Screen:
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows of plain text under headers."""
-        cells = [[Text(clean(str(cell))) for cell in row] for row in rows]
-        self.print(grid([Text(clean(header)) for header in headers], cells))
+        self.print(grid([[Text(clean(str(cell))) for cell in row] for row in (headers, *rows)]))
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Names with their values, long ones folded under themselves; on a narrow screen, under their name."""
@@ -153,7 +136,14 @@ class Screen:
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""
         self.printed += 1
-        self._write(self.drawn(renderable))
+        self.write(self.drawn(renderable))
+
+    def write(self, text: str) -> None:
+        """Whole lines as they are: of our own making, or harmless."""
+        if self._held is not None:
+            self._held.append(text)
+        elif text:
+            self._surface.write(text)
 
     # What the other drawing modules use
 
@@ -170,9 +160,8 @@ class Screen:
 
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
         """Show the last `rows` lines of this at the bottom for as long as it is true; None takes it away."""
-        if self._surface is not None:
-            lines = [] if renderable is None else self.drawn(renderable, self.width - 1).split("\n")[:-1]
-            self._surface.live([self._encodable(line) for line in lines[-rows:]])
+        lines = [] if renderable is None else self.drawn(renderable, self.width - 1).split("\n")[:-1]
+        self._surface.live(lines[-rows:])
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -185,21 +174,4 @@ class Screen:
             yield
         finally:
             held, self._held = self._held, None
-            self._write("".join(held))
-
-    def _write(self, text: str) -> None:
-        if self._held is not None:
-            self._held.append(text)
-        elif text and self._surface is not None:
-            self._surface.write(self._encodable(text))
-        elif text:
-            self.file.write(self._encodable(text))
-            self.file.flush()
-
-    def _encodable(self, text: str) -> str:
-        encoding = getattr(self.file, "encoding", None) or "utf-8"
-        try:
-            text.encode(encoding)
-        except UnicodeEncodeError:
-            return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
-        return text
+            self.write("".join(held))

@@ -15,6 +15,7 @@ from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN
+from tests.screen.emulated import Paper
 
 
 class Answers:
@@ -41,7 +42,7 @@ class Answers:
 
 async def asked(answers: Answers, request: AskRequest = ASK_EDIT, questions: int = 1) -> tuple[list[Decision], str]:
     out = io.StringIO()
-    approver = Approver(Renderer(Screen(False, width=100, file=out)), answers)
+    approver = Approver(Renderer(Screen(Paper(out, 100), False)), answers)
     return list(await asyncio.gather(*(approver(request) for _ in range(questions)))), out.getvalue()
 
 

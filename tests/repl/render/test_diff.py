@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from swecli.repl.render.diff import DiffLine, draw, parse
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Paper
 
 DIFF = """--- a/x.py
 +++ b/x.py
@@ -50,7 +51,7 @@ def test_what_is_no_diff_is_shown_all_the_same() -> None:
 
 def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
     out = io.StringIO()
-    screen = Screen(False, width=60, file=out)
+    screen = Screen(Paper(out, 60), False)
     screen.print(draw([DiffLine("added", "x" * 500, 1)], 100))
     assert "… 400 more characters" in " ".join(out.getvalue().split())
     out.truncate(0)
@@ -61,6 +62,6 @@ def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
 @given(st.text(st.sampled_from("+-@ a\n\\1,日"), max_size=200))
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
     out = io.StringIO()
-    screen = Screen(False, width=40, file=out)
+    screen = Screen(Paper(out, 40), False)
     screen.print(draw(parse(text)))
     assert all(len(line) <= 40 for line in out.getvalue().split("\n"))

@@ -13,12 +13,13 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import Usage
 from swecli.repl.render import lines
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Paper
 
 
 def text(drawing: RenderableType | None) -> str:
     assert drawing is not None
     out = io.StringIO()
-    Screen(False, width=100, file=out).print(drawing)
+    Screen(Paper(out, 100), False).print(drawing)
     return out.getvalue().rstrip("\n")
 
 

@@ -44,7 +44,7 @@ class Stage:
     def __init__(self, columns: int = 60, rows: int = 24) -> None:
         self.clock = Clock()
         self.terminal = Emulated(columns, rows)
-        self.screen = Screen(True, file=self.terminal, size=self.terminal.size, surface=Bottom(self.terminal))
+        self.screen = Screen(Bottom(self.terminal), True)
         self.renderer = Renderer(self.screen, self.clock)
 
     def show(self, *events: Event) -> list[str]:
@@ -237,7 +237,7 @@ def test_a_long_unfinished_text_never_fills_the_screen() -> None:
 
 async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
     terminal = Emulated(60, 10)
-    renderer = Renderer(Screen(True, file=terminal, size=terminal.size, surface=Bottom(terminal)))
+    renderer = Renderer(Screen(Bottom(terminal), True))
     renderer.begin()
     before = terminal.writes
     while terminal.writes < before + 2:
@@ -249,7 +249,7 @@ async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
 
 def test_plain_places_get_no_escape_codes_at_all() -> None:
     terminal = Emulated(60, 200)
-    renderer = Renderer(Screen(False, file=terminal, size=terminal.size), Clock())
+    renderer = Renderer(Screen(terminal, False), Clock())
     renderer.begin()
     for event in canned.events():
         renderer.show(event)

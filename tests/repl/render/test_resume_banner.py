@@ -8,11 +8,12 @@ from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
 from swecli.repl.render.resume_banner import session_name, show_session
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Paper
 
 
 def told(session: Session) -> str:
     paper = io.StringIO()
-    show_session(Screen(False, width=80, file=paper), session)
+    show_session(Screen(Paper(paper, 80), False), session)
     return paper.getvalue()
 
 

@@ -17,6 +17,7 @@ from swecli.models.review_events import (
 )
 from swecli.repl.render.review_view import drawn
 from swecli.repl.render.screen import Screen
+from tests.screen.emulated import Paper
 
 ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", verified=False, why="no such file")
 
@@ -35,7 +36,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
 )  # fmt: skip
 def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:
     paper = io.StringIO()
-    screen = Screen(False, width=200, file=paper)
+    screen = Screen(Paper(paper, 200), False)
     drawing = drawn(event)
     assert drawing is not None
     screen.print(drawing)

@@ -12,6 +12,7 @@ from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolR
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
+from tests.screen.emulated import Paper
 
 CALL = ToolCall("c1", "run_command", {"command": "ls"})
 
@@ -19,7 +20,7 @@ CALL = ToolCall("c1", "run_command", {"command": "ls"})
 def text(drawing: RenderableType | None, width: int = 80) -> str:
     assert drawing is not None
     out = io.StringIO()
-    Screen(False, width=width, file=out).print(drawing)
+    Screen(Paper(out, width), False).print(drawing)
     return out.getvalue()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput, UsageError
@@ -95,13 +95,10 @@ _CACHED = "everything above was sent before and may be billed as cached"
 _FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
 
 
-def _print_unwrapped(file: TextIO, value: Any) -> None:
+def _unwrapped(value: Any) -> str:
     """JSON as it is: folding long lines would break it. What would not be seen, or would steer, is escaped."""
-    unicode = (getattr(file, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
-    text = json.dumps(value, ensure_ascii=not unicode, indent=2)
-    shown = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
-    file.write(f"{shown}\n")
-    file.flush()
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 @command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")], beside="*")
@@ -117,7 +114,7 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     specs = agent.specs()
     if raw:
         whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
-        _print_unwrapped(ctx.screen.file, whole)
+        ctx.screen.write(_unwrapped(whole))
         return
     ctx.screen.line(f"tools · {tokens(agent.counter.count_tools(specs))} tokens", "head")
     ctx.screen.line(", ".join(spec.name for spec in specs))

@@ -6,6 +6,7 @@ import base64
 import os
 import shutil
 import subprocess
+import sys
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
@@ -38,11 +39,10 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
             except (OSError, subprocess.SubprocessError):
                 continue
             return ""
-    if not ctx.screen.file.isatty() or len(data) > _MOST:
+    if not sys.stdout.isatty() or len(data) > _MOST:
         raise UsageError(
             f"No clipboard program was found ({', '.join(p[0] for p in _PROGRAMS)}) and the terminal cannot take it.",
             "Install one, or use swecli sessions show",
         )
-    ctx.screen.file.write(f"\x1b]52;c;{base64.b64encode(data).decode()}\a")
-    ctx.screen.file.flush()
+    ctx.screen.write(f"\x1b]52;c;{base64.b64encode(data).decode()}\a")
     return " through the terminal (OSC 52), if it allows that"
