@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from swecli.repl.line_queue import LineQueue
+from swecli.repl.input.lines import LineQueue
 
 if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
@@ -62,6 +62,10 @@ class Program(Protocol):
 
     def cycle_mode(self) -> None:
         """Go on to the next permission mode."""
+
+    @property
+    def hinted(self) -> str:
+        """The line that stands in place of the footer; "" for none."""
 
     def hint(self, text: str) -> None:
         """Show a line in place of the footer; "" takes it away."""

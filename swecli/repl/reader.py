@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from swecli.repl.footer import Footer
 from swecli.repl.input.by_line import PromptByLine
-from swecli.repl.input.completer import LineCompleter
-from swecli.repl.input.files import FileIndex
+from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
-from swecli.repl.input.keys import TwiceToLeave, make_keys
-from swecli.repl.input.lines import Pastes
+from swecli.repl.input.keys import make_keys
+from swecli.repl.input.lines import LineQueue, Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
-from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup import Startup
@@ -25,47 +23,17 @@ if TYPE_CHECKING:
 class LineReader:
     """Puts the prompt together. `queue` holds the lines that were sent and not begun."""
 
-    def __init__(
-        self,
-        start: Start,
-        startup: Startup,
-        footer: Footer,
-        program: Program,
-        terminal: Terminal,
-    ) -> None:
-        self._dumb = is_dumb(start.environ)
+    def __init__(self, start: Start, startup: Startup, footer: Footer, program: Program, terminal: Terminal) -> None:
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self._pastes, self._files = Pastes(), FileIndex(start.cwd)
         self._history = LineHistory(start.paths.history, self._pastes)
-        self._program = program
         self.prompt: PromptLine | PromptByLine
-        if self._dumb:
+        if is_dumb(start.environ):
             self.prompt = PromptByLine(self._history, program, terminal.keyboard)
             return
-        twice = TwiceToLeave()
-        prompt = self.prompt = PromptLine(
-            program,
-            self._history,
-            make_keys(program, self._pastes, start.environ, twice),
-            LineCompleter(startup, self._files),
-            footer.line,
-            terminal,
-        )
-
-        def typed(_: object) -> None:
-            if prompt.buffer.text:
-                twice.typed()
-                program.hint("")
-
-        prompt.buffer.on_text_changed += typed
-        prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
-        prompt.once_drawn(program.begin_loading)
-
-    async def run(self) -> None:
-        """Read lines until the user leaves. Raises what ended the prompt."""
-        if self._dumb:
-            self._program.begin_loading()  # such a terminal is never drawn on
-        await self.prompt.run()
+        keys, completer = make_keys(program, self._pastes, start.environ), LineCompleter(startup, self._files)
+        self.prompt = PromptLine(program, self._history, keys, completer, footer.line, terminal)
+        self.prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
 
     async def next_line(self) -> str:
         """The next line to do, as it stood in the prompt."""

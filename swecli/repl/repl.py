@@ -63,7 +63,7 @@ class REPL(Program):
         self._prompt.write(banner(self.start, self._color, self._prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
-            await self.reader.run()
+            await self._prompt.run()
         except SwecliError as error:  # it could not be built: there is nothing to go on with
             self._prompt.write(failure(error, self._color))
             self._code = error.exit_code
@@ -177,6 +177,10 @@ class REPL(Program):
     def cycle_mode(self) -> None:
         self._footer.cycle_mode()
         self._prompt.redraw()
+
+    @property
+    def hinted(self) -> str:
+        return self._footer.state.hint
 
     def hint(self, text: str) -> None:
         if text != self._footer.state.hint:

@@ -42,6 +42,11 @@ async def test_there_are_many_ways_to_leave(keys: str) -> None:
     assert (played.code, played.model.requests) == (0, [])
 
 
+async def test_typing_between_two_presses_makes_them_two_first_ones() -> None:
+    played = await play(f"{CTRL_C}x\x7f{CTRL_C}hello\rexit\r", ["Still here."])
+    assert "Still here." in played.text
+
+
 async def test_an_unknown_command_is_answered_with_near_ones_and_never_sent() -> None:
     played = await play("/statsu now\r/nosuch\rexit\r")
     assert "Unknown command /statsu" in played.text

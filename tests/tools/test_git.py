@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.files import list_files
+from swecli.repl.input.completer import list_files
 from swecli.review.target.github import connect
 from swecli.review.target.targets import find_target
 from swecli.tools.git import _ENVIRONMENT, GitFailed, need_repository, run_git

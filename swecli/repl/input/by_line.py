@@ -38,6 +38,7 @@ class PromptByLine:
 
     async def run(self) -> None:
         """Read lines until `end`, or the end of the input. Raises what `end` was given."""
+        self._program.begin_loading()
         self._reading = asyncio.ensure_future(self._read_on())
         try:
             await asyncio.wait([self._reading])

@@ -21,30 +21,13 @@ _LEAVE_WITHIN = 2.0
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 
 
-class TwiceToLeave:
-    """A key pressed twice within two seconds leaves."""
-
-    def __init__(self) -> None:
-        self._last = float("-inf")
-
-    def typed(self) -> None:
-        """Something else was typed: the next press is a first one."""
-        self._last = float("-inf")
-
-    def press(self, now: float) -> bool:
-        """Count a press at `now`, in seconds; true when it is the second one."""
-        leaves = now - self._last <= _LEAVE_WITHIN
-        self._last = float("-inf") if leaves else now
-        return leaves
-
-
-def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str], twice: TwiceToLeave) -> KeyBindings:
+def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> KeyBindings:
     """The bindings; they win over prompt-toolkit's own."""
     keys = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
     _line_keys(keys, pastes)
     _queue_keys(keys, program)
-    _stopping_keys(keys, program, twice)
+    _stopping_keys(keys, program)
 
     @keys.add("s-tab", filter=typing & ~has_completions)
     def next_mode(event: KeyPressEvent) -> None:
@@ -74,18 +57,18 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str], twic
     return keys
 
 
-def _stopping_keys(keys: KeyBindings, program: Program, twice: TwiceToLeave) -> None:
+def _stopping_keys(keys: KeyBindings, program: Program) -> None:
     """Ctrl-C takes away the draft, then the queue, then stops what runs; Esc only stops; Ctrl-D leaves."""
     typing = has_focus(DEFAULT_BUFFER)
     empty = Condition(lambda: not get_app().current_buffer.text)
 
     def leave_at_second(key: str, what: str) -> None:
-        loop = asyncio.get_running_loop()
-        if twice.press(loop.time()):
+        hint = f"Press {key} again to quit{what}"
+        if program.hinted == hint:
             program.leave()
             return
-        program.hint(f"Press {key} again to quit{what}")
-        loop.call_later(_LEAVE_WITHIN, program.hint, "")
+        program.hint(hint)
+        asyncio.get_running_loop().call_later(_LEAVE_WITHIN, program.hint, "")
 
     @keys.add("c-c", filter=typing)
     @keys.add("<sigint>")

@@ -38,17 +38,16 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.footer import Fragments
-from swecli.repl.input.above import lines_above
-from swecli.repl.input.answer_keys import make_answer_keys
-from swecli.repl.input.question import Option, Question
-from swecli.repl.input.scrollback import Scrollback
+from swecli.repl.footer import Fragments, clip
+from swecli.repl.input.lines import LineQueue
+from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import Program
 from swecli.repl.render.sanitise import clean
 
-MARK = "> "
+_MARK = "> "
 _MENU_ROWS = 8
+_QUEUE_ROWS = 4
 _SMALL = 3
 """Rows of a screen that is too small for a footer."""
 
@@ -92,11 +91,11 @@ class PromptLine:
             input=terminal.keyboard or PasteInput(sys.stdin),
             output=terminal.output or HeldOutput.from_pty(sys.stdout),
         )
-        self._scrollback = Scrollback(self.app)
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.3
         self.app.after_render += self._drawn
         self.app.key_processor.before_key_press += self._key_pressed
+        self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.hinted)
 
     # Running
 
@@ -108,8 +107,9 @@ class PromptLine:
         except EOFError:
             pass
         finally:
-            self._close_question()
-            self._scrollback.flush()
+            if self.question is not None:
+                self.question.answer(None)
+            self.app.print_rest()
 
     def end(self, error: Exception | None = None) -> None:
         """Stop reading; `run` then raises the error, if any."""
@@ -135,41 +135,29 @@ class PromptLine:
 
     def write(self, text: str) -> None:
         """Print whole lines above the line; what is being typed stays as it is."""
-        self._scrollback.write(text)
+        self.app.print_above(text)
 
     def echo(self, line: str) -> None:
         """Print a line that was sent, as it stood in the prompt."""
-        mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else MARK
-        self.write(mark + clean(line).replace("\n", "\n" + " " * len(MARK)) + "\n")
+        mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
+        self.write(mark + clean(line).replace("\n", "\n" + " " * len(_MARK)) + "\n")
 
     def live(self, lines: Sequence[str]) -> None:
         """What goes on now, as lines with ANSI styles; [] when nothing does."""
-        self._scrollback.show([to_formatted_text(ANSI(line)) for line in lines])
+        self.app.show([to_formatted_text(ANSI(line)) for line in lines])
 
     def redraw(self) -> None:
         """Draw again, soon."""
         self.app.invalidate()
 
-    def once_drawn(self, do: Callable[[], object]) -> None:
-        """Call `do` once, after the line was drawn for the first time."""
-        drawn = False
-
-        def first(app: Application[None]) -> None:  # it stays: taken out while called, its neighbour would be left out
-            nonlocal drawn
-            if not drawn:
-                drawn = True
-                do()
-
-        self.app.after_render += first
-
     async def edit(self) -> None:
         """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
-        with self._scrollback.away():
+        with self.app.away():
             await self.buffer.open_in_editor(validate_and_handle=False)
 
     async def hand_over(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
-        with self._scrollback.away():
+        with self.app.away():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
     # Questions
@@ -179,7 +167,7 @@ class PromptLine:
 
         `guarded`: see `Question`; Enter alone then takes nothing.
         """
-        answer = await self._ask(Question(title, options, guarded=guarded, at=None if guarded else 0))
+        answer = await self._ask(Question(title, options, guarded=guarded))
         return answer if isinstance(answer, int) else None
 
     async def ask_text(self, label: str) -> str | None:
@@ -205,21 +193,15 @@ class PromptLine:
         self.app.renderer.erase()
         self.redraw()
 
-    def _close_question(self) -> None:
-        if self.question is not None:
-            self.question.answer(None)
-
-    def _drawn(self, app: Application[None]) -> None:
-        question, loop = self.question, asyncio.get_running_loop()
-        if question is None:
-            return
-        question.drawn(loop.time())
-        if not question.is_open(loop.time()) and (self._opening is None or self._opening.when() <= loop.time()):
-            self._opening = loop.call_at(question.opens_at + 0.01, self.redraw)  # so that it can be seen
+    def _drawn(self, _: Application[None]) -> None:
+        self._program.begin_loading()
+        opens = self.question.drawn() if self.question is not None else None
+        if opens is not None and (self._opening is None or self._opening.when() <= opens):
+            self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen
 
     def _key_pressed(self, _: object) -> None:
         if self.question is not None:
-            self.question.key_pressed(asyncio.get_running_loop().time())
+            self.question.key_pressed()
 
     # Layout
 
@@ -234,7 +216,7 @@ class PromptLine:
             height=lambda: Dimension(min=1, max=self._line_rows()),
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", MARK)],
+            get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
         )
         rows: list[AnyContainer] = [
             _rows(self._above),
@@ -248,22 +230,40 @@ class PromptLine:
     def _line_rows(self) -> int:
         """Rows of the line being typed: what it needs, up to half of the screen."""
         columns, rows = self.size
-        needed = sum(1 + (get_cwidth(line) + len(MARK)) // columns for line in self.buffer.text.split("\n"))
+        needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n"))
         return min(needed, max(1, rows // 2))
 
     def _above(self) -> list[StyleAndTextTuples]:
         """What stands above the line, put together once a drawing."""
         if self._above_at != self.app.render_counter:
             self._above_at = self.app.render_counter
-            (columns, rows), now = self.size, asyncio.get_running_loop().time()
+            columns, rows = self.size
             menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
             rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
             if self.question is not None:
                 self.question.drafting = bool(self.buffer.text)
-            self._above_lines = lines_above(
-                self._scrollback.live, self.question, self._program.queue, columns - 1, rows, now
-            )
+            self._above_lines = self._lines_above(columns - 1, rows)
         return self._above_lines
+
+    def _lines_above(self, columns: int, rows: int) -> list[StyleAndTextTuples]:
+        """At most `rows` lines: the question has first claim on them, then the queue, then the end of what goes on."""
+        asked: list[StyleAndTextTuples] = []
+        if self.question is not None and rows > 0:
+            asked = [[line] for line in self.question.lines(columns, rows)]
+        waiting = _queue_lines(self._program.queue, columns)[: max(0, rows - len(asked))]
+        live, left = self.app.live, max(0, rows - len(asked) - len(waiting))
+        return [*live[max(0, len(live) - left) :], *asked, *waiting]
+
+
+def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
+    waiting = queue.lines
+    if not waiting:
+        return []
+    shown = [f"  {number} {' '.join(clean(line).split())}" for number, line in enumerate(waiting, 1)]
+    if len(shown) > _QUEUE_ROWS:
+        shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
+    head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
+    return [[("class:quiet", clip(line, columns))] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]
 
 
 def _rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:

@@ -1,20 +1,25 @@
-"""A question above the input line: what it offers, when it can be answered, what it looks like."""
+"""A question above the input line: what it offers, when it can be answered, and by which keys."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
 from typing import Protocol
 
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
 from swecli.repl.render.sanitise import clean
 
 QUIET = 0.7
 """Seconds without a key, after a guarded question was drawn, until it can be answered."""
-HOLD = 0.5
-"""Seconds that a lone letter or digit waits for a second key: what goes on is text, not an answer."""
+_HOLD = 0.5  # seconds that a lone letter or digit waits for a second key: what goes on is text, not an answer
+_MOVES = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
 _Line = tuple[str, str]  # style, text
 
 
@@ -44,49 +49,44 @@ class Question:
     """One question. `result` gets the option's place, the text typed (where there are no options), or None: no answer.
 
     A `guarded` one ignores keys until it was on the screen for `QUIET` seconds without any key, so that nothing typed
-    before it could be read answers it. `at` is the option that Enter takes; None: Enter takes none.
+    before it could be read answers it, and Enter alone takes no option of it.
     """
 
-    def __init__(
-        self, title: str, options: Sequence[Option] = (), *, guarded: bool = False, at: int | None = None
-    ) -> None:
+    def __init__(self, title: str, options: Sequence[Option] = (), *, guarded: bool = False) -> None:
         self.title = clean(title).strip()
-        self.options = [
-            Option(clean(option.label, keep_newlines=False), option.mark, option.letter) for option in options
-        ]
-        self.guarded, self.at = guarded, at
-        self.pending: int | None = None
+        self.options = [Option(clean(one.label, keep_newlines=False), one.mark, one.letter) for one in options]
+        self.guarded = guarded
+        self.at = None if guarded or not options else 0  # the option that Enter takes
+        self.pending: int | None = None  # the one whose letter or digit was typed a moment ago
         self.drafting = False  # whether a line is being typed, so that letters are text
-        self.result: asyncio.Future[int | str | None] = asyncio.get_running_loop().create_future()
-        self.shown: range = range(0)
+        self._loop = asyncio.get_running_loop()
+        self.result: asyncio.Future[int | str | None] = self._loop.create_future()
+        self._shown = range(0)
         self._quiet_since: float | None = None
         self._open = not guarded
 
-    # When it can be answered. Times are the loop's seconds.
+    # When it can be answered
 
-    def drawn(self, now: float) -> None:
-        """It is on the screen."""
+    def drawn(self) -> float | None:
+        """It is on the screen. When it opens if no key comes before, in the loop's seconds; None if it is open."""
         if self._quiet_since is None:
-            self._quiet_since = now
+            self._quiet_since = self._loop.time()
+        return None if self.is_open else self._quiet_since + QUIET
 
-    def key_pressed(self, now: float) -> None:
+    def key_pressed(self) -> None:
         """A key came: one that comes too early keeps the question closed for longer."""
-        if not self.is_open(now) and self._quiet_since is not None:
-            self._quiet_since = now
-
-    @property
-    def opens_at(self) -> float:
-        """When it can be answered, if no key comes before."""
-        return (self._quiet_since or 0.0) + QUIET
+        if not self.is_open and self._quiet_since is not None:
+            self._quiet_since = self._loop.time()
 
     def close_again(self) -> None:
         """The screen was away: it has to be read again."""
         self._open, self._quiet_since, self.pending = not self.guarded, None, None
 
-    def is_open(self, now: float) -> bool:
+    @property
+    def is_open(self) -> bool:
         """Whether keys may answer it."""
         if not self._open:
-            self._open = self._quiet_since is not None and now - self._quiet_since >= QUIET
+            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= QUIET
         return self._open
 
     # Answers
@@ -103,7 +103,7 @@ class Question:
 
     def answer(self, given: int | str | None) -> None:
         """Settle it, once; an option that is not on the screen is shown instead."""
-        if isinstance(given, int) and given not in self.shown:
+        if isinstance(given, int) and given not in self._shown:
             self.at, self.pending = given, None
         elif not self.result.done():
             self.result.set_result(given)
@@ -118,19 +118,19 @@ class Question:
 
     # Drawing
 
-    def lines(self, columns: int, rows: int, now: float) -> list[_Line]:
+    def lines(self, columns: int, rows: int) -> list[_Line]:
         """The question in at most `rows` lines."""
-        style = "" if self.is_open(now) else "class:quiet"
+        style = "" if self.is_open else "class:quiet"
         gap: list[_Line] = [("", "")] if rows > len(self.options) + 3 else []
         title: list[_Line] = [("class:title", line) for part in self.title.splitlines() for line in wrap(part, columns)]
-        hint = self._hint(now)
+        hint = self._hint()
         title, tail = gap + title[: max(1, rows - 2)], [("class:quiet", hint[:columns])] if hint and rows > 3 else []
         room = max(1, rows - len(title) - len(tail))
         options = [self._option(place, columns, style) for place in range(len(self.options))]
         if sum(map(len, options)) > room:
-            options = [[lines[0]] if len(lines) == 1 else [_cut(lines[0], columns)] for lines in options]
+            options = [[(style, f"{text[: columns - 1]}…" if more else text)] for (style, text), *more in options]
         first = max(0, min((self.at or 0) - room // 2, len(options) - room))
-        self.shown = range(first, min(first + room, len(options)))
+        self._shown = range(first, min(first + room, len(options)))
         shown = islice(options, first, first + room)
         return [*title, *(line for lines in shown for line in lines), *tail]
 
@@ -140,12 +140,12 @@ class Question:
         lines = wrap(option.label, columns, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
         return [("class:picked" if picked else style, line) for line in lines]
 
-    def _hint(self, now: float) -> str:
+    def _hint(self) -> str:
         if not self.options:
             return "Enter to send · Esc to skip"
         if not self.guarded:
             return ""
-        if not self.is_open(now):
+        if not self.is_open:
             return "You can answer once you stop typing."
         if self.drafting:
             return "Typing a line: answer with Alt+number or ↑↓ + Enter"
@@ -153,6 +153,81 @@ class Question:
         return f"Answer with {keys} or ↑↓ + Enter · Esc to interrupt"
 
 
-def _cut(line: _Line, columns: int) -> _Line:
-    style, text = line
-    return style, f"{text[: columns - 1]}…"
+class _Asking(Protocol):
+    """A line with a question above it, or none."""
+
+    question: Question | None
+    buffer: Buffer
+
+
+def make_answer_keys(prompt: _Asking) -> KeyBindings:
+    """The bindings of whatever question `prompt` shows. They hold only while it is open, and leave the draft alone."""
+    keys = KeyBindings()
+    is_open = _when(prompt, lambda question: question.is_open and bool(question.options)) & ~has_completions
+    _typing_keys(keys, prompt, is_open)
+    for key, by in _MOVES.items():
+        keys.add(key, filter=is_open)(lambda event, by=by: _shown(prompt).move(by))
+
+    def answer_digit(event: KeyPressEvent) -> None:
+        question = _shown(prompt)
+        if (place := question.option_of(event.data)) is not None and question.is_open:
+            question.answer(place)
+
+    for digit in "123456789":  # while it is closed, too: Esc and a digit by themselves would interrupt
+        keys.add("escape", digit, filter=_when(prompt, lambda _: True))(answer_digit)
+
+    @keys.add("enter", filter=is_open & _when(prompt, lambda at: at.picked is not None) & ~completion_is_selected)
+    def take(event: KeyPressEvent) -> None:
+        question, place = _shown(prompt), _shown(prompt).picked
+        if question.pending is not None:
+            prompt.buffer.reset()
+        question.answer(place)
+
+    @keys.add("enter", filter=_when(prompt, lambda question: not question.options))
+    def send_text(event: KeyPressEvent) -> None:
+        text = prompt.buffer.text.strip()
+        prompt.buffer.reset()
+        _shown(prompt).answer(text)
+
+    @keys.add("escape", filter=_when(prompt, lambda question: not question.guarded) & ~has_completions)
+    def decline(event: KeyPressEvent) -> None:
+        _shown(prompt).answer(None)
+
+    return keys
+
+
+def _typing_keys(keys: KeyBindings, prompt: _Asking, is_open: Filter) -> None:
+    """A lone digit or letter is an answer once nothing follows it; it stands in the line until then."""
+    buffer = prompt.buffer
+
+    @keys.add(Keys.Any, filter=is_open & Condition(lambda: not buffer.text))
+    def propose(event: KeyPressEvent) -> None:
+        question, place = _shown(prompt), _shown(prompt).option_of(event.data)
+        if place is not None and not question.guarded:
+            question.answer(place)
+            return
+        buffer.insert_text(event.data)
+        if place is not None:
+            question.pending = place
+            asyncio.get_running_loop().call_later(_HOLD, confirm, question, event.data)
+
+    def confirm(question: Question, typed: str) -> None:
+        if question.pending is not None and buffer.text == typed and prompt.question is question:
+            buffer.reset()
+            question.answer(question.pending)
+
+    def withdraw(_: object) -> None:
+        if (question := prompt.question) is not None and question.guarded and question.options:
+            question.pending = question.at = None
+
+    buffer.on_text_changed += withdraw
+
+
+def _shown(prompt: _Asking) -> Question:
+    assert prompt.question is not None
+    return prompt.question
+
+
+def _when(prompt: _Asking, holds: Callable[[Question], bool]) -> Filter:
+    """True while there is a question of which this holds."""
+    return Condition(lambda: prompt.question is not None and holds(prompt.question))

@@ -1,13 +1,15 @@
-"""The terminal's ends: output that leaves in one piece, input that takes pastes of any size, a change of size."""
+"""The terminal's ends: output that leaves in one piece, input that takes pastes of any size, printing above a line."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
@@ -17,6 +19,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
+_FRAME = 0.03  # seconds between two printings, at least: each draws everything below it again
 _SETTLING = 0.25
 """Seconds without another change of size before the line is drawn again: terminals move their lines first."""
 
@@ -91,9 +94,71 @@ class PasteInput(Vt100Input):
 
 
 class InlineApplication(Application[None]):
-    """An application that leaves nothing of its own on the screen when the terminal is made narrower."""
+    """An application below what is printed: the text and what is `live` just above the line change in one write, and
+    nothing of its own stays on the screen when the terminal is made narrower.
 
+    `live` are the lines to draw now.
+    """
+
+    live: Sequence[StyleAndTextTuples] = ()
+    _coming: Sequence[StyleAndTextTuples] = ()  # what is live once the next text is printed
+    _next: asyncio.TimerHandle | None = None
+    _printed_at = 0.0
+    _away = False
     _settle: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._unprinted: list[str] = []
+        super().__init__(*arguments, **options)
+
+    @property
+    def _drawing(self) -> bool:
+        return self.is_running and not self.is_done
+
+    def print_above(self, text: str) -> None:
+        """Print whole lines; what follows within `_FRAME` is printed together."""
+        self._unprinted.append(text)
+        if not self._drawing:
+            self.print_rest()
+        elif not self._away and self._next is None:
+            loop = asyncio.get_running_loop()
+            self._next = loop.call_at(max(loop.time(), self._printed_at + _FRAME), self.print_rest)
+
+    def show(self, lines: Sequence[StyleAndTextTuples]) -> None:
+        """Make these the live lines, together with what is about to be printed."""
+        self._coming = lines
+        if not self._unprinted:
+            self.live = lines
+            self.invalidate()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Another program has the terminal: what is printed meanwhile comes after it."""
+        self._away = True
+        try:
+            yield
+        finally:
+            self._away = False
+            self.print_rest()
+
+    def print_rest(self) -> None:
+        """Print what waits."""
+        text, output = "".join(self._unprinted), self.output
+        self._unprinted.clear()
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        self.live = self._coming
+        if not self._drawing:
+            output.write_raw(text)
+            output.flush()
+            return
+        self._printed_at = asyncio.get_running_loop().time()
+        with output.together() if isinstance(output, HeldOutput) else nullcontext():
+            self._erase()
+            output.write_raw(text)
+            self.render_counter += 1
+            self.renderer.render(self, self.layout)
 
     def _on_resize(self) -> None:
         """Draw once the size has stopped changing."""
@@ -108,27 +173,21 @@ class InlineApplication(Application[None]):
 
     def _draw_resized(self) -> None:
         self._settle = None
-        if self.is_running and not self.is_done:
-            self.erase()
+        if self._drawing:
+            self._erase()
             self.invalidate()
 
-    def erase(self) -> None:
-        """Take what is drawn away, with the rows that it gained when the terminal was made narrower."""
-        self.output.cursor_up(_rows_added(self))
+    def _erase(self) -> None:
+        """Take what is drawn away, with the rows that it gained when the terminal, made narrower, broke its lines."""
+        screen, columns = self.renderer.last_rendered_screen, max(1, self.output.get_size().columns)
+        if screen is not None:
+            cursor = screen.get_cursor_position(self.layout.current_window)
+            widths = (
+                max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
+                for row in range(cursor.y)
+            )
+            self.output.cursor_up(sum(width // columns for width in (*widths, cursor.x)))
         self.renderer.erase()
-
-
-def _rows_added(app: Application[None]) -> int:
-    """How many rows what is drawn down to the cursor has gained, now that the terminal has broken its lines again."""
-    screen, columns = app.renderer.last_rendered_screen, max(1, app.output.get_size().columns)
-    if screen is None:
-        return 0
-    cursor = screen.get_cursor_position(app.layout.current_window)
-    widths = (
-        max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
-        for row in range(cursor.y)
-    )
-    return sum(width // columns for width in (*widths, cursor.x))
 
 
 # What the line and its surroundings look like, in prompt-toolkit's names.

@@ -12,8 +12,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
-from swecli.repl.input.completer import LIMIT, LineCompleter, matching
-from swecli.repl.input.files import FileIndex
+from swecli.repl.input.completer import LIMIT, FileIndex, LineCompleter, matching
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 

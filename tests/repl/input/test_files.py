@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.repl.input.files import FileIndex, list_files
+from swecli.repl.input.completer import FileIndex, list_files
 
 
 def git(*arguments: str) -> None:

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import os
 
-from swecli.repl.input.keys import TwiceToLeave, editor
-
-
-def test_two_presses_within_two_seconds_leave() -> None:
-    twice = TwiceToLeave()
-    assert [twice.press(now) for now in (0.0, 1.9, 10.0, 13.0, 14.0)] == [False, True, False, False, True]
-
-
-def test_typing_between_two_presses_makes_them_two_first_ones() -> None:
-    twice = TwiceToLeave()
-    assert not twice.press(0.0)
-    twice.typed()
-    assert not twice.press(0.0)
-    assert twice.press(0.0)
+from swecli.repl.input.keys import editor
 
 
 def test_the_editor_is_the_users() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.repl.line_queue import LineQueue
+from swecli.repl.input.lines import LineQueue
 
 
 async def test_lines_come_in_their_order_and_are_waited_for() -> None:

@@ -13,12 +13,11 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 
-from swecli.repl.input.keys import TwiceToLeave, make_keys
-from swecli.repl.input.lines import Pastes
+from swecli.repl.input.keys import make_keys
+from swecli.repl.input.lines import LineQueue, Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import QUIET, Option, Question
 from swecli.repl.input.terminal import Terminal
-from swecli.repl.line_queue import LineQueue
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]
@@ -78,6 +77,8 @@ class Desk:
 
     def cycle_mode(self) -> None: ...
 
+    hinted = ""
+
     def hint(self, text: str) -> None: ...
 
 
@@ -90,7 +91,7 @@ class Typist:
         self.prompt = PromptLine(
             self.desk,
             InMemoryHistory(),
-            make_keys(self.desk, Pastes(), {}, TwiceToLeave()),
+            make_keys(self.desk, Pastes(), {}),
             DummyCompleter(),
             lambda width: [],
             Terminal(keyboard=pipe, output=output or Drawn()),
@@ -234,10 +235,10 @@ def test_a_terminal_that_goes_away_answers_no_option() -> None:
 def test_an_answer_that_is_not_on_the_screen_is_shown_first() -> None:
     async def run() -> None:
         question = Question("Run this?", OPTIONS, guarded=True)
-        question.lines(40, 2, 0.0)
+        question.lines(40, 2)
         question.answer(3)
         assert not question.result.done()
-        assert any("instead" in line for _, line in question.lines(40, 2, 0.0))
+        assert any("instead" in line for _, line in question.lines(40, 2))
 
     run_virtually(run())
 
