@@ -9,10 +9,10 @@ from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
-from swecli.repl.input.lines import LineQueue, Pastes
+from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
-from swecli.repl.program import Program
+from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup import Startup
 

@@ -39,10 +39,9 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.footer import Fragments, clip
-from swecli.repl.input.lines import LineQueue
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
-from swecli.repl.program import Program
+from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.sanitise import clean
 
 _MARK = "> "

@@ -14,10 +14,11 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 
 from swecli.repl.input.keys import make_keys
-from swecli.repl.input.lines import LineQueue, Pastes
+from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import QUIET, Option, Question
 from swecli.repl.input.terminal import Terminal
+from swecli.repl.program import LineQueue
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.repl.input.lines import LineQueue
+from swecli.repl.program import LineQueue
 
 
 async def test_lines_come_in_their_order_and_are_waited_for() -> None:
