@@ -10,7 +10,6 @@ from swecli.repl.program import Program
 
 if TYPE_CHECKING:
     from swecli.models.events import Event
-    from swecli.playbook.learning.parts import RulesPart
     from swecli.playbook.learning.service import LearningService
 
 CLOSING = 0.5
@@ -54,7 +53,10 @@ class Background:
 
     def learn(self, learning: LearningService, interaction: int) -> None:
         """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
-        self.start(self._reflect(learning, learning.after_turn(interaction)))
+        part = learning.after_turn(interaction)
+        self._show(part.events)
+        if part.needs_model:
+            self.start(self._reflect(learning, interaction))
 
     def catch_up(self, learning: LearningService) -> None:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
@@ -65,12 +67,10 @@ class Background:
         events, self._held = self._held, []
         return events
 
-    async def _reflect(self, learning: LearningService, part: RulesPart) -> None:
-        self._show(part.events)
-        if part.needs_model:
-            async with self._one_by_one:
-                events = await learning.reflect(part.interaction)
-            self._show(events)
+    async def _reflect(self, learning: LearningService, interaction: int) -> None:
+        async with self._one_by_one:
+            events = await learning.reflect(interaction)
+        self._show(events)
 
     async def _catch_up(self, learning: LearningService) -> None:
         pending = learning.pending()

@@ -115,9 +115,6 @@ class Program(Protocol):
     def expand_last(self) -> None:
         """Print the last tool's whole output."""
 
-    def edit(self) -> None:
-        """Give the line to the user's editor."""
-
     def cycle_mode(self) -> None:
         """Go on to the next permission mode."""
 

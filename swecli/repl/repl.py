@@ -14,7 +14,6 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
 from swecli.repl.dispatch import Dispatcher, Work
 from swecli.repl.footer import Footer
-from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
 from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.config.start import Start
     from swecli.models.events import Event
-    from swecli.models.message import AskRequest, Decision
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager
 
@@ -49,7 +47,7 @@ class REPL(Program):
         self._footer = Footer(start)
         self._background = Background(self)
         self._color = wants_color(start.environ, terminal=True, setting=start.settings.color)
-        self._startup = Startup(start, self.ask, build)
+        self._startup = Startup(start, build)
         self.reader = LineReader(start, self._startup, self._footer, self, Terminal(self._color, keyboard, output))
         self._prompt, self.queue = self.reader.prompt, self.reader.queue
         self._dispatcher = Dispatcher(self, self.reader, self._startup, self._work, self._background)
@@ -100,10 +98,15 @@ class REPL(Program):
             self.reader.give_up(known)
             raise known from error
         self._footer.loaded(parts.runtime)
-        # late: needed once the session is there
-        from swecli.repl.render.resume_banner import greet  # noqa: PLC0415
+        for notice in parts.runtime.notices:
+            self.renderer.screen.warn(notice)
+        session = parts.runtime.sessions.current_session
+        if self.start.resume is not None and session is not None:
+            # late: needed once the session is there
+            from swecli.repl.render.resume_banner import show_session  # noqa: PLC0415
 
-        greet(self.renderer.screen, parts.runtime)
+            show_session(self.renderer.screen, session)
+            self.renderer.screen.line()
         self._prompt.redraw()
         self._background.catch_up(parts.runtime.learning)
 
@@ -131,10 +134,6 @@ class REPL(Program):
 
     def learn_later(self, interaction: int) -> None:
         self._background.learn(self._parts.runtime.learning, interaction)
-
-    async def ask(self, request: AskRequest) -> Decision:
-        """The one question that comes up from below: may this call run?"""
-        return await self._parts.approver(request)
 
     # What lines, keys and commands need
 
@@ -169,10 +168,6 @@ class REPL(Program):
     def expand_last(self) -> None:
         if self._startup.parts is not None and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
-
-    def edit(self) -> None:
-        if isinstance(self._prompt, PromptLine):
-            self._background.start(self._prompt.edit())
 
     def cycle_mode(self) -> None:
         self._footer.cycle_mode()

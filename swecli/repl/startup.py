@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
     from swecli.config.start import Start
-    from swecli.models.message import Ask
+    from swecli.models.message import Ask, AskRequest, Decision
     from swecli.repl.background import Background
     from swecli.repl.chat.approval import Approver
     from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
@@ -45,8 +45,8 @@ class Parts:
 class Startup:
     """Loads in daemon threads, and politely: while keys come it lets the prompt go first. `build` makes the runtime."""
 
-    def __init__(self, start: Start, ask: Ask, build: Build | None = None) -> None:
-        self._start, self._ask, self._build = start, ask, build or _build
+    def __init__(self, start: Start, build: Build | None = None) -> None:
+        self._start, self._build = start, build or _build
         self.parts: Parts | None = None
         """What was put together, once all is loaded."""
         self._last_key = float("-inf")
@@ -110,6 +110,11 @@ class Startup:
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)
         return self.parts
+
+    async def _ask(self, request: AskRequest) -> Decision:
+        """The one question that comes up from below: may this call run?"""
+        assert self.parts is not None, "a call runs once all is there"
+        return await self.parts.approver(request)
 
     async def warmed(self, agent: Agent) -> None:
         """Wait until a first request costs no more than a second one."""

@@ -10,13 +10,9 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import DamagedDatabase
-from swecli.models.message import Ask, AskRequest, Decision
+from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup
 from tests.support.runtime import make_start
-
-
-async def ask(request: AskRequest) -> Decision:
-    return Decision(False)
 
 
 def build(start: Start, ask: Ask) -> Runtime:
@@ -24,7 +20,7 @@ def build(start: Start, ask: Ask) -> Runtime:
 
 
 def loading(build: Build = build) -> Startup:
-    return Startup(make_start(), ask, build)
+    return Startup(make_start(), build)
 
 
 async def test_the_runtime_is_built_once_in_a_thread_of_its_own() -> None:

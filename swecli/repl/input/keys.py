@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
@@ -16,6 +17,9 @@ from prompt_toolkit.keys import Keys
 
 from swecli.repl.input.lines import Pastes
 from swecli.repl.program import Program
+
+if TYPE_CHECKING:
+    from swecli.repl.input.terminal import InlineApplication
 
 _LEAVE_WITHIN = 2.0
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
@@ -46,13 +50,15 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
         event.app.suspend_to_background()
 
     @keys.add("c-g", filter=typing)
-    def edit(event: KeyPressEvent) -> None:
+    async def edit(event: KeyPressEvent) -> None:
+        """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
         buffer = event.app.current_buffer
         if editor(environ) is None:
             program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
-        program.edit()
+        with cast("InlineApplication", event.app).away():
+            await buffer.open_in_editor(validate_and_handle=False)
 
     return keys
 

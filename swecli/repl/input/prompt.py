@@ -38,7 +38,6 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.footer import Fragments, clip
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import LineQueue, Program
@@ -63,7 +62,7 @@ class PromptLine:
         history: History,
         keys: KeyBindings,
         completer: Completer,
-        footer: Callable[[int], Fragments],
+        footer: Callable[[int], list[tuple[str, str]]],
         terminal: Terminal,
     ) -> None:
         self._footer, self._program = footer, program
@@ -148,11 +147,6 @@ class PromptLine:
     def redraw(self) -> None:
         """Draw again, soon."""
         self.app.invalidate()
-
-    async def edit(self) -> None:
-        """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
-        with self.app.away():
-            await self.buffer.open_in_editor(validate_and_handle=False)
 
     async def hand_over(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
@@ -262,7 +256,7 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     if len(shown) > _QUEUE_ROWS:
         shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
     head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
-    return [[("class:quiet", clip(line, columns))] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]
+    return [[("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]
 
 
 def _rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:

@@ -12,10 +12,10 @@ from swecli.models.message import ToolCall
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import clean, one_line
-from swecli.repl.render.tools import tail
 
 _OUTPUT_ROWS = 4
 THOUGHT_ROWS = 3
+_WIDEST = 300  # characters of a line that is coming
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
 _SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
 _DOING = {
@@ -112,7 +112,8 @@ class Activity:
         drawn: list[RenderableType] = []
         for at in self.running.values():
             rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
-            drawn += [indented(line, 4) for line in tail(at.output, rows)]
+            lines = clean(at.output).rstrip("\n").split("\n")[-rows:]
+            drawn += [indented(Text(line[:_WIDEST], "output"), 4) for line in lines if line.strip()]
         return drawn
 
     def spinner(self, width: int) -> Text:

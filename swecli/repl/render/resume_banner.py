@@ -10,18 +10,7 @@ from swecli.models.session import Session
 from swecli.repl.render.formatting import age
 
 if TYPE_CHECKING:
-    from swecli.app import Runtime
     from swecli.repl.render.screen import Screen
-
-
-def greet(screen: Screen, runtime: Runtime) -> None:
-    """What only the loaded program can say: notices, and where a resumed session stands."""
-    for notice in runtime.notices:
-        screen.warn(notice)
-    session = runtime.sessions.current_session
-    if runtime.start.resume is not None and session is not None:
-        show_session(screen, session)
-        screen.line()
 
 
 def session_name(session: Session) -> str:

@@ -70,11 +70,6 @@ def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     return Group(*(part for part in parts if part is not None))
 
 
-def tail(text: str, count: int) -> list[RenderableType]:
-    """The last lines of output that is still coming."""
-    return [_output(line, LINE_LIMIT) for line in clean(text).rstrip("\n").split("\n")[-count:] if line.strip()]
-
-
 def question(request: AskRequest) -> RenderableType:
     """A call that waits for a yes: all of what it would do, with nothing hidden in it."""
     parts: list[RenderableType] = [head(reveal(request.summary), "asking")]
