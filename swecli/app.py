@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
+from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
 from swecli.config.project_rules import ProjectRules
@@ -169,9 +170,7 @@ def build_runtime(
     builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: instructions().text)
     permissions, idle = _permissions(start, root)
     idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
-    condense = settings.custom_condensing_prompt or load_prompt("condense")
-    kit = model, tools, permissions, ctx, sessions, settings, ask
-    agent = Agent(*kit, builder=builder, condense_prompt=condense)
+    agent = Agent(model, Toolkit(tools, permissions, ctx, ask), builder)
     notices = [*database.unreported(), *instructions().notices, *idle]
     if settings.condense_model:
         try:

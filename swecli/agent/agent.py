@@ -5,70 +5,43 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 
-from pydantic import ValidationError
-
-from swecli.agent.calls import CallRunner
+from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.condense import Summariser
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import FitRules
-from swecli.agent.loop import Loop, TurnServices
+from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.step import Sleep
-from swecli.agent.turn import Turn, TurnLimits
+from swecli.agent.turn import Sleep, Turn
 from swecli.agent.turn_record import TurnRecord
-from swecli.config.settings import Settings
-from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
-from swecli.context.instructions import system_prompt
-from swecli.context.model_limits import ModelLimits
+from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
+from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.message import Ask, ToolSpec
+from swecli.models.message import ToolSpec
 from swecli.models.window import WindowSpec
-from swecli.store.session_manager import SessionManager
-from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import HeadTail
-from swecli.tools.permissions import Permissions
-from swecli.tools.registry import ToolRegistry
 from swecli.tools.schemas import lean_specs
 
-RESULT_LIMIT, LEAST_RESULT = 30_000, 500  # characters
-LEAST_ROOM = 500  # tokens
+RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
+_LEAST_ROOM = 500  # tokens
 
 
 class Agent:
-    """One model, one workspace, one set of tools.
-
-    `builder` puts requests together; `condense_prompt` asks for a summary, of `condense_model` where the session's
-    own model is not to be asked.
-    """
+    """One model, one workspace, one set of tools. `builder` puts requests together; `condense_model` sums up where the
+    session's own model is not to be asked."""
 
     def __init__(
-        self,
-        model: ChatModel,
-        tools: ToolRegistry,
-        permissions: Permissions,
-        ctx: ToolContext,
-        sessions: SessionManager,
-        settings: Settings,
-        ask: Ask,
-        *,
-        builder: RequestBuilder,
-        condense_prompt: str,
-        condense_model: ChatModel | None = None,
-        sleep: Sleep = asyncio.sleep,
+        self, model: ChatModel, kit: Toolkit, builder: RequestBuilder, *, sleep: Sleep = asyncio.sleep
     ) -> None:
-        self.model, self.tools, self.permissions, self.ctx = model, tools, permissions, ctx
-        self.sessions, self.settings = sessions, settings
-        self.builder, self.condense_prompt, self.condense_model = builder, condense_prompt, condense_model
+        self.model, self.kit, self.builder = model, kit, builder
+        self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
+        self.sessions, self.settings = builder.sessions, builder.settings
+        self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding)
         self.known = ModelLimits()
-        self._ask, self._sleep = ask, sleep
+        self._sleep = sleep
         self._notes: list[str] = []
         self.thinking = ""  # how much the model thinks, where the user set that in this run
         self._reopen = ""
@@ -120,38 +93,20 @@ class Agent:
         if session is not None and session.get_playbook().bullets:
             self.prepare("")
 
-    async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
-        """Run the user's own command line with the tool's limits, unasked; its output and exit code.
-
-        `output` collects what it prints, as it comes: when this is cancelled, that is what there is. Raises BadInput
-        when it could not be started.
-        """
-        tool = self.tools.get("run_command")
-        if tool is None:
-            raise BadInput("There is no tool that runs commands.")
-        ctx = replace(self.ctx, output=output)
-        try:
-            params = tool.params.model_validate({"command": command})
-            result = await tool.run(params, ctx, tool.plan(params, ctx))
-        except ToolError as error:
-            raise BadInput(str(error)) from error
-        except ValidationError as error:  # empty, or letters that are no text
-            raise BadInput(f"This cannot be run: {error.errors(include_url=False)[0]['msg']}.") from error
-        return result.for_user.body, result.exit_code or 0
-
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
         self._reopen = ""
         self.builder.stale.found.clear()
-        for path in turn.files:
-            with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
-                self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
+        self.kit.note_read(turn.files)
         self._more = turn.selection.more
-        fitter = self.fitter()
+        limit, fitter, record = self._result_limit(), self.fitter(), TurnRecord(self.sessions, self.counter)
+        self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
+        # made for each turn: model, settings and counter may have changed since the last one
+        loop = Loop(self.model, self.runner(limit), fitter, record, self.settings, self._steering, self._sleep)
         self._running = True
         try:
-            async with aclosing(self._loop(fitter).run(turn)) as events:
+            async with aclosing(loop.run(turn)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -161,17 +116,9 @@ class Agent:
         """The lines that came too late for the turn; they are forgotten here."""
         return [self._steering.popleft() for _ in range(len(self._steering))]
 
-    def _loop(self, fitter: ContextFitter) -> Loop:
-        """Made for each turn: model, limits and counter may have changed since the last one."""
-        limit = self._result_limit()
-        self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
-        limits = TurnLimits(self.settings.max_turns, self.settings.max_budget_usd)
-        record = TurnRecord(self.sessions, self.counter)
-        return Loop(TurnServices(self.model, self.runner(limit), fitter, record, limits, self._steering, self._sleep))
-
     def runner(self, limit: int) -> CallRunner:
         """What runs the calls of a turn, each result cut at so many characters."""
-        return CallRunner(self.tools, self.ctx, self.permissions, self._ask, self.sessions, limit, self.counter)
+        return CallRunner(self.kit, self.sessions, limit, self.counter)
 
     def fitter(self) -> ContextFitter:
         """The ladder for the next turn of the session in use."""
@@ -182,9 +129,10 @@ class Agent:
         if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
-        summariser = Summariser(self.condense_model or self.model, self.condense_prompt, self._sleep)
-        specs, rules = self.specs(), FitRules.of(self.settings, self.thinking)
-        return ContextFitter(self.model, specs, self.counter, session, self.builder, summariser, rules, self.known)
+        instruction = self.settings.custom_condensing_prompt or load_prompt("condense")
+        by = Summariser(self.condense_model or self.model, instruction, self.counter, self._sleep)
+        own = (self.specs(), self.counter, session, self.builder)
+        return ContextFitter(self.model, *own, by, self.known, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
         """The tools that the next request offers: `recall` only where there is something to look up, few in a small
@@ -196,25 +144,25 @@ class Agent:
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token (a twentieth of a small
         one), a fifth of the room for the conversation where that is less, or the fixed cap."""
-        window, room = self.model.profile.window, self.room
+        window, room = self.model.profile.window, self._room
         if not window or room is None:
             return RESULT_LIMIT
-        return max(LEAST_RESULT, min(RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
+        return max(_LEAST_RESULT, min(RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
 
     @property
-    def room(self) -> int | None:
+    def _room(self) -> int | None:
         """Tokens for the conversation beside tools, system prompt and reserve; None where the window is unknown."""
-        window = self.model.profile.window
-        limit = request_limit(window, self.model.profile.reserve(self.settings.max_tokens))
+        profile = self.model.profile
+        limit = request_limit(profile.window, profile.reserve(self.settings.max_tokens))
         fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.system_prompt)
         return None if limit is None else limit - fixed
 
     def too_small(self) -> str:
         """A line for a model whose window holds no turn with a call; "" for any other."""
-        window = self.model.profile.window
-        if not window or window > SMALL_WINDOW or (self.room or 0) >= LEAST_ROOM:
+        window, room = self.model.profile.window, self._room or 0
+        if not window or window > SMALL_WINDOW or room >= _LEAST_ROOM:
             return ""
         return (
             f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "
-            f"{max(0, self.room or 0):,} for the conversation. Choose a model with a larger one (/model)"
+            f"{max(0, room):,} for the conversation. Choose a model with a larger one (/model)"
         )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from swecli.agent.loop_guard import LoopGuard, repeated
 from swecli.context.tokens import TokenCounter
+from swecli.models.errors import BadInput
 from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import (
     INTERRUPTED_RESULT,
@@ -20,50 +25,65 @@ from swecli.models.message import (
     ToolResult,
 )
 from swecli.store.session_manager import SessionManager
-from swecli.tools.base import ToolContext
+from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import execute
+from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, cap, readable
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
-Outcome = tuple[ToolCall, str, ToolResult]
+_Outcome = tuple[ToolCall, str, ToolResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """What a call that still runs has printed; `key` is the call's in the store."""
+class Toolkit:
+    """What calls are made with: the tools, what decides whether one may be made, where they work, and who is asked."""
 
-    call_id: str
-    key: int
-    text: str
+    tools: ToolRegistry
+    permissions: Permissions
+    ctx: ToolContext
+    ask: Ask
+
+    def note_read(self, paths: Iterable[Path]) -> None:
+        """The model has seen these files."""
+        for path in paths:
+            with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
+                self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
+
+    async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
+        """Run the user's own command line with the tool's limits, unasked; its output and exit code.
+
+        `output` collects what it prints, as it comes: when this is cancelled, that is what there is. Raises BadInput
+        when it could not be started.
+        """
+        tool = self.tools.get("run_command")
+        if tool is None:
+            raise BadInput("There is no tool that runs commands.")
+        ctx = replace(self.ctx, output=output)
+        try:
+            params = tool.params.model_validate({"command": command})
+            result = await tool.run(params, ctx, tool.plan(params, ctx))
+        except ToolError as error:
+            raise BadInput(str(error)) from error
+        except ValidationError as error:  # empty, or letters that are no text
+            raise BadInput(f"This cannot be run: {error.errors(include_url=False)[0]['msg']}.") from error
+        return result.for_user.body, result.exit_code or 0
 
 
 class CallRunner:
-    """Runs one turn's calls with the session's tools, permissions and store.
+    """Runs one turn's calls and stores what came of them.
 
-    `limit` is a result's cap in characters; `guard` watches for circles; `used_ids` are call ids that no new
-    call may have.
+    `limit` is a result's cap in characters; `used_ids` are call ids that no new call may have.
     """
 
-    def __init__(
-        self,
-        tools: ToolRegistry,
-        ctx: ToolContext,
-        permissions: Permissions,
-        ask: Ask,
-        sessions: SessionManager,
-        limit: int,
-        counter: TokenCounter,
-    ) -> None:
-        self._tools, self._ctx, self._permissions, self._sessions = tools, ctx, permissions, sessions
-        self.limit, self._counter = limit, counter
+    def __init__(self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter) -> None:
+        self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
-        self.guard = LoopGuard()
+        self._guard = LoopGuard()
         self._running: dict[str, HeadTail] = {}
         self._seen: dict[str, int] = {}
         self._asking = asyncio.Lock()
-        self._ask_user = ask
 
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
@@ -75,7 +95,7 @@ class CallRunner:
         `sent` is the request that asked for them, where a result that it holds already need not be sent again.
         """
         self._sent = sent
-        self.guard.begin_reply()
+        self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         for batch in self._batches(calls):
             async for event in self._run_batch(batch, problems):
@@ -86,17 +106,14 @@ class CallRunner:
         batches: list[list[ToolCall]] = []
         reading = False
         for call in calls:
-            reads = self._only_reads(call)
+            tool = self._kit.tools.get(call.name)
+            reads = tool is not None and tool.kind.reads
             if reads and reading:
                 batches[-1].append(call)
             else:
                 batches.append([call])
             reading = reads
         return batches
-
-    def _only_reads(self, call: ToolCall) -> bool:
-        tool = self._tools.get(call.name)
-        return tool is not None and tool.kind.reads
 
     async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
         happened: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -128,7 +145,7 @@ class CallRunner:
         finally:
             await _end(tasks)
 
-    async def _run_one(self, call: ToolCall, problem: str | None, tell: Callable[[Event], None]) -> Outcome:
+    async def _run_one(self, call: ToolCall, problem: str | None, tell: Callable[[Event], None]) -> _Outcome:
         kept, begun = HeadTail(), ""
 
         def started(call: ToolCall, summary: str) -> None:
@@ -136,16 +153,12 @@ class CallRunner:
             begun, self._running[call.id] = summary, kept
             tell(ToolStarted(call, summary))
 
-        ctx = replace(self._ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started)
+        ctx = replace(
+            self._kit.ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started
+        )
         try:
-            result, summary = await execute(
-                call,
-                self._tools,
-                ctx,
-                self._permissions,
-                self._ask,
-                problem=problem,
-            )
+            kit = self._kit
+            result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
         except asyncio.CancelledError:  # the call says by now how far it came
             whole = call.result or INTERRUPTED_RESULT
             text, was_cut = cap(whole, self.limit, call.id)
@@ -158,7 +171,7 @@ class CallRunner:
         text, was_cut = cap(result.for_model, self.limit, call.id)
         if line := repeated(call, text, self._sent):
             text, was_cut = line, True
-        note = self.guard.take(call, result.for_model)
+        note = self._guard.take(call, result.for_model)
         self._record(call, f"{text}\n\n{note}" if note else text, result.for_model if was_cut else None)
         return call, summary, result
 
@@ -168,23 +181,24 @@ class CallRunner:
         call.tokens = self._counter.count(text) if self._counter.label else None
         self._sessions.record_call(call, whole)
 
-    def printed(self) -> list[Printed]:
-        """What running calls have printed, of those that printed something since this was last asked."""
+    def printed(self) -> list[tuple[int, str, str]]:
+        """What running calls have printed, of those that printed something since this was last asked: the call's key in
+        the store, its id, the text."""
         grown = {name: kept for name, kept in self._running.items() if kept.size != self._seen.get(name, 0)}
         self._seen |= {name: kept.size for name, kept in grown.items()}
         keys = {name: self._sessions.open_call(name) for name in grown}
-        return [Printed(name, key, grown[name].text()) for name, key in keys.items() if key is not None]
+        return [(key, name, grown[name].text()) for name, key in keys.items() if key is not None]
 
     async def going_on(self) -> bool:
         """Whether the turn may go on: False when it goes round in circles and nobody wants that."""
-        return await self.guard.going_on(self._ask)
+        return await self._guard.going_on(self._ask)
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._asking:  # one question at a time, however many calls run
-            return await self._ask_user(request)
+            return await self._kit.ask(request)
 
 
-async def _end(tasks: list[asyncio.Task[Outcome]]) -> None:
+async def _end(tasks: list[asyncio.Task[_Outcome]]) -> None:
     """Cancel what still runs, and wait until it has tidied up."""
     for task in tasks:
         task.cancel()

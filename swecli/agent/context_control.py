@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from swecli.agent.agent import Agent
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import StepPlace
+from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.context import fit as ladder
 from swecli.context.edits import interaction_of, key_of
@@ -21,9 +22,8 @@ from swecli.models.events import Event
 from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.store.records import Place
 
-GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
+_GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +37,19 @@ class ReductionPlan:
     before: int = 0
     after: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        return asdict(self) | {"removes": list(self.removes)}
-
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a text was said and what became of it: `sent` word for word in the next request, or taken out by `by`;
-    `back` is the command that brings it back, "" when nothing has to be done."""
+    """Where a text was said and what became of it: `sent` word for word in the next request, or taken out by the
+    reduction `by` (its id, how, turn and step); `back` is the command that brings it back, "" when nothing has to be
+    done."""
 
-    place: Place
+    turn: int
+    where: str
+    excerpt: str
     sent: bool
-    by: Reduction | None = None
+    by: dict[str, Any] | None = None
     back: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        row = {"turn": self.place.interaction, "where": self.place.where, "excerpt": self.place.excerpt}
-        by = self.by and {"id": self.by.id, "how": self.by.how, "turn": self.by.interaction, "step": self.by.step}
-        return row | {"sent": self.sent, "by": by, "back": self.back}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +72,11 @@ class Meter:
     provider: int = 0
     estimated: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        return asdict(self) | {"parts": [{"name": name, "tokens": tokens} for name, tokens in self.parts]}
-
     def grouped(self) -> list[tuple[str, int]]:
         """The parts with all interactions of the window as one, for a short view."""
-        out: list[tuple[str, int]] = []
-        for name, tokens in self.parts:
-            kind = "window" if name.startswith("interaction ") else "pins" if name.startswith("pinned ") else name
-            if out and out[-1][0] == kind:
-                out[-1] = (kind, out[-1][1] + tokens)
-            else:
-                out.append((kind, tokens))
-        return out
+        kinds = {"interaction": "window", "pinned": "pins"}
+        alike = groupby(self.parts, lambda part: kinds.get(part[0].split()[0]) or part[0])
+        return [(kind, sum(tokens for _, tokens in parts)) for kind, parts in alike]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +103,7 @@ class ContextControl:
     def session(self) -> Session:
         """The session in use, which has begun."""
         session = self._sessions.current_session
-        if session is None or session.context.epoch is None:
+        if session is None or not session.interactions:
             raise BadInput("Nothing has been sent in this session yet.", "Say something first.")
         return session
 
@@ -129,12 +113,12 @@ class ContextControl:
         spec = sized(session.window, moment=agent.builder.moment(session, agent.model))
         newest = next(iter(self._sessions.context.log(session, 1)), None)
         before = newest.before if newest else 0
-        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * GROWN))
+        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _GROWN))
 
     def pin(self, interaction: int | None = None) -> int:
         """Let an interaction stay (None: the newest). Returns its tokens. Raises BadInput where no request has room
         for it."""
-        session, agent = self._begun(), self._agent
+        session, agent = self.session, self._agent
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
@@ -151,7 +135,7 @@ class ContextControl:
 
     def unpin(self, interaction: int | None = None) -> int:
         """Let an interaction leave like any other (None: the newest pinned one). Returns its number."""
-        session = self._begun()
+        session = self.session
         if not session.context.pins:
             raise BadInput("Nothing is pinned.", "/pin keeps a turn.")
         number = session.context.pins[-1] if interaction is None else interaction
@@ -162,16 +146,13 @@ class ContextControl:
         """The next reduction, as things stand: what it does is exactly this."""
         session, agent = self.session, self._agent
         prepared = agent.prepare("").request
-        epoch = session.context.epoch
-        assert epoch is not None, "the session has begun"
-        fitter = agent.fitter()
+        epoch, fitter = session.context.epoch, agent.fitter()
         tokens = fitter.measure(list(prepared.keyed)).tokens
-        if prepared.opened is not None:
-            gone = range(epoch.first, prepared.window[0])
-            names = tuple(f"T{number}" for number in gone if number not in session.context.pins)
-            when = f"with the next turn: {prepared.opened.detail}"
+        if epoch is None or prepared.opened is not None:
+            names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
+            when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
             return ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
-        return self._rung_plan(prepared, fitter, tokens) or self._window_plan(session, tokens)
+        return self._rung_plan(prepared, fitter, tokens) or self._window_plan(session, epoch.first, tokens)
 
     def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, tokens: int) -> ReductionPlan | None:
         """The rung that the next request would take; None where it needs none."""
@@ -184,18 +165,16 @@ class ContextControl:
             return None
         return ReductionPlan(found.how, when, _changed(keyed, found.messages), tokens, found.after)
 
-    def _window_plan(self, session: Session, now: int) -> ReductionPlan:
-        epoch, moment = session.context.epoch, self._agent.builder.moment(session, self._agent.model)
-        assert epoch is not None, "the session has begun"
+    def _window_plan(self, session: Session, first: int, now: int) -> ReductionPlan:
+        moment = self._agent.builder.moment(session, self._agent.model)
         spec = sized(session.window, moment=moment)
         if spec.mode == "full":
-            when = "never by itself: the window is full; old results go when the request reaches its threshold"
+            when = "the window is full; old results go when the request reaches its threshold"
             return ReductionPlan("window", when, (), now)
-        full = max(epoch.first + largest(spec, moment), session.context.hold_turns)
+        full = max(first + largest(spec, moment), session.context.hold_turns)
         left = full - session.interactions
-        names = tuple(f"T{n}" for n in range(epoch.first, full - spec.size + 1) if n not in session.context.pins)
-        turns = "turn" if left == 1 else "turns"
-        return ReductionPlan("window", f"after {left} more {turns}, or earlier after a long pause", names, now)
+        when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
+        return ReductionPlan("window", when, _unpinned(session, first, full - spec.size + 1), now)
 
     def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
         """What the next request would hold under another window (None: as it is). Nothing changes."""
@@ -205,8 +184,8 @@ class ContextControl:
         now, then = self._agent.prepare("").request, self._agent.prepare("", window=spec).request
         fitter = self._agent.fitter()
         before, after = (fitter.measure(list(one.keyed)).tokens for one in (now, then))
-        held, holds = _turns_in(now), _turns_in(then)
-        leaves, returns = _named(held - holds), _named(holds - held)
+        held, holds = ({interaction_of(message) for message in one.keyed[1:-1]} for one in (now, then))
+        leaves, returns = (tuple(f"T{n}" for n in sorted(gone)) for gone in (held - holds, holds - held))
         return WindowPreview(before, after, leaves, returns, *then.window)
 
     def why(self, text: str) -> list[Location]:
@@ -220,9 +199,10 @@ class ContextControl:
         for place in self._sessions.find(text.strip()):
             theirs = [message for message in request if interaction_of(message) == place.interaction]
             sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in theirs)
-            by = None if sent else _taker(place.interaction, bool(theirs), log)
-            back = "" if sent or by is None else f"/pin T{place.interaction}"
-            found.append(Location(place, sent, by, back))
+            row = None if sent else _taker(place.interaction, bool(theirs), log)
+            by = None if row is None else {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
+            back = f"/pin T{place.interaction}" if by else ""
+            found.append(Location(place.interaction, place.where, place.excerpt, sent, by, back))
         return found
 
     async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
@@ -265,12 +245,6 @@ class ContextControl:
             estimated=agent.counter.estimated,
         )
 
-    def _begun(self) -> Session:
-        session = self._sessions.current_session
-        if session is None or not session.interactions:
-            raise BadInput("There is no turn in this session yet.", "Say something first.")
-        return session
-
 
 def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ...]:
     """What is not the same afterwards: ids of calls whose results go, else the turns."""
@@ -279,13 +253,8 @@ def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ..
     return tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
 
 
-def _turns_in(request: PreparedRequest) -> set[int]:
-    """The earlier interactions in a request, pinned ones among them."""
-    return {interaction_of(message) for message in request.keyed[1:-1]}
-
-
-def _named(numbers: set[int]) -> tuple[str, ...]:
-    return tuple(f"T{number}" for number in sorted(numbers))
+def _unpinned(session: Session, first: int, end: int) -> tuple[str, ...]:
+    return tuple(f"T{number}" for number in range(first, end) if number not in session.context.pins)
 
 
 def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:

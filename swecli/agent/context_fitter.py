@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from swecli.agent.condense import Condensed, CondenseRequest, Summariser, condense
-from swecli.agent.fitted import FitRules, Fitted, Happened, StepPlace
+from swecli.agent.condense import Summariser
 from swecli.agent.request_builder import RequestBuilder
+from swecli.agent.turn import Fitted, Happened, StepPlace
 from swecli.context import fit as ladder
-from swecli.context.budget import MAX_CHARACTERS
-from swecli.context.condense import TruncateOptions, TruncateResponse, try_condensing
+from swecli.context.budget import (
+    MAX_CHARACTERS,
+    OFTEN,
+    REPORTED,
+    STEPS,
+    Counted,
+    ModelLimits,
+    Shape,
+    effective_threshold,
+)
 from swecli.context.edits import edited, lawful, plain
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
-from swecli.context.model_limits import OFTEN, REPORTED, STEPS, Counted, ModelLimits, Shape
-from swecli.context.prepare import without_old_strategies
-from swecli.context.reductions import (
-    CONDENSE,
-    Cut,
-    cut_for_summary,
-    present_epoch,
-    recomposed,
-    row_of,
-    summed_up,
-    turns,
-    with_system,
-)
+from swecli.context.reductions import CONDENSE, Cut, cut_for_summary, present_epoch, recomposed, summed_up, turns, under
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
-from swecli.context.truncate import truncate_conversation_if_needed
+from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
-from swecli.models.context import Epoch, Reduction
+from swecli.models.context import Epoch, Reduction, folded
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
 from swecli.models.session import Session
 
 
@@ -58,13 +55,18 @@ class _Climb:
 
     def take(self, taken: Reduced | None, epoch: Epoch | None = None) -> None:
         if taken is not None:
-            self.add(row_of(self.session, taken, self.at.interaction, self.at.step, epoch))
+            at, context, edits = self.at, self.session.context, taken.edits
+            if epoch is not None:  # a truncation: messages went whose contents the head must keep
+                edits = folded([*context.edits, edits], epoch.first, context.pins)
+            sizes = (taken.before, taken.after)
+            self.add(Reduction(taken.how, at.interaction, at.step, *sizes, taken.detail, epoch, edits))
             self.messages = lawful(edited(self.messages, [taken.edits]))
 
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Makes the requests of one session's turns. `known` is what it has learned of the models: it outlives a turn."""
+    """Makes the requests of one session's turns. `known` is what it has learned of the models: it outlives a turn;
+    `thinking` is how much the model is to think."""
 
     model: ChatModel
     specs: list[ToolSpec]
@@ -72,8 +74,8 @@ class ContextFitter:
     session: Session
     builder: RequestBuilder
     summariser: Summariser
-    rules: FitRules
     known: ModelLimits = field(default_factory=ModelLimits)
+    thinking: str = ""
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> Fitted:
         """Make the next request of a turn's keyed messages."""
@@ -81,16 +83,19 @@ class ContextFitter:
         size = self._size(climb)
         self.known = self.known.grew(size.tokens)
         if size.over:
-            if climb.deep:
-                climb.happened += self._too_often(climb)
+            if climb.deep and self.known.deep != at.interaction:
+                self._report_often(climb)
             climb.take(self._reduced(climb, CLEAR))
             try:
-                await self._make_room(climb)
+                if await self._sum_up(climb, self._cut(climb)):
+                    self._force(climb)
             except ContextFull as error:
                 failure = error
         measured = self.measure(climb.messages)
         self._learn(climb, measured)
-        request = self.rules.request(self.model, plain(climb.messages), self.specs, self.limits.reserve)
+        sent, reserve = plain(climb.messages), self.limits.reserve
+        marks, thinking = cache_marks(sent), self.thinking
+        request = ModelRequest(self.model.name, sent, self.specs, reserve, thinking=thinking, marks=marks)
         counted = self.counter.count_messages(request.messages) + self._tools_tokens()
         return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
 
@@ -103,10 +108,7 @@ class ContextFitter:
         cut = cut_for_summary(messages, at.interaction, self.session.context.pins)
         if cut is None:
             return None
-        made: list[Reduction] = []
-        measured = self._size(climb)
-        answer = await try_condensing(self._options(climb, measured, cut, made, wish), _pressure(measured))
-        self._conclude(climb, answer, made)
+        await self._sum_up(climb, cut, wish)
         if climb.failed:
             climb.happened.append(Notice(f"the conversation was not condensed: {climb.failed}", "warning"))
         return tuple(climb.happened)
@@ -142,7 +144,7 @@ class ContextFitter:
         return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
 
     def _shape(self, model: ChatModel) -> Shape:
-        return model.name, self._tools_tokens(), self.rules.max_tokens
+        return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
         limits, deep = self.limits, self.known.too_often(at.interaction, at.step)
@@ -154,15 +156,16 @@ class ContextFitter:
     @property
     def limits(self) -> RequestLimits:
         """What a request is held to."""
-        context, threshold = self.session.context, self.rules.threshold
-        return replace(self._limits(self.model), threshold=threshold, hold=context.hold_tokens, pins=context.pins)
+        context, settings = self.session.context, self.builder.settings
+        percent = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        return replace(self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins)
 
     def _limits(self, model: ChatModel) -> RequestLimits:
         """What that model takes, by its record and by what was learned of it."""
         known, profile, shape = self.known, model.profile, self._shape(model)
         return RequestLimits(
             window=profile.window,
-            reserve=known.answer(model.name, profile.reserve(self.rules.max_tokens)),
+            reserve=known.answer(model.name, profile.reserve(self.builder.settings.max_tokens)),
             allowed=known.limits.get(shape),
             scale=known.scales.get(model.name, 1.0),
             tools_tokens=shape[1],
@@ -176,23 +179,23 @@ class ContextFitter:
 
     def _cut(self, climb: _Climb) -> Cut | None:
         """What a summary is asked for now; None where it may not be asked for, or would take too little out."""
-        at, measured = climb.at, self._size(climb)
-        if not (self.rules.condense and measured.over) or climb.deep or at.refused or self.known.due:
+        wanted = self.builder.settings.auto_condense_context and self._size(climb).over
+        if not wanted or climb.deep or climb.at.refused or self.known.due:
             return None
-        cut = cut_for_summary(climb.messages, at.interaction, self.session.context.pins)
+        cut = cut_for_summary(climb.messages, climb.at.interaction, self.session.context.pins)
         if cut is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.gone) * climb.limits.scale
         return cut if gain >= ladder.room(climb.messages, climb.limits, self.counter) * ladder.SUMMARY_BATCH else None
 
-    def _too_often(self, climb: _Climb) -> list[Happened]:
-        """Report, once a turn, that the request is reduced all the time, and what takes the room."""
+    def _report_often(self, climb: _Climb) -> None:
+        """Report that the request is reduced all the time, and what takes the room."""
         fixed, limit = ladder.fixed_tokens(climb.messages, climb.limits, self.counter), climb.limits.limit or 0
         line = (
             f"the conversation had to be cut {OFTEN + 1} times in {STEPS} steps: tools and system prompt take "
             f"{fixed:,} of {limit:,} tokens; it is cut to half now, without a summary"
         )
-        return [] if self.known.deep == climb.at.interaction else [Notice(line, "warning")]
+        climb.happened.append(Notice(line, "warning"))
 
     def _learn(self, climb: _Climb, measured: Measured) -> None:
         """Keep what came of it for the steps to come."""
@@ -207,73 +210,50 @@ class ContextFitter:
         if any(isinstance(one, Reduction) for one in climb.happened):
             self.known = self.known.take_reduction(at.interaction, at.step, deep=climb.deep)
 
-    async def _make_room(self, climb: _Climb) -> None:
-        """Old results are cleared: now a summary where one may be asked for, then truncation, as far as needed."""
-        measured, made, cut = self._size(climb), list[Reduction](), self._cut(climb)
-        options = self._options(climb, measured, cut, made)
-        options.auto_condense_context = cut is not None
-
-        def truncate(answer: TruncateResponse) -> list[ApiMessage]:
-            self._conclude(climb, answer, made)
-            self._force(climb)
-            return climb.messages
-
-        options.truncate = truncate
-        answer = await truncate_conversation_if_needed(options)
-        self._conclude(climb, answer, made)
-
-    def _options(
-        self, climb: _Climb, measured: Measured, cut: Cut | None, made: list[Reduction], wish: str = ""
-    ) -> TruncateOptions:
-        """The seed's options with this session's figures; the row of a summary is put into `made`."""
-        last = estimate_token_count(climb.messages[-1].get("content"), self.counter.count)
+    async def _sum_up(self, climb: _Climb, cut: Cut | None, wish: str = "") -> bool:
+        """Let a summary take the place of `cut` (None: none may be asked for); whether it is too long even then."""
+        made: list[tuple[Reduction, list[ApiMessage]]] = []
 
         async def summarise(options: TruncateOptions) -> TruncateResponse:
             assert cut is not None, "without one it is not asked"
-            return await self._summarise(climb, cut, made, wish)
+            at, by = climb.at, self.summariser
+            found = await by.sum_up(plain(cut.asked), self.specs, self._limits(by.model), at.interaction, wish)
+            climb.happened += [found.record] if found.record else []
+            if found.failure:
+                return TruncateResponse(messages=[], error=found.failure)
+            head = self.builder.head(at.query, self.counter)
+            epoch, edits, after = summed_up(climb.session, climb.messages, cut, found.text, head, at.interaction)
+            size, detail = ladder.measure(after, climb.work, self.counter), turns(cut.asked, at.interaction)
+            row = Reduction(CONDENSE, at.interaction, at.step, measured.tokens, size.tokens, "", epoch, edits)
+            made.append((replace(row, detail=f"{detail} summed up by {by.model.name}"), after))
+            return TruncateResponse(after, found.text, new_context_tokens=_pressure(size))
 
-        return TruncateOptions(
+        measured = self._size(climb)
+        last = estimate_token_count(climb.messages[-1].get("content"), self.counter.count)
+        options = TruncateOptions(
             messages=climb.messages,
             total_tokens=_pressure(measured) - last,
             context_window=self.model.profile.window or 0,
+            auto_condense_context=cut is not None,
             auto_condense_context_percent=0,  # whether the threshold is reached is measured already
             count_tokens=self.counter.count,
             condense=summarise,
             allowed=measured.limit or MAX_CHARACTERS,
         )
-
-    async def _summarise(self, climb: _Climb, cut: Cut, made: list[Reduction], wish: str) -> TruncateResponse:
-        at, session = climb.at, climb.session
-        limits = self._limits(self.summariser.model)
-        asked = CondenseRequest(plain(cut.asked), self.specs, limits, at.interaction, wish)
-        found = await condense(asked, self.summariser, self.counter)
-        climb.happened += [found.record] if found.record else []
-        if not isinstance(found, Condensed):
-            return TruncateResponse(messages=[], error=found.reason)
-        head = self.builder.head(at.query, self.counter)
-        epoch, edits, after = summed_up(session, climb.messages, cut, found.summary, head, at.interaction)
-        before, size = self._size(climb).tokens, ladder.measure(after, climb.work, self.counter)
-        detail = f"{turns(cut.asked, at.interaction)} summed up by {self.summariser.model.name}"
-        made.append(Reduction(CONDENSE, at.interaction, at.step, before, size.tokens, detail, epoch, edits))
-        cost = found.record.cost or 0.0
-        return TruncateResponse(after, found.summary, cost, new_context_tokens=_pressure(size))
-
-    def _conclude(self, climb: _Climb, answer: TruncateResponse, made: list[Reduction]) -> None:
-        """Take a summary that was accepted, or note why there is none."""
-        if answer.error is not None:
-            climb.failed, answer.error = answer.error, None
-            made.clear()  # a summary that was refused leaves no row
+        answer = await truncate_conversation_if_needed(options)
+        if answer.error is not None:  # a summary that was refused leaves no row
+            climb.failed = answer.error
         elif made:
-            climb.add(made.pop())
-            climb.messages = answer.messages
+            row, climb.messages = made[0]
+            climb.add(row)
             self.known = self.known.succeeded()
+        return answer.messages is not climb.messages  # a cut: it is made again in rows, and leaves what is pinned
 
     def _force(self, climb: _Climb) -> None:
         """Truncate, and shrink until it fits; what a truncation takes out stays known by the head."""
-        at, session, present = climb.at, climb.session, present_epoch(climb.session)
-        fresh = recomposed(session, self.builder.head(at.query, self.counter), at.interaction)
-        whole = without_old_strategies(with_system(climb.messages, fresh.system), at.interaction + 1)
-        for epoch, messages in ((fresh, whole), (present, climb.messages)):
+        head, present = self.builder.head(climb.at.query, self.counter), present_epoch(climb.session)
+        fresh = recomposed(climb.session, head, climb.at.interaction)
+        for epoch, messages in ((fresh, under(fresh, climb.messages)), (present, climb.messages)):
             truncated = ladder.reduce(messages, TRUNCATE, climb.work, self.counter)
             after = truncated.messages if truncated else messages
             shrunk = ladder.reduce(after, SHRINK, climb.limits, self.counter)

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import Fitted, StepPlace
-from swecli.agent.step import ModelStep, Sleep
-from swecli.agent.turn import Turn, TurnLimits, TurnState
-from swecli.agent.turn_record import TurnRecord
-from swecli.agent.unfinished import stored_as_it_comes
+from swecli.agent.turn import Fitted, ModelStep, Sleep, StepPlace, Turn, TurnState
+from swecli.agent.turn_record import TurnRecord, call_ids, stored_as_it_comes
+from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow, SwecliError
 from swecli.models.events import (
@@ -31,49 +29,45 @@ from swecli.models.events import (
 )
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
-TOO_LONG = "the provider says the request is too long"
-PAUSES = 3  # how often a reply that a service pauses is sent back to go on
-OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
+_TOO_LONG = "the provider says the request is too long"
+_PAUSES = 3  # how often a reply that a service pauses is sent back to go on
+_OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
 
 
 @dataclass(frozen=True, slots=True)
-class TurnServices:
-    """What a turn works with. `steering` are lines that the user puts into the running turn: they go with its next
-    request. `clock` gives seconds."""
+class Loop:
+    """Runs turns with one model. Every message and result is stored before it is shown.
+
+    `settings` limit a turn; `steering` are lines that the user puts into the running turn: they go with its next
+    request. `clock` gives seconds.
+    """
 
     model: ChatModel
     calls: CallRunner
     fitter: ContextFitter
     record: TurnRecord
-    limits: TurnLimits
+    settings: Settings
     steering: deque[str]
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
-
-
-class Loop:
-    """Runs turns with one model. Every message and result is stored before it is shown."""
-
-    def __init__(self, services: TurnServices) -> None:
-        self._with = services
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled.
 
         A cancelled turn keeps its partial answer, answers its open calls, and leaves a valid history.
         """
-        record, calls = self._with.record, self._with.calls
-        opened = record.open(turn)
-        calls.used_ids |= opened.call_ids
-        state = TurnState(turn.query, opened.interaction, opened.messages, self._with.clock())
-        yield TurnStarted(opened.session_id, opened.interaction, turn.query, self._with.model.name)
+        record, calls = self.record, self.calls
+        state, moved = record.open(turn)
+        calls.used_ids.update(call_ids(record.session))
+        state.started = self.clock()
+        yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
         for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
             yield notice
         if turn.found:
             yield Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
         outcome = "cancelled"
         try:
-            for event in opened.events:
+            for event in moved:
                 yield event
             async with stored_as_it_comes(record.sessions, calls, state):
                 async for event in self._work(state):
@@ -90,9 +84,9 @@ class Loop:
     async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
         """Steps until the model is done or a limit is reached."""
         reason: FinishReason | None = None
-        calls, record = self._with.calls, self._with.record
+        calls, record = self.calls, self.record
         while reason is None:
-            if reason := self._with.limits.check(state.steps, state.cost):
+            if reason := self._limit(state):
                 break
             state.steps += 1
             yield StepStarted(state.steps)
@@ -117,25 +111,29 @@ class Loop:
                 reason = None
             if reason is None and not await calls.going_on():
                 reason = "loop"
-        spent = round((self._with.clock() - state.started) * 1000)
+        spent = round((self.clock() - state.started) * 1000)
         yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, spent, tuple(state.denied))
+
+    def _limit(self, state: TurnState) -> FinishReason | None:
+        """The reason to stop before the next request, or None. An unknown cost cannot stop anything."""
+        if state.steps >= self.settings.max_turns:
+            return "max_turns"
+        most = self.settings.max_budget_usd
+        return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
 
     async def _ask(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, Fitted], None]:
         """One request; the finished step comes last, with the request. One that the provider calls too long is sent
         again, smaller."""
-        fitter, refused = self._with.fitter, False
-        for left in reversed(range(OVERFLOWS + 1)):
+        refused = False
+        for left in reversed(range(_OVERFLOWS + 1)):
             at = StepPlace(state.interaction, state.steps, state.query, refused)
-            fitted = await fitter.fit(state.messages, at)
-            state.messages = fitted.keyed
-            for event in self._with.record.take(fitted):
+            fitted = await self.fitter.fit(state.messages, at)
+            for event in self._take(state, fitted):
                 yield event
-            for bill in fitted.bills:
-                state.spend(bill.usage, bill.cost)
             if fitted.failure is not None:
                 raise fitted.failure
             yield ContextMeasured(fitted.measured.tokens, fitted.measured.limit, fitted.measured.estimated)
-            step = ModelStep(self._with.model, fitted.request, self._with.sleep, self._with.calls.used_ids)
+            step = ModelStep(self.model, fitted.request, self.sleep, self.calls.used_ids)
             state.step = step
             try:
                 async for event in step.run():
@@ -143,37 +141,46 @@ class Loop:
                 if step.reply.stop == "window_full":
                     self._bill(state, step, fitted)
                     raise ContextOverflow("The answer reached the end of the model's window.")
-                counted = fitter.counted(step.reply.usage, fitted)
+                counted = self.fitter.counted(step.reply.usage, fitted)
                 if counted.cut:
                     self._bill(state, step, fitted)
-                    raise cut_short(counted.cut, fitted.counted)
+                    raise _cut_short(counted.cut, fitted.counted)
                 if counted.notice:
                     yield Notice(counted.notice, "warning")
             except ContextOverflow as error:
                 if not left:
                     raise
-                fitter.refused(error, fitted)
+                self.fitter.refused(error, fitted)
                 refused, state.step = True, None
                 if step.partial:
-                    yield StepRetried(OVERFLOWS - left + 1, 0.0, "the answer was made without all of the request", True)
-                yield Notice(f"{error.said or TOO_LONG}: it is made smaller and sent again", "warning")
+                    why = "the answer was made without all of the request"
+                    yield StepRetried(_OVERFLOWS - left + 1, 0.0, why, True)
+                yield Notice(f"{error.said or _TOO_LONG}: it is made smaller and sent again", "warning")
                 continue
             yield step, fitted
             return
 
+    def _take(self, state: TurnState, fitted: Fitted) -> list[Event]:
+        """Go on with a request that fits, and pay for what made it so; what there is to report."""
+        state.messages = fitted.keyed
+        for bill in fitted.happened:
+            if isinstance(bill, RequestRecord):
+                state.spend(bill.usage, bill.cost)
+        return self.record.take(fitted)
+
     def _bill(self, state: TurnState, step: ModelStep, fitted: Fitted) -> Usage:
         """Store what a request took, with our own count of it where it can be compared."""
-        reply, model, counter = step.reply, self._with.model, self._with.record.counter
+        reply, model, counter = step.reply, self.model, self.record.counter
         usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
         extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._said(reply) else {}
         place, spent = (state.interaction, state.steps), step.duration_ms
-        self._with.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, spent, extra))
+        self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, spent, extra))
         state.spend(usage, reply.cost)
         return usage
 
     def _said(self, reply: ModelReply) -> bool:
         """Whether the provider itself counted the tokens."""
-        return reply.usage is not None and not self._with.model.profile.estimates
+        return reply.usage is not None and not self.model.profile.estimates
 
     def _answered(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
         """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
@@ -181,21 +188,21 @@ class Loop:
         state.add(message)
         state.denied += [call for call in calls if call.approved is False]
         state.pauses += reply.stop == "pause"
-        if calls or (reply.stop == "pause" and state.pauses <= PAUSES):
+        if calls or (reply.stop == "pause" and state.pauses <= _PAUSES):
             return None
         withheld = "refusal" if reply.refusal else reply.stop
         return withheld if withheld in ("length", "refusal", "content_filter") else "done"
 
     def _steer(self, state: TurnState) -> bool:
         """Put in what the user has sent to the running turn; whether there was anything."""
-        steering = self._with.steering
+        steering = self.steering
         lines = [steering.popleft() for _ in range(len(steering))]
         for line in lines:
-            state.add(self._with.record.steer(line))
+            state.add(self.record.steer(line))
         return bool(lines)
 
 
-def cut_short(read: int, ours: int) -> ContextOverflow:
+def _cut_short(read: int, ours: int) -> ContextOverflow:
     """The provider took in much less than was sent, and did not say so."""
     error = ContextOverflow(f"The provider read {read:,} of about {ours:,} tokens and said nothing.")
     error.limit, error.said = read, f"the provider read only {read:,} of about {ours:,} tokens of the request"

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from swecli.agent.agent import Agent
-from swecli.agent.calls import CallRunner
+from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.config.settings import Settings
 from swecli.context.replay.history import History, PastStep, PastTurn
-from swecli.context.replay.policies import Assumed, Sent, SentTurn
+from swecli.context.replay.run import Assumed, Sent, SentTurn
 from swecli.llm.profile import Profile
 from swecli.models.errors import SwecliError
 from swecli.models.events import Event
@@ -83,7 +83,7 @@ class _StoredCalls(CallRunner):
     """Gives each call the result that it had, and then the lines that the user put into the turn."""
 
     def __init__(self, agent: ReplayAgent, limit: int) -> None:
-        super().__init__(agent.tools, agent.ctx, agent.permissions, _deny, agent.sessions, limit, agent.counter)
+        super().__init__(agent.kit, agent.sessions, limit, agent.counter)
         self._agent = agent
 
     async def run(
@@ -113,8 +113,8 @@ class ReplayAgent(Agent):
         settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None)
         root, texts = Path(history.session.working_directory), history.texts
         builder = RequestBuilder(sessions, settings, root, texts.system, StaleStrategies(), clock=self.past.now)
-        kit = ToolRegistry.discover(), Permissions(), ToolContext(root)
-        super().__init__(self.past, *kit, sessions, settings, _deny, builder=builder, condense_prompt=texts.condense)
+        kit = Toolkit(ToolRegistry.discover(), Permissions(), ToolContext(root), _deny)
+        super().__init__(self.past, kit, builder)
         self.counter = history.counter
 
     def runner(self, limit: int) -> CallRunner:

@@ -1,16 +1,34 @@
-"""One turn: what it starts with, and what has come together while it runs."""
+"""One turn: what it starts with, what has come together while it runs, and its requests to the model."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.agent.step import ModelStep
+from swecli.context.fit import Measured
 from swecli.context.prepare import PreparedRequest
-from swecli.models.context import keyed
-from swecli.models.events import FinishReason
-from swecli.models.message import ApiMessage, ChatMessage, ToolCall, Usage
+from swecli.llm.base import ChatModel
+from swecli.llm.merge import ReplyBuilder
+from swecli.llm.retry import Retry, stream_with_retry
+from swecli.models.context import Reduction, keyed
+from swecli.models.errors import ContextFull
+from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
+from swecli.models.message import (
+    ApiMessage,
+    ChatMessage,
+    ModelChunk,
+    ModelReply,
+    ModelRequest,
+    RequestRecord,
+    ToolCall,
+    Usage,
+)
 from swecli.playbook.selection.select import Selection
+
+Sleep = Callable[[float], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +50,95 @@ class Turn:
     def messages(self) -> list[ApiMessage]:
         """The whole request, as it is sent."""
         return self.request.messages
+
+
+class ModelStep:
+    """One request, retried where that may help, and its reply. `partial` is what came so far; `reply` is set when `run`
+    has ended; `duration_ms` is wall time. No new call gets one of the ids in `taken`, nor one that stands in the
+    request."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        request: ModelRequest,
+        sleep: Sleep = asyncio.sleep,
+        taken: Collection[str] = frozenset(),
+    ) -> None:
+        self._model, self._request, self._sleep, self._taken = model, request, sleep, taken
+        self.partial = ""
+        self.reply = ModelReply()
+        self.duration_ms = 0
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Stream the reply.
+
+        Raises:
+            ProviderError: when it failed for good.
+        """
+        started = time.monotonic()
+        builder = ReplyBuilder(taken=_call_ids(self._request) | set(self._taken))
+        happened: asyncio.Queue[ModelChunk | Retry | None] = asyncio.Queue()
+        task = asyncio.create_task(self._pump(happened))
+        task.add_done_callback(lambda _: happened.put_nowait(None))
+        try:
+            while (item := await happened.get()) is not None:
+                if isinstance(item, Retry):
+                    builder.reset()
+                    self.partial = ""
+                    if not item.notice:
+                        yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
+                    elif item.reason:
+                        yield Notice(item.reason, "warning")
+                    continue
+                builder.add(item)
+                if item.reasoning:
+                    yield ReasoningDelta(item.reasoning)
+                if shown := item.text + item.refusal:
+                    self.partial += shown
+                    yield TextDelta(shown)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self.reply = builder.build()
+        self.duration_ms = round((time.monotonic() - started) * 1000)
+
+    async def _pump(self, happened: asyncio.Queue[ModelChunk | Retry | None]) -> None:
+        """Chunks and retries in one line: a retry must be seen while it waits, not after."""
+        chunks = stream_with_retry(self._model, self._request, sleep=self._sleep, on_retry=happened.put_nowait)
+        async for chunk in chunks:
+            happened.put_nowait(chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """Where a request is made: a step of an interaction (0: between turns), which is about `query`. `refused`: the
+    request before it was too long after all; it is made smaller by rules alone: a summary would be asked for in vain.
+    """
+
+    interaction: int
+    step: int
+    query: str
+    refused: bool = False
+
+
+Happened = Reduction | RequestRecord | Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A request that fits. A turn goes on from `keyed`: what was taken out stays out, so that later requests only add.
+
+    `happened` holds, in their order, the reductions to store before it is sent, the bills of summaries, and lines for
+    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included.
+    """
+
+    request: ModelRequest
+    keyed: list[ApiMessage]
+    measured: Measured
+    counted: int
+    happened: tuple[Happened, ...] = ()
+    failure: ContextFull | None = None
 
 
 @dataclass(slots=True)
@@ -72,17 +179,6 @@ class TurnState:
         self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
-    """The limits of one turn: `max_turns` requests, `max_budget_usd` dollars (None: no limit)."""
-
-    max_turns: int = 50
-    max_budget_usd: float | None = None
-
-    def check(self, steps: int, cost: float | None) -> FinishReason | None:
-        """The reason to stop before the next request, or None. An unknown cost cannot stop anything."""
-        if steps >= self.max_turns:
-            return "max_turns"
-        if self.max_budget_usd is not None and cost is not None and cost >= self.max_budget_usd:
-            return "max_budget"
-        return None
+def _call_ids(request: ModelRequest) -> set[str]:
+    """The call ids a request already holds: a new call must not have one of them."""
+    return {call["id"] for message in request.messages for call in message.get("tool_calls") or ()}

@@ -3,30 +3,28 @@ message as it comes, before anything is taken out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
-from swecli.agent.fitted import Fitted, Happened
-from swecli.agent.turn import Turn, TurnState
+from swecli.agent.calls import CallRunner
+from swecli.agent.turn import Fitted, Happened, Turn, TurnState
 from swecli.context.retained_facts import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, KEY, Reduction
+from swecli.models.errors import StoreError
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
-from swecli.models.message import INTERRUPTED_RESULT, STEER, ApiMessage, ChatMessage, ModelReply, RequestRecord, Role
+from swecli.models.message import INTERRUPTED_RESULT, STEER, ChatMessage, ModelReply, RequestRecord, Role
 from swecli.models.session import Session
+from swecli.store.records import Unfinished
 from swecli.store.session_manager import SessionManager
+from swecli.tools.execute import cut_off
+from swecli.tools.limits import cap
 
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A turn whose user message is stored: the keyed request with it, what there is to report, and the call ids that
-    are in use in what may be sent again."""
-
-    session_id: str
-    interaction: int
-    messages: list[ApiMessage]
-    events: tuple[Event, ...]
-    call_ids: frozenset[str]
+_EVERY = 1.0  # seconds
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +34,21 @@ class TurnRecord:
     sessions: SessionManager
     counter: TokenCounter
 
-    def open(self, turn: Turn) -> Opened:
-        """Store the user's message, and the epoch that begins with it."""
-        sent, withheld, row = turn.request.enhanced, turn.selection.withheld, turn.request.opened
-        size, encoding = self.counter.count(sent), self.counter.label
-        message = self.sessions.begin_interaction(turn.query, sent, tokens=size, encoding=encoding)
-        session, number = self._session, message.interaction
-        if withheld:
-            self.sessions.playbook.turns.note(session.id, number, withheld=withheld, seed=turn.selection.seed)
-        if row is not None:
-            self.sessions.context.add(session, row)
+    def open(self, turn: Turn) -> tuple[TurnState, list[Event]]:
+        """Store the user's message, and the epoch that begins with it; the turn as it begins, and what there is to
+        report."""
+        request, selection, context = turn.request, turn.selection, self.sessions.context
+        size, encoding = self.counter.count(request.enhanced), self.counter.label
+        message = self.sessions.begin_interaction(turn.query, request.enhanced, tokens=size, encoding=encoding)
+        session, number = self.session, message.interaction
+        if selection.withheld:
+            notes = {"withheld": selection.withheld, "seed": selection.seed}
+            self.sessions.playbook.turns.note(session.id, number, **notes)
+        if request.opened is not None:
+            context.add(session, request.opened)
+        context.keep(session, from_query(message.content, number))
         asked = [api | {KEY: f"{number}.0"} for api in message.to_api()]
-        self.sessions.context.keep(session, from_query(message.content, number))
-        messages = [*turn.request.keyed[:-1], *asked]
-        return Opened(session.id, number, messages, tuple(_moved(turn)), frozenset(_call_ids(session)))
+        return TurnState(turn.query, number, [*request.keyed[:-1], *asked]), list(_moved(turn))
 
     def take(self, fitted: Fitted) -> list[Event]:
         """Store what was done to make a request fit, before it is sent; what there is to report."""
@@ -62,8 +61,8 @@ class TurnRecord:
         if isinstance(happened, RequestRecord):
             self.sessions.record_request(happened)
             return None
-        self.sessions.context.add(self._session, happened)
-        return reported(happened)
+        self.sessions.context.add(self.session, happened)
+        return _reported(happened)
 
     def reply(self, reply: ModelReply) -> ChatMessage:
         """Store a whole reply, with its tokens, so that they are never counted again."""
@@ -77,14 +76,14 @@ class TurnRecord:
         """Store a line that the user put into the running turn, and what it binds the assistant to."""
         message = self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
         facts = [fact for fact in from_query(line, message.interaction) if fact.kind != "request"]
-        self.sessions.context.keep(self._session, facts)
+        self.sessions.context.keep(self.session, facts)
         return message
 
     def keep_facts(self, message: ChatMessage) -> None:
         """Keep what a reply, with the calls it made and what became of them, says that must outlive it."""
         number = message.interaction
         facts = [*from_answer(message.content, number), *from_calls(message.tool_calls, number)]
-        self.sessions.context.keep(self._session, facts)
+        self.sessions.context.keep(self.session, facts)
 
     def settle(self, state: TurnState) -> None:
         """Keep what an interrupted or failed turn had: the partial answer, and a result for every open call."""
@@ -97,8 +96,7 @@ class TurnRecord:
 
     def finish(self, outcome: str, turn: Turn, text: str) -> None:
         """Store how a turn ended with that answer: its reflection is pending from now on."""
-        shown = turn.request.shown
-        choice = turn.selection.to_json()
+        shown, choice = turn.request.shown, turn.selection.to_json()
         self.sessions.finish_interaction(outcome, shown=shown, cited=cited(text, shown), choice=choice)
 
     def notices(self) -> list[Notice]:
@@ -106,13 +104,14 @@ class TurnRecord:
         return [Notice(line, "warning") for line in self.sessions.database.unreported()]
 
     @property
-    def _session(self) -> Session:
+    def session(self) -> Session:
+        """The one in use."""
         session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
         return session
 
 
-def reported(row: Reduction) -> Event:
+def _reported(row: Reduction) -> Event:
     """The event of a reduction."""
     return ContextReduced(row.how, row.before, row.after, row.detail)
 
@@ -128,10 +127,10 @@ def _moved(turn: Turn) -> Iterator[Event]:
     if request.removed:
         yield WindowApplied(request.removed, request.kept)
     elif request.opened is not None and request.opened.how != BEGIN:
-        yield reported(request.opened)
+        yield _reported(request.opened)
 
 
-def _call_ids(session: Session) -> Iterator[str]:
+def call_ids(session: Session) -> Iterator[str]:
     """The call ids in what a session may send again."""
     epoch = session.context.epoch
     for earlier in reversed(session.messages):
@@ -139,3 +138,40 @@ def _call_ids(session: Session) -> Iterator[str]:
             break
         yield from (call.id for call in earlier.tool_calls)
     yield from (call.id for group in session.context.pinned.values() for one in group for call in one.tool_calls)
+
+
+@asynccontextmanager
+async def stored_as_it_comes(sessions: SessionManager, calls: CallRunner, state: TurnState) -> AsyncIterator[None]:
+    """Inside the block, store the answer that streams and the output of commands that run, once a second: whoever kills
+    the process loses no more than that."""
+    saving = asyncio.create_task(_save(sessions, calls, state))
+    try:
+        yield
+    finally:
+        saving.cancel()  # a write that has begun goes on: it touches nothing that is finished
+
+
+async def _save(sessions: SessionManager, calls: CallRunner, state: TurnState) -> None:
+    stored = ""
+    while (session := sessions.current_session) is not None:
+        await asyncio.sleep(_EVERY)
+        printed, partial = calls.printed(), state.partial
+        if partial == stored and not printed:
+            continue
+        after = session.messages[-1].id if session.messages else None
+        now = Unfinished(session.id, session.interactions, None if partial == stored else partial, after or 0)
+        try:
+            # in a thread: the disk may take its time, and the stream must not wait for it
+            await asyncio.to_thread(_write, sessions, now, printed, calls.limit)
+        except StoreError as error:  # what is finished later is stored or fails by itself
+            _log.warning("what is not finished could not be stored: %s", error)
+        stored = partial
+
+
+def _write(sessions: SessionManager, now: Unfinished, printed: list[tuple[int, str, str]], limit: int) -> None:
+    outputs: dict[int, tuple[str, str | None]] = {}
+    for key, call_id, text in printed:
+        whole = cut_off("swecli ended while this ran", text)
+        kept, was_cut = cap(whole, limit, call_id)
+        outputs[key] = (kept, whole if was_cut else None)
+    sessions.note_unfinished(replace(now, outputs=outputs))

@@ -17,9 +17,18 @@ from swecli.context.budget import MAX_CHARACTERS, is_lean
 from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg
-from swecli.context.replay.policies import OURS, POLICIES, TTL, Assumed, SentTurn
-from swecli.context.replay.prices import prices_of
-from swecli.context.replay.run import MINIMUM_PREFIX, Figures, Replayed, account
+from swecli.context.replay.run import (
+    MINIMUM_PREFIX,
+    OURS,
+    POLICIES,
+    TTL,
+    Assumed,
+    Figures,
+    Replayed,
+    SentTurn,
+    account,
+    prices_of,
+)
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec

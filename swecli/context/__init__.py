@@ -11,10 +11,15 @@ from swecli.context.budget import (
     allowed_tokens,
     effective_threshold,
 )
-from swecli.context.condense import TruncateOptions, TruncateResponse
 from swecli.context.retained_facts import dedupe_findings
 from swecli.context.tokens import MISSING_IMAGE_TOKENS, estimate_token_count
-from swecli.context.truncate import loop_window, truncate_conversation, truncate_conversation_if_needed
+from swecli.context.truncate import (
+    TruncateOptions,
+    TruncateResponse,
+    loop_window,
+    truncate_conversation,
+    truncate_conversation_if_needed,
+)
 from swecli.context.window import adaptive_window_size
 
 __all__ = [

@@ -43,12 +43,6 @@ class _Unusable(Exception):
     """A mention that cannot be followed, with the reason as its text."""
 
 
-def expand(query: str, root: Path) -> tuple[str, list[str]]:
-    """The query with the contents of its @files behind it, and lines for the user. Never raises."""
-    expansion = expand_mentions(query, root)
-    return expansion.text, expansion.notes
-
-
 def expand_mentions(query: str, root: Path) -> Expansion:
     """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20` in a query. Never raises.
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful
-from swecli.context.fit import Reduced
 from swecli.context.prepare import without_old_strategies
 from swecli.context.system_message import HeadParts, compose
-from swecli.models.context import KEY, Edits, Epoch, Reduction, folded
+from swecli.models.context import KEY, Edits, Epoch, folded
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 
 CONDENSE = "condense"
 
 
-def with_system(messages: list[ApiMessage], text: str) -> list[ApiMessage]:
-    """The messages under another system message."""
-    system = {"role": "system", "content": text, KEY: SYSTEM_KEY}
-    return [system, *(message for message in messages if key_of(message) != SYSTEM_KEY)]
-
-
-def row_of(session: Session, taken: Reduced, interaction: int, step: int, epoch: Epoch | None = None) -> Reduction:
-    """The row of a rung that changed single messages, or of a truncation: that one is an epoch of its own, since
-    messages went whose contents the head must keep."""
-    edits = taken.edits
-    if epoch is not None:
-        edits = folded([*session.context.edits, edits], epoch.first, session.context.pins)
-    return Reduction(taken.how, interaction, step, taken.before, taken.after, taken.detail, epoch, edits)
+def under(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
+    """Keyed messages as an epoch sends them: behind its system message."""
+    system = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
+    rest = (message for message in messages if key_of(message) != SYSTEM_KEY)
+    return without_old_strategies([system, *rest], epoch.began)
 
 
 def recomposed(session: Session, parts: HeadParts, interaction: int) -> Epoch:
@@ -39,9 +30,8 @@ def recomposed(session: Session, parts: HeadParts, interaction: int) -> Epoch:
 
 def present_epoch(session: Session) -> Epoch:
     """The session's epoch: there is one as soon as its first turn has begun."""
-    epoch = session.context.epoch
-    assert epoch is not None, "nothing is reduced before the first request"
-    return epoch
+    assert session.context.epoch is not None, "nothing is reduced before the first request"
+    return session.context.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +66,11 @@ def summed_up(
     """The epoch that a summary begins, the edits that hold in it, and its messages."""
     pins = tuple(pin for pin in session.context.pins if pin < interaction)
     system = compose(parts, session, summary, pins if cut.dropped else {*pins, interaction})
-    spec, began = str(session.window), interaction + 1
-    epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, spec, began)
+    numbers = (str(session.window), interaction + 1)
+    epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, *numbers)
     edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
     stay = [message for message in messages if interaction_of(message) in (*pins, interaction)]
-    after = lawful(edited(with_system(stay, system), [Edits(cut.dropped)]))
-    return epoch, edits, without_old_strategies(after, began)
+    return epoch, edits, lawful(edited(under(epoch, stay), [Edits(cut.dropped)]))
 
 
 def turns(messages: list[ApiMessage], running: int) -> str:

@@ -1,17 +1,61 @@
-"""Cutting old messages away: the plain rule for two roles, the pair-safe one for real histories, the loop's window."""
+"""Cutting old messages away: the plain rule for two roles, the pair-safe one for real histories, the loop's window, and
+the decision between a summary and a cut."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
-from swecli.context.condense import TruncateOptions, TruncateResponse, try_condensing
 from swecli.context.tokens import estimate_token_count
 from swecli.models.message import ApiMessage
 
 LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
 TRUNCATE_FRACTION = 0.5
+
+
+@dataclass(slots=True)
+class TruncateResponse:
+    """Outcome of one decision.
+
+    `cost` in US dollars; `prev_context_tokens` is the size before, with the last message; `new_context_tokens` the
+    size after a summary, None where there was none; `error` says why a condenser's answer was not taken.
+    """
+
+    messages: list[ApiMessage]
+    summary: str = ""
+    cost: float = 0.0
+    prev_context_tokens: int = 0
+    new_context_tokens: int | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TruncateOptions:
+    """All that one decision depends on.
+
+    `total_tokens` leaves out the last message; `context_window` and `max_tokens` are in tokens;
+    `auto_condense_context_percent` is the global threshold, `profile_thresholds` the profiles' own (-1 inherits);
+    `count_tokens` counts a text; `condense` makes a summary, None where none can be made. `allowed` are the tokens
+    that a request may have where more is known of the model than its window.
+    """
+
+    messages: list[ApiMessage]
+    total_tokens: int
+    context_window: int
+    max_tokens: int | None = None
+    auto_condense_context: bool = True
+    auto_condense_context_percent: int = 75
+    system_prompt: str = ""
+    task_id: str = ""
+    custom_condensing_prompt: str | None = None
+    profile_thresholds: Mapping[str, int] = field(default_factory=dict)
+    current_profile_id: str = "default"
+    count_tokens: Callable[[str], int]
+    condense: Callable[[TruncateOptions], Awaitable[TruncateResponse]] | None = None
+    allowed: int | None = None
+    truncate: Callable[[TruncateResponse], list[ApiMessage]] | None = None
 
 
 def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> list[ApiMessage]:
@@ -96,16 +140,16 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     reached = 100 * before >= threshold * options.context_window or before > allowed
     answer = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     if options.auto_condense_context and options.condense is not None and reached:
-        answer = await try_condensing(options, before)
+        answer = await _try_condensing(options, before)
         if answer.error is None:
             return _checked_again(answer, allowed, options)
-    return replace(answer, messages=_cut(answer, options)) if before > allowed else answer
+    return replace(answer, messages=truncate_safely(answer.messages)) if before > allowed else answer
 
 
 def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOptions) -> TruncateResponse:
     if answer.new_context_tokens is None or answer.new_context_tokens <= allowed:
         return answer
-    kept = _cut(answer, options)
+    kept = truncate_safely(answer.messages)
     sizes = [
         sum(estimate_token_count(message.get("content"), options.count_tokens) for message in messages)
         for messages in (answer.messages, kept)
@@ -113,8 +157,41 @@ def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOpti
     return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - sizes[0] + sizes[1])
 
 
-def _cut(answer: TruncateResponse, options: TruncateOptions) -> list[ApiMessage]:
-    return options.truncate(answer) if options.truncate else truncate_safely(answer.messages)
+async def _try_condensing(options: TruncateOptions, before: int) -> TruncateResponse:
+    """Ask `options.condense`, and judge what comes back; `before` is the size in tokens until now.
+
+    The answer is taken when it has messages and a summary and is smaller than what it replaces; its size is
+    counted where it does not say it. Otherwise `error` is set and the messages are the old ones. A cancellation
+    passes through.
+    """
+    untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
+    if options.condense is None:
+        return replace(untouched, error="there is no condenser")
+    try:
+        answer = await options.condense(options)
+    except Exception as failure:  # noqa: BLE001  # a condenser is foreign code: its failure is a value here
+        return replace(untouched, error=f"condensing failed: {failure or type(failure).__name__}")
+    if not isinstance(answer, TruncateResponse):
+        return replace(untouched, error="condensing returned nothing")
+    after = answer.new_context_tokens if answer.new_context_tokens is not None else _size(answer, options)
+    if reason := _refused(answer, before, after):
+        return replace(untouched, cost=answer.cost, error=reason)
+    return replace(answer, prev_context_tokens=before, new_context_tokens=after)
+
+
+def _refused(answer: TruncateResponse, before: int, after: int) -> str | None:
+    if answer.error is not None:
+        return answer.error or "condensing failed"
+    if not answer.messages or not answer.summary.strip():
+        return "condensing returned no summary"
+    if after >= before:
+        return f"the summary is no smaller: {after:,} tokens after, {before:,} before"
+    return None
+
+
+def _size(answer: TruncateResponse, options: TruncateOptions) -> int:
+    contents = sum(estimate_token_count(message.get("content"), options.count_tokens) for message in answer.messages)
+    return contents + estimate_token_count(options.system_prompt, options.count_tokens)
 
 
 def _note() -> ApiMessage:

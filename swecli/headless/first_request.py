@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from swecli.agent.fitted import FitRules
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Turn
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
 from swecli.context.budget import is_lean, request_limit
 from swecli.context.instructions import load_instructions, system_prompt
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
@@ -73,7 +73,7 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     offered = [spec for spec in specs if turn.selection.more or spec.name != "recall"]
     offered = lean_specs(specs) if is_lean(model.profile.window) else offered
     reserve = model.profile.reserve(settings.max_tokens)
-    request = FitRules.of(settings).request(model, turn.messages, offered, reserve)
+    request = ModelRequest(model.name, turn.messages, offered, reserve, marks=cache_marks(turn.messages))
     message = ChatMessage(Role.USER, prompt.text)
     if not _fits_well(request, model):
         yield None

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from swecli.agent.condense import Summariser
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import FitRules, StepPlace
+from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
+from swecli.config.settings import Settings
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -62,10 +63,14 @@ class Climb:
         running = interaction_of(self.raw[-1])
         self.session.context.pins = tuple(pin for pin in pins if pin < running)
         self.sessions.context.add(self.session, Reduction("begin", 1, epoch=Epoch(1, SYSTEM)))
-        by = Summariser(model, "Sum up.", _at_once)
-        self.fitter = ContextFitter(model, [], COUNTER, self.session, self, by, FitRules(**rules))  # type: ignore[arg-type]
+        by = Summariser(model, "Sum up.", COUNTER, _at_once)
+        self.settings = self.by_rules(**rules)
+        self.fitter = ContextFitter(model, [], COUNTER, self.session, self, by)  # type: ignore[arg-type]
         self.record = TurnRecord(self.sessions, COUNTER)
         self.messages, self.at = list(self.raw), StepPlace(running, 1, "x")
+
+    def by_rules(self, threshold: int = 100, condense: bool = True, max_tokens: int | None = None) -> Settings:
+        return Settings(auto_condense_context_percent=threshold, auto_condense_context=condense, max_tokens=max_tokens)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         return HeadParts(SYSTEM)
@@ -123,7 +128,7 @@ def check(climb: Climb) -> None:
         assert climb.raw[1] in after, "the first user message stays"
     assert climb.rebuilt() == after
     rows = len(climb.sessions.context.log(climb.session))
-    climb.fitter.rules = FitRules(climb.fitter.rules.threshold, condense=False)
+    climb.settings = replace(climb.settings, auto_condense_context=False)
     assert climb.fit() == [], "twice changes nothing"
     assert climb.messages == after
     assert len(climb.sessions.context.log(climb.session)) == rows
@@ -204,7 +209,7 @@ def test_a_named_limit_holds_for_the_shape_it_was_named_for() -> None:
     error.limit = 4_000
     climb.fitter.refused(error, climb.last)
     assert climb.fitter.limits.allowed == 2_600
-    climb.fitter.rules = FitRules(max_tokens=500)
+    climb.settings = climb.by_rules(max_tokens=500)
     assert climb.fitter.limits.allowed is None, "a shorter answer is another request"
 
 

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.mentions import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand, expand_mentions
+from swecli.context.mentions import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand_mentions
+
+
+def expand(query: str, root: Path) -> tuple[str, list[str]]:
+    expansion = expand_mentions(query, root)
+    return expansion.text, expansion.notes
 
 
 @pytest.fixture

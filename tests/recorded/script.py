@@ -17,6 +17,7 @@ from swecli.models.events import to_json
 from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.window import WindowSpec
+from swecli.repl.actions.context import ACTIONS
 from tests.recorded.recorder import Recorder
 from tests.support.runtime import User, calls, make_runtime, run_turn
 
@@ -189,9 +190,9 @@ def undone(runtime: Runtime) -> Any:
 def shown(runtime: Runtime) -> Any:
     """What the user is shown of the next request."""
 
-    why = [place.to_json() for place in runtime.context_control.why("line 3 of")]
-    turn = runtime.agent.prepare("and now the tests")
-    return [runtime.context_control.meter().to_json(), runtime.context_control.plan().to_json(), why, turn.messages]
+    asked = (("show", ""), ("plan", ""), ("why", "line 3 of"))
+    parts, plan, why = (ACTIONS[name][0](runtime, text).value for name, text in asked)
+    return [parts, plan, why, runtime.agent.prepare("and now the tests").messages]
 
 
 # After turn N: what the user does then.

@@ -10,7 +10,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from swecli.context.replay.run import Replayed
 
-MARKS = {"full": "f", "exact": "e", "slack": "s", "compact90": "c", "ours": "o"}
+# Each policy's mark, and its colour and dash: they differ in black and white too.
+LOOKS = {
+    "full": ("f", "#b2432f", "2 5"),
+    "exact": ("e", "#8a6d00", "7 4"),
+    "slack": ("s", "#2c6fbb", "11 4 2 4"),
+    "compact90": ("c", "#7a3f98", "4 3"),
+    "ours": ("o", "#12805c", "none"),
+}
 _SEVERAL = "*"
 _ROWS = 16
 _NARROWEST = 10
@@ -18,19 +25,11 @@ _LABEL = 7
 
 # the SVG
 _WIDTH, _HEIGHT = 960, 540
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 20, 92, 58
+_LEFT, _RIGHT, _TOP, _BASE = 78, 940, 92, 482
 # Turns differ by an order of magnitude: more points than these would be a thicket.
 _POINTS = 80
 _FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif"
 _INK, _FAINT = "#1f2430", "#d9dde5"
-# A colour and a dash for each, so that they differ in black and white too.
-LOOKS = {
-    "full": ("#b2432f", "2 5"),
-    "exact": ("#8a6d00", "7 4"),
-    "slack": ("#2c6fbb", "11 4 2 4"),
-    "compact90": ("#7a3f98", "4 3"),
-    "ours": ("#12805c", ""),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,97 +76,77 @@ def short(tokens: float) -> str:
 
 
 def plot(replays: Sequence[Replayed], width: int) -> list[str]:
-    """The lines of the plot, none longer than `width` columns (or the narrowest that can be drawn)."""
-    if not replays or not replays[0].turns:
-        return []
+    """The lines of the plot, none longer than `width` columns (or the narrowest that can be drawn); a replay has one
+    turn at least."""
     columns = max(_NARROWEST, width - _LABEL - 1)
     curves = {replayed.policy: curve(replayed, columns) for replayed in replays}
     scale = Scale.over(curves.values())
     drawn = len(next(iter(curves.values())))
+    rows = [[" "] * drawn for _ in range(_ROWS)]
+    for name, values in curves.items():
+        for column, value in enumerate(values):
+            row = rows[_row(scale.place(value))]
+            row[column] = LOOKS[name][0] if row[column] == " " else _SEVERAL
+    labels = {_row(scale.place(tick)): short(tick) for tick in scale.ticks()}
     first, last = (str(replays[0].turns[place].turn) for place in (0, -1))
     foot = first.ljust(max(len(first) + 1, drawn - len(last))) + last if drawn > 1 else first
-    legend = ", ".join([*(f"{MARKS[name]} {name}" for name in curves), f"{_SEVERAL} several of them"])
+    legend = ", ".join([*(f"{LOOKS[name][0]} {name}" for name in curves), f"{_SEVERAL} several of them"])
     return [
         "input tokens a turn, by turn:",
-        *_body(_cells(curves, scale), scale),
+        *(f"{labels.get(number, ''):>{_LABEL - 1}} |{''.join(row)}".rstrip() for number, row in enumerate(rows)),
         f"{'':{_LABEL}}+{'-' * drawn}",
         f"{'':{_LABEL}} {foot}",
         *textwrap.wrap(legend, max(_NARROWEST, width)),
     ]
 
 
-def _cells(curves: dict[str, list[float]], scale: Scale) -> list[list[str]]:
-    """The rows, the highest first, with a mark where a policy's value lies."""
-    rows = [[" "] * len(next(iter(curves.values()))) for _ in range(_ROWS)]
-    for name, values in curves.items():
-        for column, value in enumerate(values):
-            row = rows[_row(scale.place(value))]
-            row[column] = MARKS[name] if row[column] == " " else _SEVERAL
-    return rows
-
-
 def _row(place: float) -> int:
     return min(_ROWS - 1, max(0, round((1 - place) * (_ROWS - 1))))
 
 
-def _body(cells: list[list[str]], scale: Scale) -> Iterator[str]:
-    labels = {_row(scale.place(tick)): short(tick) for tick in scale.ticks()}
-    for number, row in enumerate(cells):
-        yield f"{labels.get(number, ''):>{_LABEL - 1}} |{''.join(row)}".rstrip()
-
-
 def svg(replays: Sequence[Replayed], title: str) -> str:
-    """The document. Its height axis is logarithmic, and says so."""
+    """The document. Its height axis is logarithmic, as it says; a replay has one turn at least."""
     curves = {replayed.policy: curve(replayed, _POINTS) for replayed in replays}
     scale = Scale.over(curves.values())
-    turns = [figures.turn for figures in replays[0].turns] if replays else []
-    return "\n".join([*_frame(title), *_grid(scale), *_below(turns), *_lines(curves, scale), "</g>", "</svg>", ""])
-
-
-def _frame(title: str) -> Iterator[str]:
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>'
-    yield f"<title>{escape(title)}</title>"
-    yield f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>'
-    yield f'<g font-family="{escape(_FONT)}" font-size="14" fill="{_INK}">'
-    yield f'<text x="{_LEFT}" y="28" font-size="17" font-weight="600">{escape(title)}</text>'
-    yield f'<text x="{_LEFT}" y="50" font-size="13">input tokens a turn, on a logarithmic scale; simulated</text>'
-
-
-def _grid(scale: Scale) -> Iterator[str]:
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        f'<g font-family="{escape(_FONT)}" font-size="13" fill="{_INK}">',
+        f'<text x="{_LEFT}" y="28" font-size="17" font-weight="600">{escape(title)}</text>',
+        f'<text x="{_LEFT}" y="50">input tokens a turn, on a logarithmic scale; simulated</text>',
+        f'<line x1="{_LEFT}" y1="{_BASE}" x2="{_RIGHT}" y2="{_BASE}" stroke="{_INK}"/>',
+        f'<text x="{(_LEFT + _RIGHT) / 2:g}" y="{_BASE + 44}" text-anchor="middle">turn</text>',
+    ]
     for tick in scale.ticks():
         y = _height(scale, tick)
-        yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="{_FAINT}"/>'
-        yield f'<text x="{_LEFT - 10}" y="{y + 5:.1f}" text-anchor="end" font-size="13">{short(tick)}</text>'
-
-
-def _below(turns: Sequence[int]) -> Iterator[str]:
-    base = _HEIGHT - _BOTTOM
-    yield f'<line x1="{_LEFT}" y1="{base}" x2="{_WIDTH - _RIGHT}" y2="{base}" stroke="{_INK}"/>'
-    places = sorted({round(part * (len(turns) - 1) / 4) for part in range(5)}) if turns else []
-    for place in places:
+        out.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_RIGHT}" y2="{y:.1f}" stroke="{_FAINT}"/>')
+        out.append(f'<text x="{_LEFT - 10}" y="{y + 5:.1f}" text-anchor="end">{short(tick)}</text>')
+    turns = replays[0].turns
+    for place in sorted({round(part * (len(turns) - 1) / 4) for part in range(5)}):
         x = _across(place, len(turns))
-        yield f'<text x="{x:.1f}" y="{base + 22}" text-anchor="middle" font-size="13">{turns[place]}</text>'
-    yield f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2:g}" y="{base + 44}" text-anchor="middle">turn</text>'
-
-
-def _lines(curves: dict[str, list[float]], scale: Scale) -> Iterator[str]:
+        out.append(f'<text x="{x:.1f}" y="{_BASE + 22}" text-anchor="middle">{turns[place].turn}</text>')
     for number, (name, values) in enumerate(curves.items()):
-        colour, dash = LOOKS[name]
-        look = f'fill="none" stroke="{colour}" stroke-width="2.2" stroke-linejoin="round"'
-        look += f' stroke-dasharray="{dash}"' if dash else ""
-        places = [f"{_across(n, len(values)):.1f},{_height(scale, value):.1f}" for n, value in enumerate(values)]
-        # a line of one turn would be invisible: it gets a second end
-        places += [f"{_LEFT + 6},{_height(scale, values[0]):.1f}"] if len(values) == 1 else []
-        yield f'<polyline points="{" ".join(places)}" {look}/>'
-        x = _LEFT + number * 150
-        yield f'<line x1="{x}" y1="72" x2="{x + 34}" y2="72" {look}/>'
-        yield f'<text x="{x + 42}" y="77">{escape(name)}</text>'
+        out += _line(name, values, scale, _LEFT + number * 150)
+    return "\n".join([*out, "</g>", "</svg>", ""])
+
+
+def _line(name: str, values: list[float], scale: Scale, x: int) -> Iterator[str]:
+    """A policy's curve, and its place in the legend."""
+    _, colour, dash = LOOKS[name]
+    look = f'fill="none" stroke="{colour}" stroke-width="2.2" stroke-linejoin="round" stroke-dasharray="{dash}"'
+    places = [f"{_across(n, len(values)):.1f},{_height(scale, value):.1f}" for n, value in enumerate(values)]
+    # a line of one turn would be invisible: it gets a second end
+    places += [f"{_LEFT + 6},{_height(scale, values[0]):.1f}"] if len(values) == 1 else []
+    yield f'<polyline points="{" ".join(places)}" {look}/>'
+    yield f'<line x1="{x}" y1="72" x2="{x + 34}" y2="72" {look}/>'
+    yield f'<text x="{x + 42}" y="77">{escape(name)}</text>'
 
 
 def _across(place: int, count: int) -> float:
-    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (place / (count - 1) if count > 1 else 0)
+    return _LEFT + (_RIGHT - _LEFT) * (place / (count - 1) if count > 1 else 0)
 
 
 def _height(scale: Scale, value: float) -> float:
-    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * scale.place(value)
+    return _BASE - (_BASE - _TOP) * scale.place(value)

@@ -1,16 +1,152 @@
-"""What the requests of a session come to: tokens sent, tokens read from the provider's cache, and the price."""
+"""What the requests of a session would have been and come to, under the product's policy and under others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, Literal
 
-from swecli.context.replay.history import History
-from swecli.context.replay.policies import Assumed, Sent, SentTurn
+from swecli.context.replay.history import History, after
+from swecli.llm.price_table import cost_of, find_row, limit, owner_of
 from swecli.models.message import ApiMessage, Usage
+from swecli.models.window import WindowSpec
 
+TTL = 300.0
+OURS = "ours"
 MINIMUM_PREFIX = 1_024  # tokens; a shorter one is not cached
+_COMPACT_AT = 90  # percent of the window
+# A token of each kind beside a token of input, as several providers bill them.
+RELATIVE = {
+    "input_cost_per_token": 1.0,
+    "cache_creation_input_token_cost": 1.25,
+    "cache_read_input_token_cost": 0.1,
+    "output_cost_per_token": 5.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices of one model. `row` holds the keys of litellm's table; `context_window` and `max_output` are in
+    tokens, None if unknown."""
+
+    model: str
+    unit: Literal["USD", "relative units"]
+    row: Mapping[str, Any]
+    context_window: int | None = None
+    max_output: int | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether what is put into the cache is billed apart from plain input."""
+        return "cache_creation_input_token_cost" in self.row
+
+    def cost(self, usage: Usage) -> float:
+        """The price of one request."""
+        return cost_of(usage, self.row) or 0.0
+
+    def per_million(self) -> dict[str, float]:
+        """The price of a million tokens of each kind, or how many units one token is; long prompts may cost more."""
+        many = 1_000_000 if self.unit == "USD" else 1
+        one = {name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")}
+        return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
+
+
+def prices_of(name: str) -> Prices:
+    """The prices of the model `provider/name` (or `name`) by litellm's local table; relative ones where it has none."""
+    provider, slash, model = name.partition("/")
+    if not slash:
+        provider, model = owner_of(name) or "", name
+    row = find_row(provider, model)
+    sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
+    if cost_of(Usage(input=1, output=1), row) is None:
+        return Prices(name, "relative units", RELATIVE, *sizes)
+    # only what is looked at: it is looked at once for each of many thousand requests
+    kept = tuple(RELATIVE)
+    used = {key: value for key, value in (row or {}).items() if isinstance(value, int | float) and key.startswith(kept)}
+    return Prices(name, "USD", used, *sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What a replay goes by: `context_window` of the model and `summary_tokens` in tokens, `ttl` of a provider's cache
+    in seconds from the last request on. No model is asked: a summary has `summary_tokens`, at most half of its source.
+    """
+
+    prices: Prices
+    window: WindowSpec = WindowSpec(5, 3)
+    context_window: int = 200_000
+    ttl: float = TTL
+    summary_tokens: int = 3_000
+
+    def summary(self, source: int) -> str:
+        """A text in the place of a summary of so many tokens."""
+        return " text" * max(1, min(self.summary_tokens, source // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as it left: when (seconds since 1970), its messages, and the tokens of its answer."""
+
+    at: float
+    messages: list[ApiMessage]
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentTurn:
+    """A turn's requests; `visible` completed interactions were in the last of them, word for word, after so many
+    `reductions`."""
+
+    number: int
+    requests: tuple[Sent, ...]
+    visible: int
+    reductions: int
+
+
+def _windowed(history: History, spec: WindowSpec, *, playbook: bool) -> Iterator[SentTurn]:
+    """The last interactions, behind a system message with the playbook as it is when the turn begins."""
+    past, start = list[list[ApiMessage]](), 1
+    for turn in history.turns:
+        first = spec.first_kept(len(past), start)
+        moved, start = first > start, first
+        kept = past[first - 1 :]
+        messages = [history.system(turn if playbook else None), *(one for group in kept for one in group)]
+        running, sent = [history.query(turn)], list[Sent]()
+        for step in turn.steps:
+            sent.append(Sent(step.at, [*messages, *running], history.output(step.reply)))
+            running += after(step)
+        past.append(running)
+        yield SentTurn(turn.number, tuple(sent), len(kept), int(moved))
+
+
+def _compacting(history: History, assumed: Assumed) -> Iterator[SentTurn]:
+    """Everything, until the window is nearly full: then a summary takes the place of all but the query."""
+    messages, visible, counter = [history.system()], 0, history.counter
+    for turn in history.turns:
+        query, sent, reductions = history.query(turn), list[Sent](), 0
+        messages.append(query)
+        for step in turn.steps:
+            tokens = history.fixed + counter.count_messages(messages[1:])
+            if tokens * 100 >= assumed.context_window * _COMPACT_AT and len(messages) > 2:  # noqa: PLR2004  system, query
+                asked = [*messages, {"role": "user", "content": history.texts.condense}]
+                summary = assumed.summary(tokens - history.fixed)
+                sent.append(Sent(step.at, asked, counter.count(summary)))
+                messages = [messages[0], {"role": "user", "content": summary}, query]
+                visible, reductions = 0, reductions + 1
+            sent.append(Sent(step.at, list(messages), history.output(step.reply)))
+            messages += after(step)
+        yield SentTurn(turn.number, tuple(sent), visible, reductions)
+        visible += 1
+
+
+# Other ways of keeping a session's context, to compare with the product's own.
+POLICIES: dict[str, Callable[[History, Assumed], Iterator[SentTurn]]] = {
+    "full": lambda history, assumed: _windowed(history, WindowSpec(mode="full"), playbook=False),
+    "exact": lambda history, assumed: _windowed(history, WindowSpec(assumed.window.size), playbook=True),
+    "slack": lambda history, assumed: _windowed(history, assumed.window, playbook=True),
+    "compact90": _compacting,
+}
 
 
 @dataclass(slots=True)
@@ -50,11 +186,10 @@ class Replayed:
 
     def totals(self) -> Figures:
         """All turns together."""
-        total = Figures(0, peak=max((turn.peak for turn in self.turns), default=0))
-        for turn in self.turns:
-            for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
-                setattr(total, name, getattr(total, name) + getattr(turn, name))
-        total.visible /= max(1, len(self.turns))
+        total = Figures(0, peak=max(turn.peak for turn in self.turns))
+        for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
+            setattr(total, name, sum(getattr(turn, name) for turn in self.turns))
+        total.visible /= len(self.turns)
         return total
 
 
@@ -76,17 +211,17 @@ class _Meter:
         self._tools = self._fixed - self._count(history.system())
         self._last: list[ApiMessage] = []
         self._sums: list[int] = []  # tokens of the last request up to each of its messages
-        self._at: float | None = None
+        self._at = float("-inf")
 
     def turn(self, turn: SentTurn) -> Figures:
-        figures = Figures(turn.number, not self._warm(turn.requests[0].at))
-        figures.visible, figures.reductions = turn.visible, turn.reductions
+        cold = not self._warm(turn.requests[0].at)
+        figures = Figures(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
         for sent in turn.requests:
             self._add(figures, sent)
         return figures
 
     def _warm(self, at: float) -> bool:
-        return self._at is not None and at - self._at < self._assumed.ttl
+        return at - self._at < self._assumed.ttl
 
     def _add(self, figures: Figures, sent: Sent) -> None:
         prices, shared = self._assumed.prices, self._shared(sent.messages)

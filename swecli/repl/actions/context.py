@@ -6,6 +6,7 @@ A line that begins with two spaces explains the one above it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
@@ -43,7 +44,8 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
             lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
     session = runtime.sessions.current_session
     next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
-    return ActionResult(found.to_json(), (*lines, *next_one), ("part", "tokens", "share"), rows)
+    value = asdict(found) | {"parts": [{"name": name, "tokens": count} for name, count in found.parts]}
+    return ActionResult(value, (*lines, *next_one), ("part", "tokens", "share"), rows)
 
 
 def plan(runtime: Runtime, text: str = "") -> ActionResult:
@@ -51,7 +53,9 @@ def plan(runtime: Runtime, text: str = "") -> ActionResult:
     found = runtime.context_control.plan()
     after = f", {tokens(found.before)} → {tokens(found.after)} tokens" if found.after is not None else ""
     removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
-    return ActionResult(found.to_json(), (f"next: {found.how} {found.when}{after}", *removes))
+    nothing = found.how == "window" and not found.removes
+    what = f"no turn leaves ({found.when})" if nothing else f"{found.how} {found.when}"
+    return ActionResult(asdict(found), (f"next: {what}{after}", *removes))
 
 
 def why(runtime: Runtime, text: str) -> ActionResult:
@@ -59,15 +63,15 @@ def why(runtime: Runtime, text: str) -> ActionResult:
     found = runtime.context_control.why(text)
     lines = []
     for one in found:
-        lines.append(f"T{one.place.interaction} · {one.place.where}: {one.place.excerpt}")
+        lines.append(f"T{one.turn} · {one.where}: {one.excerpt}")
         if one.sent:
             lines.append("  in the next request, word for word")
         elif one.by is not None:
-            by = f"{one.by.id} ({one.by.how}, in T{one.by.interaction})"
+            by = f"{one.by['id']} ({one.by['how']}, in T{one.by['turn']})"
             lines.append(f"  removed by {by} · {one.back} brings it back")
         else:
             lines.append("  never sent in this form")
-    return ActionResult([one.to_json() for one in found], tuple(lines) or ("not found in this session",))
+    return ActionResult([asdict(one) for one in found], tuple(lines) or ("not found in this session",))
 
 
 def log(runtime: Runtime, text: str = "") -> ActionResult:

@@ -62,7 +62,7 @@ class AsyncQueryProcessor:
         repl, kept, begun = self.repl, HeadTail(), time.monotonic()
         repl.renderer.begin(command)
         try:
-            text, exit_code = await repl.agent.shell(command, kept)
+            text, exit_code = await repl.agent.kit.shell(command, kept)
         except asyncio.CancelledError:
             repl.renderer.end()
             how = f"interrupted after {time.monotonic() - begun:.0f} s"

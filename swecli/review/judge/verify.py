@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from swecli.agent.step import ModelStep, Sleep
+from swecli.agent.turn import ModelStep, Sleep
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in

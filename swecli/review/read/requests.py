@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import Field
 
+from swecli.context.budget import ModelLimits
 from swecli.context.fit import RequestLimits, fit, measure
-from swecli.context.model_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel

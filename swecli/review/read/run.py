@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from swecli.agent.calls import CallRunner
-from swecli.agent.step import ModelStep
-from swecli.agent.unfinished import stored_as_it_comes
+from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.turn import ModelStep
+from swecli.agent.turn_record import stored_as_it_comes
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, UsageReported
@@ -64,7 +64,7 @@ class Review:
         tools = read_only(agent.tools, self._left)
         ctx = replace(agent.ctx, root=self._root, results=job.sessions, seen={}, todos=[], page_limit=limit * 4 // 5)
         self._request = ReviewRequest(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
-        self._calls = CallRunner(tools, ctx, agent.permissions, _nobody, job.sessions, limit, agent.counter)
+        self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _nobody), job.sessions, limit, agent.counter)
         self._files = set(job.plan.target.files)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._ended: ReviewFinished | None = None

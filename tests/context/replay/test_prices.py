@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.context.replay.prices import Prices, prices_of
+from swecli.context.replay.run import Prices, prices_of
 from swecli.models.message import Usage
 
 

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.replay.history import History, Texts, read_history
-from swecli.context.replay.policies import POLICIES, Assumed
-from swecli.context.replay.prices import RELATIVE, Prices, prices_of
-from swecli.context.replay.run import Replayed, account
+from swecli.context.replay.run import POLICIES, RELATIVE, Assumed, Prices, Replayed, account, prices_of
 from swecli.context.tokens import PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import STEER, ChatMessage, Role, ToolCall

@@ -69,4 +69,4 @@ async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for
 @pytest.mark.parametrize("command", ["cat a\0b", "echo \ud800"])
 async def test_a_shell_line_that_cannot_be_run_is_refused_with_a_line(command: str) -> None:
     with pytest.raises(BadInput):
-        await make_runtime().agent.shell(command)
+        await make_runtime().agent.kit.shell(command)
