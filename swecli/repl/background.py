@@ -93,4 +93,4 @@ class Background:
         if not task.cancelled() and (error := task.exception()) is not None:
             if not isinstance(error, Exception):
                 raise error
-            self._program.background_failed(error)
+            self._program.report(error)

@@ -6,9 +6,8 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
@@ -22,16 +21,20 @@ def spawn(
     """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception.
 
     Waiting for the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread
-    itself cannot be stopped. `last_key`: see `polite`.
+    itself cannot be stopped. `last_key`: see `PoliteFinder`.
     """
     done: Future[_Result] = Future()
     done.set_running_or_notify_cancel()
     loop = asyncio.get_running_loop()
 
     def run() -> None:
+        finder = PoliteFinder(last_key or (lambda: float("-inf")))
+        sys.meta_path.insert(0, finder)
         try:
-            with polite(last_key or (lambda: float("-inf"))):
+            try:
                 result = work()
+            finally:
+                sys.meta_path.remove(finder)
         except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
             if not loop.is_closed():  # else the program is leaving, nobody waits
                 done.set_exception(error)
@@ -46,25 +49,15 @@ def spawn(
 
 
 class PoliteFinder:
-    """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick."""
+    """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick.
+
+    `last_key` gives the time of the last key by `time.monotonic`.
+    """
 
     def __init__(self, last_key: Callable[[], float], sleep: Callable[[float], object] = time.sleep) -> None:
-        self._last_key = last_key
-        self._sleep = sleep
-        self._thread = threading.get_ident()
+        self._last_key, self._sleep, self._thread = last_key, sleep, threading.get_ident()
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Pause, if it is this thread's import and somebody types."""
         if threading.get_ident() == self._thread and time.monotonic() - self._last_key() < _TYPING:
             self._sleep(PAUSE)
-
-
-@contextmanager
-def polite(last_key: Callable[[], float]) -> Iterator[None]:
-    """Imports of this thread give way to typing. `last_key` is the time of the last key by `time.monotonic`."""
-    finder = PoliteFinder(last_key)
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)

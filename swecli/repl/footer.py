@@ -41,44 +41,28 @@ def format_footer(state: FooterState, width: int) -> Fragments:
     """The footer as styled pieces, at most `width` columns; what matters least goes first."""
     if state.hint:
         return [("class:footer.hint", clip(state.hint, width))]
-    short = state.model.rpartition("/")[2]
-    shorter = [(True, state.model, 0), (False, state.model, 0), *((False, short, dropped) for dropped in range(4))]
-    for long, model, dropped in shorter:
-        pieces = _pieces(state, model, long)
-        pieces = pieces[: max(3, len(pieces) - dropped)]
-        if _length(pieces) <= width:
-            return _joined(pieces)
-    rest = _pieces(state, "", False)[1:3]
-    room = width - _length([("", ""), *rest])
-    return _joined([("class:footer", clip(short, room)), *rest]) if room > 2 else _joined([("", clip(short, width))])
-
-
-def _pieces(state: FooterState, model: str, long: bool) -> Fragments:
-    """Most important first: model, mode, window, context, cost, what goes on behind."""
-    style = "class:footer"
-    held = "" if state.held is None else f": {state.held}"
-    pieces = [
-        (style, model),
+    style, held = "class:footer", "" if state.held is None else f": {state.held}"
+    pieces: Fragments = [  # most important first
+        (style, state.model),
         (_MODE_STYLE.get(state.mode, style), state.mode),
-        (style, f"window {state.window}{held}" if long else f"{state.window}{held}"),
+        (style, f"window {state.window}{held}"),
     ]
     if state.context is not None:
-        pieces.append((style, f"context {state.context}%" if long else f"{state.context}%"))
-    pieces.append((style, money(state.cost) if state.cost is not None else "cost unknown" if long else "$?"))
+        pieces.append((style, f"context {state.context}%"))
+    pieces.append((style, "cost unknown" if state.cost is None else money(state.cost)))
     if state.busy:
         pieces.append(("class:footer.busy", state.busy))
-    return pieces
-
-
-def _joined(pieces: Fragments) -> Fragments:
-    out: Fragments = []
-    for piece in pieces:
-        out += [("class:footer", _SEPARATOR), piece] if out else [piece]
-    return out
+    if _length(pieces) > width:
+        pieces[0] = (style, state.model.rpartition("/")[2])
+    while len(pieces) > 2 and _length(pieces) > width:
+        pieces.pop()
+    if _length(pieces) > width:
+        return [(style, clip(_SEPARATOR.join(text for _, text in pieces), width))]
+    return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
 def _length(pieces: Fragments) -> int:
-    return sum(len(text) for _, text in pieces) + len(_SEPARATOR) * max(0, len(pieces) - 1)
+    return len(_SEPARATOR.join(text for _, text in pieces))
 
 
 def clip(text: str, width: int) -> str:
@@ -112,6 +96,12 @@ class Footer:
         if event.type == "context_measured":  # by its name: the events' module costs 10 ms before the first prompt
             measured = cast("ContextMeasured", event)
             self.state.context = percent(measured.tokens, measured.limit)
+
+    def measure(self) -> None:
+        """Take the size of the next request in place of the last one's, once there was one: as `/context` shows it."""
+        if self._runtime is not None and self.state.context is not None:
+            found = self._runtime.context_control.meter()
+            self.state.context = percent(found.total, found.limit)
 
     def refresh(self) -> None:
         """Read the figures again; in another session, forget the size of the last one's request."""

@@ -125,7 +125,7 @@ class Program(Protocol):
     def hint(self, text: str) -> None:
         """Show a line in place of the footer; "" takes it away."""
 
-    def report(self, error: Exception) -> None:
+    def report(self, error: BaseException | str) -> None:
         """Print what went wrong in a line."""
 
     def observe(self, event: Event) -> None:
@@ -139,6 +139,3 @@ class Program(Protocol):
 
     def background_changed(self) -> None:
         """Work behind the prompt began or ended."""
-
-    def background_failed(self, error: Exception) -> None:
-        """Work behind the prompt raised this."""

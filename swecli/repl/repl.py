@@ -55,7 +55,7 @@ class REPL(Program):
     async def run(self) -> int:
         """Read and do lines until the user leaves. Returns the exit code."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, what: self.background_failed(what.get("exception") or what["message"]))
+        loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, 128 + number)
         self._prompt.write(banner(self.start, self._color, self._prompt.size[0]))
@@ -63,7 +63,7 @@ class REPL(Program):
         try:
             await self._prompt.run()
         except SwecliError as error:  # it could not be built: there is nothing to go on with
-            self._prompt.write(failure(error, self._color))
+            self.report(error)
             self._code = error.exit_code
         except OSError:
             if not self._code:  # else the terminal went away, and that is why it ends
@@ -148,6 +148,7 @@ class REPL(Program):
         for event in self._background.take_held():
             self.renderer.show(event)
         self._prompt.write("\n")
+        self._footer.measure()
         self._refresh()
         self._startup.warm(self.agent)
 
@@ -192,12 +193,8 @@ class REPL(Program):
         self._footer.state.busy = "learning" if self._background.busy else ""
         self._refresh()
 
-    def background_failed(self, error: BaseException | str) -> None:
+    def report(self, error: BaseException | str) -> None:
         self._prompt.write(failure(self._known(error), self._color))
-
-    def report(self, error: Exception) -> None:
-        known = self._known(error)
-        self.renderer.screen.error(known.message, known.hint)
 
     def _refresh(self) -> None:
         self._footer.refresh()

@@ -23,7 +23,7 @@ class Observed:
     def background_changed(self) -> None:
         self.changes += 1
 
-    def background_failed(self, error: Exception) -> None:
+    def report(self, error: Exception) -> None:
         self.failed.append(str(error))
 
     def show_above(self, event: Event) -> None:

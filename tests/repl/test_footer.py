@@ -20,20 +20,20 @@ def test_there_is_room_for_everything_at_100_columns() -> None:
     assert text(FACTS, 100) == said
 
 
-def test_words_go_first_then_the_provider_then_the_cost() -> None:
-    assert text(FACTS, 70) == "openrouter/anthropic/claude-sonnet · ask · 5+3: 6 · 12% · $0.01"
-    assert text(FACTS, 50) == "claude-sonnet · ask · 5+3: 6 · 12% · $0.01"
-    assert text(FACTS, 40) == "claude-sonnet · ask · 5+3: 6 · 12%"
-    assert text(FACTS, 30) == "claude-sonnet · ask · 5+3: 6"
+def test_the_provider_goes_first_then_the_cost() -> None:
+    assert text(FACTS, 70) == "claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
+    assert text(FACTS, 50) == "claude-sonnet · ask · window 5+3: 6 · context 12%"
+    assert text(FACTS, 40) == "claude-sonnet · ask · window 5+3: 6"
+    assert text(FACTS, 30) == "claude-sonnet · ask"
+    assert text(FACTS, 10) == "claude-so…"
 
 
-def test_the_demo_fits_whole_in_40_columns() -> None:
-    assert text(FooterState("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · 5: 3 · 2% · $0.00"
+def test_the_demo_names_its_window_in_40_columns() -> None:
+    assert text(FooterState("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
 
 
 def test_an_unknown_price_is_said_to_be_unknown() -> None:
     assert text(FooterState("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
-    assert text(FooterState("m", "ask", "5", 0, 1, None), 30).endswith("$?")
 
 
 def test_what_is_not_known_yet_is_left_out() -> None:

@@ -9,6 +9,7 @@ import pytest
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
+from swecli.repl.actions.context import show
 from swecli.repl.footer import Footer, held
 from tests.support.runtime import make_runtime, make_start, run_turn
 
@@ -64,6 +65,18 @@ def test_the_newest_measure_is_the_context(footer: Footer) -> None:
     assert footer.state.context == 50
     footer.observe(ContextMeasured(500, None))
     assert footer.state.context is None
+    runtime.close()
+
+
+async def test_after_a_turn_the_footer_has_the_share_of_the_next_request_as_context_shows_it(footer: Footer) -> None:
+    runtime = make_runtime(["a long answer " * 2_000])
+    footer.loaded(runtime)
+    for event in await run_turn(runtime, "a", learn=False):
+        footer.observe(event)
+    while_it_ran = footer.state.context
+    footer.measure()
+    assert footer.state.context != while_it_ran
+    assert f"({footer.state.context}%)" in show(runtime, "").lines[0]
     runtime.close()
 
 

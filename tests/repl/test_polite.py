@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from swecli.repl.daemon import PAUSE, PoliteFinder, polite
+from swecli.repl.daemon import PAUSE, PoliteFinder, spawn
 
 
-def test_it_leaves_the_import_system_as_it_was() -> None:
+async def test_it_leaves_the_import_system_as_it_was() -> None:
     before = list(sys.meta_path)
-    with polite(time.monotonic), pytest.raises(ImportError):
-        __import__("a_module_that_is_not_there")
+    with pytest.raises(ImportError):
+        await spawn(lambda: __import__("a_module_that_is_not_there"), "worker", time.monotonic)
     assert sys.meta_path == before
 
 

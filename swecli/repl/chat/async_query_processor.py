@@ -12,7 +12,7 @@ from swecli.models.message import ApiMessage
 from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, readable
 
-_SHARED = 10_000
+_SHARED = 4_000, 6_000  # characters of an output's head and of its tail, where errors stand
 
 
 class AsyncQueryProcessor:
@@ -79,15 +79,9 @@ class AsyncQueryProcessor:
         if text.strip():
             repl.renderer.screen.line(text.rstrip("\n"))
         if share:
-            repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{shortened(text)}")
+            output = HeadTail(*_SHARED)
+            output.add(text)
+            repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}")
         shared = "will be sent with your next message" if share else ""
         if note := " · ".join(part for part in (remark, shared) if part):
             repl.renderer.screen.note(note)
-
-
-def shortened(text: str, limit: int = _SHARED) -> str:
-    """The text in about `limit` characters: its head, how much is left out, and its tail, where errors stand."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 2 // 5, limit * 3 // 5
-    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"

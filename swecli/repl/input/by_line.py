@@ -40,11 +40,7 @@ class PromptByLine:
         """Read lines until `end`, or the end of the input. Raises what `end` was given."""
         self._program.begin_loading()
         self._reading = asyncio.ensure_future(self._read_on())
-        try:
-            await asyncio.wait([self._reading])
-        finally:
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
+        await asyncio.wait([self._reading])
         if self._error is not None:
             raise self._error
         if not self._reading.cancelled():

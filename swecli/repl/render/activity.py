@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,16 +19,6 @@ THOUGHT_ROWS = 3
 _WIDEST = 300  # characters of a line that is coming
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
 _SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
-_DOING = {
-    "Run": "Running",
-    "Read": "Reading",
-    "Edit": "Editing",
-    "Write": "Writing",
-    "Create": "Creating",
-    "List": "Listing",
-    "Search": "Searching",
-    "Update": "Updating",
-}
 _ESC = " · Esc to interrupt"
 
 
@@ -56,10 +47,7 @@ class Thought:
 
     def lines(self, width: int, rows: int) -> Text:
         """The last `rows` lines, wrapped to `width`."""
-        text = self.text.strip()
-        if len(text) > rows * width:
-            text = text[-rows * width :].partition(" ")[2] or text[-rows * width :]
-        wrapped = [line for part in text.split("\n") for line in _wrap(part, width)]
+        wrapped = [line for part in self.text.strip().split("\n") for line in wrap(part, max(2, width)) or [""]]
         return Text("\n".join(wrapped[-rows:]), style="reasoning")
 
     def folded(self, width: int, now: float) -> RenderableType:
@@ -67,19 +55,6 @@ class Thought:
         size = f"{self.length:,} characters"
         title = Text(f"thought for {duration((now - self.since) * 1000)} · {size}\n", style="quiet")
         return prefixed(title + self.lines(width - 4, THOUGHT_ROWS), "✻ ", "quiet")
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` cells, broken at spaces where there are any."""
-    lines, rest = [], Text(text)
-    while rest.cell_len > max(2, width):
-        head = rest.copy()
-        head.truncate(max(2, width))
-        space = head.plain.rfind(" ")
-        cut = space + 1 if space > 0 else len(head.plain)
-        lines.append(rest.plain[:cut].rstrip())
-        rest = rest[cut:]
-    return [*lines, rest.plain]
 
 
 @dataclass(slots=True)
@@ -117,22 +92,14 @@ class Activity:
         return drawn
 
     def spinner(self, width: int) -> Text:
-        """`Running pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
+        """`Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
         now = self.clock()
         since = min((at.since for at in self.running.values()), default=self.since)
         sign = _SIGNS[int((now - self.begun) * _FRAMES) % len(_SIGNS)]
         end = f" · {int(now - since)} s"
-        label = Text(self._doing())
+        at_work = [at.summary for at in self.running.values()] or [self.label]
+        label = Text(one_line(at_work[0]) if len(at_work) == 1 else f"Running {len(at_work)} tools")
         if 2 + label.cell_len + len(end + _ESC) <= width or width >= 60:
             end += _ESC
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
         return Text.assemble((f"{sign} ", "spinner"), label, (end, "quiet"))
-
-    def _doing(self) -> str:
-        summaries = [at.summary for at in self.running.values()]
-        if not summaries:
-            return one_line(self.label)
-        if len(summaries) > 1:
-            return f"Running {len(summaries)} tools"
-        verb, space, rest = one_line(summaries[0]).partition(" ")
-        return f"{_DOING.get(verb, verb)}{space}{rest}"

@@ -11,7 +11,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session
-from swecli.repl.chat.async_query_processor import AsyncQueryProcessor, shortened
+from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -39,13 +39,21 @@ def test_the_window_and_the_playbook_are_in_it() -> None:
     assert [m["content"] for m in messages if m["role"] == "user"] == [f"Query {n}" for n in range(6, 11)] + ["next"]
 
 
-def test_a_long_output_is_shared_by_its_ends() -> None:
-    text = "begin" + "x" * 50_000 + "end"
-    short = shortened(text, 1000)
-    assert short.startswith("begin")
-    assert short.endswith("end")
-    assert "49,008 characters left out" in short
-    assert shortened("small", 1000) == "small"
+async def test_a_long_output_is_shared_by_its_ends() -> None:
+    runtime = make_runtime(["Seen."])
+    renderer = SimpleNamespace(
+        begin=lambda label: None,
+        end=lambda: None,
+        screen=SimpleNamespace(line=lambda text: None, note=lambda text: None),
+    )
+    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))  # type: ignore[arg-type]
+    await processor.run_shell("seq 1 20000")
+    await run_turn(runtime, "what came out?")
+    sent = runtime.agent.model.requests[0].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "Its output:\n1\n2\n" in sent
+    assert "characters of output were not kept" in sent
+    assert "20000" in sent
+    assert len(sent) < 11_000
 
 
 async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for_the_model() -> None:

@@ -66,7 +66,7 @@ def test_while_work_goes_on_the_last_line_says_what_runs_and_how_long() -> None:
     stage.show(ToolStarted(canned.RUN, "Run pytest -q"))
     stage.clock.now += 12.3
     stage.renderer.tick()
-    assert stage.seen()[-1].endswith("Running pytest -q · 12 s · Esc to interrupt")
+    assert stage.seen()[-1].endswith("Run pytest -q · 12 s · Esc to interrupt")
     stage.show(ToolStarted(canned.READ, "Read a.py"))
     stage.clock.now += 1
     stage.renderer.tick()
