@@ -7,20 +7,19 @@ diff drivers, hooks, monitors, signature checkers, helpers for the network. docs
 from __future__ import annotations
 
 import os
-import signal
+import re
 import subprocess
 import tempfile
-import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
+from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
-LARGEST = 50_000_000  # bytes of one answer
+_LARGEST = 50_000_000  # bytes of one answer
 _MOST_PATHS = 500  # on one command line
 READING = frozenset({"check-attr", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"})
 # log.showSignature starts gpg.program; core.attributesFile may be a device that never ends
@@ -52,7 +51,7 @@ def run_git(
     *words: str,
     environ: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
-    most: int = LARGEST,
+    most: int = _LARGEST,
     index: str = "",
 ) -> str:
     """What git answers in that folder, bytes that are no UTF-8 replaced.
@@ -106,16 +105,6 @@ def attributes_of(
         return found
 
 
-def look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
-    """What `git config` or `git ls-files` answers in just this environment, which is that of a command to be judged;
-    None where it fails. Neither starts a program once `core.fsmonitor` is pinned."""
-    program = find_program("git", env, folder)
-    try:
-        return None if program is None else _ask([program, *words], folder, env, 5.0, LARGEST)
-    except BadInput:
-        return None
-
-
 def need_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
     """The top of the repository. Raises BadInput where there is none."""
     try:
@@ -148,41 +137,96 @@ def _no_filters(listed: bytes) -> list[str]:
     return [f"filter.{name}.{way}" for name in names for way in ways]
 
 
-def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float, most: int) -> bytes:
+def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float, most: int = _LARGEST) -> bytes:
     """The output of a git process. Raises BadInput."""
-    with tempfile.TemporaryFile() as complaint:
-        try:
-            process = subprocess.Popen(
-                argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
-        clock = threading.Timer(seconds, _end, (process,))
-        with process:
-            clock.start()
-            try:
-                output = process.stdout.read(most + 1) if process.stdout else b""
-                if len(output) > most:
-                    _end(process)
-                code = process.wait()
-            finally:
-                clock.cancel()
-                if process.returncode is None:  # interrupted
-                    _end(process)
-        complaint.seek(0)
-        reason = complaint.readline(2_000).decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".\n")
-    if len(output) > most:
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/") from error
+    except OSError as error:
+        raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
+    if len(done.stdout) > most:
         raise BadInput(f"git's output is longer than {most:,} bytes.", "Name fewer files.")
-    if code == -signal.SIGKILL:
-        raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/")
-    if code and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
+    reason = done.stderr.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".")
+    if done.returncode and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
         raise BadInput(f"git: {reason}.", hint)
-    if code:
+    if done.returncode:
         raise GitFailed(reason)
-    return output
+    return done.stdout
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+# Everything else in the repository's own configuration is asked about, by its name.
+_HARMLESS = re.compile(
+    r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|"
+    r"safecrlf|quotepath|abbrev|protecthfs|protectntfs|compression|longpaths|untrackedcache|checkstat|trustctime|"
+    r"sharedrepository|whitespace|commentchar|preloadindex|splitindex|sparsecheckout|sparsecheckoutcone|fscache)|"
+    r"(?:branch|color|column|user|author|committer|pull|push|fetch|init|advice|rerere|index|pack|gc|status|blame|versionsort|"
+    r"url|http|submodule|gui|lfs|github|gitflow|commit|tag|format|feature|rebase|log|stash|worktree|checkout|clean)\..*|"
+    r"remote\..*\.(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|skipdefaultupdate|promisor|partialclonefilter|"
+    r"gh-resolved|followremotehead)|"
+    r"diff\.(?!external|tool|guitool|orderfile)[a-z]+|merge\.(?!tool|guitool|default)[a-z]+|diff\..*\.xfuncname|"
+    r"extensions\.(?:objectformat|refstorage|worktreeconfig|partialclone|relativeworktrees|compatobjectformat)",
+    re.DOTALL,
+)
+_DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL)
+# Pinned above every file: none of these starts anything then.
+_PINS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "log.showSignature": "false",
+    "submodule.recurse": "false",
+}
+
+
+def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
+    """The environment for a command that only reads: git starts no program, asks for nothing and fetches nothing."""
+    given = child_environment(environ)
+    count = given.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() and len(count) < 5 else 0
+    pins: dict[str, str] = {}
+    for index, (key, value) in enumerate(_PINS.items(), first):
+        pins |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return given | pins | {
+        "GIT_CONFIG_COUNT": str(first + len(_PINS)), "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
+    }  # fmt: skip
+
+
+def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
+    """Why git may start a program in this folder; "" if nothing here makes it.
+
+    The repository's own configuration is read without what it includes. `diffs`: a difference is shown, so drivers
+    that the user's own configuration names count too. `works`: the work tree is looked at, submodules with it.
+    """
+    listed = _look(folder, pinned(environ), "config", "--list", "--show-scope", "--no-includes", "--null")
+    if listed is None:
+        return "git's configuration cannot be read"
+    for scope, key in _keys(listed):
+        if scope in ("local", "worktree") and not _HARMLESS.fullmatch(key):
+            return f"this repository's git configuration sets {one_line(key, 60)}"
+        if diffs and _DRIVER.fullmatch(key):
+            return f"git's configuration names a program for differences ({one_line(key, 60)})"
+    if works:
+        staged = _look(folder, pinned(environ), "ls-files", "--stage", "-z")
+        if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):
+            return "git would look into other repositories (submodules), whose configuration may name programs"
+    return ""
+
+
+def _keys(listed: bytes) -> Iterator[tuple[str, str]]:
+    """(scope, key) of each entry; section and name in lower case."""
+    fields = listed.decode("utf-8", "replace").split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        yield scope, entry.split("\n", 1)[0]
+
+
+def _look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
+    """What `git config` or `git ls-files` answers in just this environment, which is that of a command to be judged;
+    None where it fails. Neither starts a program once `core.fsmonitor` is pinned."""
+    program = find_program("git", env, folder)
+    try:
+        return None if program is None else _ask([program, *words], folder, env, 5.0)
+    except BadInput:
+        return None

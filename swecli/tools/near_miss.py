@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import heapq
 import re
 from collections.abc import Callable
 
 _SHOWN_LINES = 12
 _MAX_LINE = 160
-_MAX_LINES = 20_000
+_MAX_LINES = 10_000
+_MAX_PLACES = 20
 _MAX_WANTED = 200
 _ALIKE = 0.6
 _NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
@@ -61,34 +61,18 @@ def _find(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _alike(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
-    """The place most like `wanted`, found by its most telling line, then compared as a whole."""
+    """The place most like `wanted`, found by its longest line, then compared as a whole."""
     anchor = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
-    if not wanted[anchor].strip():
-        return None
-    places = {max(0, index - anchor) for index in _similar_lines(lines, wanted[anchor].strip())}
+    stripped = [line.strip()[:_MAX_LINE] for line in lines]
+    near = difflib.get_close_matches(wanted[anchor].strip()[:_MAX_LINE], stripped, n=3, cutoff=_ALIKE)
     best, at = 0.0, 0
-    whole = "\n".join(line.strip() for line in wanted)
-    for place in sorted(places):
-        there = "\n".join(line.strip() for line in lines[place : place + len(wanted)])
-        score = difflib.SequenceMatcher(None, whole[:4000], there[:4000], autojunk=False).ratio()
+    whole = "\n".join(line.strip() for line in wanted)[:4000]
+    for place in [max(0, index - anchor) for index, line in enumerate(stripped) if line in near][:_MAX_PLACES]:
+        there = "\n".join(line.strip() for line in lines[place : place + len(wanted)])[:4000]
+        score = difflib.SequenceMatcher(None, whole, there, autojunk=False).ratio()
         if score > best:
             best, at = score, place
     return (at, f"{best:.0%} alike") if best >= _ALIKE else None
-
-
-def _similar_lines(lines: list[str], anchor: str) -> list[int]:
-    """Indices of the three lines most like `anchor`: a cheap measure of all, the good one of the best of those."""
-    matcher = difflib.SequenceMatcher(None, autojunk=False)
-    matcher.set_seq2(anchor[:500])
-
-    def measured(index: int, measure: Callable[[], float]) -> tuple[float, int]:
-        matcher.set_seq1(lines[index].strip()[:500])
-        # of equals the first one counts
-        return (measure() if matcher.real_quick_ratio() > _ALIKE else 0.0, -index)
-
-    quick = heapq.nlargest(30, (measured(index, matcher.quick_ratio) for index in range(len(lines))))
-    exact = [measured(-index, matcher.ratio) for score, index in quick if score > _ALIKE]
-    return [-index for _, index in heapq.nlargest(3, exact)]
 
 
 def _shown(lines: list[str], start: int, wanted: list[str], what: str) -> str:

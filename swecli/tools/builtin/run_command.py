@@ -14,8 +14,8 @@ from pydantic import Field
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands import rules
-from swecli.tools.commands.git_config import pinned
 from swecli.tools.files import digest, read_bytes
+from swecli.tools.git import pinned
 from swecli.tools.limits import HeadTail, one_line, readable, visible
 from swecli.tools.paths import locate
 from swecli.tools.processes import Ended, Reporter, child_environment, run_group

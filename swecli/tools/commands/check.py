@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from swecli.tools.commands.git_config import names_programs
 from swecli.tools.commands.operands import Place, expanded, readable, revision, whole_folder, writable
 from swecli.tools.commands.programs import Program, named, readers
 from swecli.tools.commands.shell_words import Part, Word
+from swecli.tools.git import names_programs
 from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 
 from swecli.tools.base import ToolError
@@ -74,41 +76,24 @@ def revision(place: Place, word: str) -> str:
 def expanded(place: Place, word: Word, *, strict: bool) -> str:
     """Why what the shell may make of a word's wildcards is not harmless; "" if it is.
 
-    More is matched here than the shell would match. `strict`: none may become an option, whatever comes to be there.
+    A set of letters matches any one here. `strict`: none may become an option, whatever comes to be there.
     """
     text = _SET.sub("?", word.text)
     if "[" in text:
         return "it contains a wildcard that cannot be checked"
     if strict and text[0] in "*?":
         return f"{one_line(word.raw, 40)} could expand to an option"
-    top, names = ("/" if text.startswith("/") else ""), [part for part in text.split("/") if part]
-    found = [top]
-    try:
-        for name in names:
-            found = [f"{folder}{match}/" for folder in found for match in _matches(place, folder, name)]
-            if len(found) > _MOST_MATCHES:
-                return f"{one_line(word.raw, 40)} matches too many files"
-    except (ToolError, OSError) as error:
-        return str(error).rstrip(".")
+    if why := readable(place, word.text):  # before anything is listed: no folder on the way may be outside
+        return why
+    found = list(islice(glob.iglob(text, root_dir=place.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
+    if len(found) > _MOST_MATCHES:
+        return f"{one_line(word.raw, 40)} matches too many files"
     for match in found:
         if match.startswith("-"):
             return f"{one_line(match, 40)} would be taken for an option"
-        if why := readable(place, match.rstrip("/") or "/"):
+        if why := readable(place, match):
             return why
     return ""
-
-
-def _matches(place: Place, folder: str, name: str) -> list[str]:
-    if not any(letter in name for letter in "*?"):
-        return [name]
-    real = place.located(folder or ".")
-    if not real.is_dir():
-        return []
-    # what begins with a dot is only meant by what begins with one
-    return [
-        entry.name for entry in os.scandir(real)
-        if fnmatchcase(entry.name, name) and (name[0] == "." or entry.name[0] != ".")
-    ]  # fmt: skip
 
 
 def whole_folder(place: Place, word: str, *, hidden: bool, include: list[str]) -> str:

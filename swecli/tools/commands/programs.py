@@ -61,25 +61,17 @@ def _names(one: Mapping[str, Any]) -> list[str]:
 
 def _program(table: Mapping[str, Any]) -> Program:
     refused = table.get("refused", {})
+    above = {"strict": table.get("strict", False)}
     passed_on = {option: why for option, why in refused.items() if option}
-    return Program(
-        options=dict(_option(word) for word in table.get("options", "").split()),
-        operands=table.get("operands", "none"),
-        text=re.compile(table["text"], re.DOTALL) if "text" in table else None,
-        instead=frozenset(table.get("instead", "").split()),
-        walks=frozenset(table.get("walks", "").split()),
-        most=table.get("most"),
-        include=table.get("include", ""),
-        dashed=table.get("dashed", False),
-        strict=table.get("strict", False),
-        works=table.get("works", False),
-        diffs=table.get("diffs", False),
-        subs={
-            name: _program({"strict": table.get("strict", False), **sub, "refused": passed_on | sub.get("refused", {})})
-            for name, sub in table.get("subs", {}).items()
-        },
-        refused=refused,
-    )
+    subs = table.get("subs", {}).items()
+    read = {
+        "options": dict(_option(word) for word in table.get("options", "").split()),
+        "text": re.compile(table["text"], re.DOTALL) if "text" in table else None,
+        "instead": frozenset(table.get("instead", "").split()),
+        "walks": frozenset(table.get("walks", "").split()),
+        "subs": {name: _program(above | sub | {"refused": passed_on | sub.get("refused", {})}) for name, sub in subs},
+    }
+    return Program(**(table | read))
 
 
 def _option(word: str) -> tuple[str, str]:

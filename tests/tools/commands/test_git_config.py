@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.tools.commands.git_config import names_programs, pinned
 from swecli.tools.commands.rules import objection
+from swecli.tools.git import names_programs, pinned
 
 
 @pytest.fixture
