@@ -1,4 +1,7 @@
-"""The user's settings file, changed one setting at a time: comments, order and everything else stay as they are."""
+"""The files a user's settings and permission rules are kept in, changed one entry at a time.
+
+Comments, order and everything else of the settings stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.config.load import read_toml
 from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
@@ -101,3 +105,48 @@ def _parsed(text: str) -> TOMLDocument:
     except TOMLKitError as error:
         problem = f"The settings file is not valid TOML: {error}"
         raise ConfigError(problem, "Correct it with `swecli config edit`.") from error
+
+
+_RULES_HEAD = "# Permission rules you allowed for a folder. /permissions lists and removes them.\n"
+
+
+class ProjectRules:
+    """The permission rules saved for one folder. `file` holds those of all folders; `rules` are this one's texts.
+
+    Raises ConfigError for a file that cannot be read or is none of ours.
+    """
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self.file, self._folder = file, str(folder.resolve())
+        self.rules: tuple[str, ...] = self._read().get(self._folder, ())
+
+    def add(self, rule: str) -> None:
+        """Save a rule. Raises ConfigError; then the file is as it was."""
+        self._write((*(one for one in self._read().get(self._folder, ()) if one != rule), rule))
+
+    def remove(self, rule: str) -> None:
+        """Take a rule out of the file. Raises ConfigError; then the file is as it was."""
+        self._write(tuple(one for one in self._read().get(self._folder, ()) if one != rule))
+
+    def writable_file(self) -> str:
+        """The file's name, "" where it cannot be written."""
+        folder = next(path for path in self.file.parents if path.exists())
+        return str(self.file) if folder.is_dir() and os.access(folder, os.W_OK) else ""
+
+    def _read(self) -> dict[str, tuple[str, ...]]:
+        folders = {}
+        for folder, table in read_toml(self.file).items():
+            rules = table.get("allow") if isinstance(table, dict) else None
+            if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+                raise ConfigError(f"{self.file}: {folder!r} has no list allow = [...].", "Correct or remove the file.")
+            folders[folder] = tuple(rules)
+        return folders
+
+    def _write(self, rules: tuple[str, ...]) -> None:
+        folders = self._read() | {self._folder: rules}
+        tables = [f"\n[{toml_value(f)}]\nallow = {toml_value(kept)}\n" for f, kept in folders.items() if kept]
+        try:
+            write_settings(self.file, "".join([_RULES_HEAD, *tables]))
+        except (OSError, UnicodeEncodeError) as error:
+            raise ConfigError(f"{self.file} cannot be written: {error}.", "Check its permissions.") from error
+        self.rules = rules

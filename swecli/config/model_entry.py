@@ -1,24 +1,91 @@
-"""The tables `[models.NAME]` of the user's settings: where a model is reached, and what the user knows of it."""
+"""What settings and the tables of models share: parsers of values; and the tables `[models.NAME]`, where a model is
+reached and what the user knows of it. A parser raises ValueError with what is wrong."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from swecli.config.parsers import flag, one_of, text, thinking, whole
-
-_OWN_HEADERS = {
-    "authorization": "the key goes there: use key_env or key_command", "x-api-key": "use key_env or key_command",
-    "host": "base_url says it", "content-length": "", "content-type": "", "transfer-encoding": "", "connection": "",
-    "accept-encoding": "",
-}  # fmt: skip
+_OWN_HEADERS = (
+    "authorization", "x-api-key", "host", "content-length", "content-type", "transfer-encoding", "connection",
+    "accept-encoding",
+)  # fmt: skip
 _OWN_FIELDS = ("model", "messages", "tools", "system", "stream")
 _LITERAL_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
-_PRICES = ("input", "output", "cache_read", "cache_write")
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+THINKING = ("off", "low", "medium", "high", "xhigh", "max")
+
+
+def text(value: Any) -> str:
+    """Text that a file and a terminal can hold."""
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not text")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{value!r} is not valid UTF-8 text")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """True or false, also in the words of a shell."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).lower()
+    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
+        raise ValueError(f"{value!r} is not true or false")
+    return word in {"1", "true", "yes", "on"}
+
+
+def whole(low: int, high: int) -> Callable[[Any], int]:
+    """What reads a whole number from `low` to `high`."""
+
+    def parse(value: Any) -> int:
+        digits = str(value).strip()
+        number = not isinstance(value, bool) and digits.isdecimal() and len(digits) < 20
+        if not number or not low <= int(digits) <= high:
+            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
+        return int(digits)
+
+    return parse
+
+
+def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
+    """What reads one of the words."""
+
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"unknown {what} {value!r:.40} (choose: {', '.join(choices)})")
+        return str(value)
+
+    return parse
+
+
+def thinking(value: Any) -> str:
+    """How much a model thinks: a word, or a number of tokens; "" leaves it to the model."""
+    word = str(value).lower()
+    if isinstance(value, bool) or not (word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)):
+        raise ValueError(f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)")
+    return word
+
+
+def listed(what: str, fits: Callable[[str], object] = bool) -> Callable[[Any], tuple[str, ...]]:
+    """What reads a list of words, each of which `fits`."""
+
+    def parse(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) and fits(word) for word in value):
+            raise ValueError(f"takes {what}")
+        return tuple(text(word) for word in value)
+
+    return parse
+
+
+def nearest(name: str, names: Mapping[str, object]) -> str:
+    """The name most like a wrong one, "" where none is."""
+    # late: settings are read before the first key, and a wrong name is rare
+    import difflib  # noqa: PLC0415
+
+    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 
 def check_address(value: Any) -> str:
@@ -39,20 +106,12 @@ def check_address(value: Any) -> str:
 
 
 def _words(what: str) -> Callable[[Any], tuple[str, ...]]:
-    def parse(value: Any) -> tuple[str, ...]:
-        if (
-            not isinstance(value, list)
-            or not value
-            or not all(isinstance(word, str) and word.strip() for word in value)
-        ):
-            raise ValueError(f"takes {what}")
-        return tuple(text(word) for word in value)
-
-    return parse
+    words = listed(what, str.strip)
+    return lambda value: words(value or None)
 
 
 def _variable(value: Any) -> str:
-    if not re.fullmatch(_VARIABLE, str(value)):
+    if not re.fullmatch(r"[A-Za-z_]\w*", str(value), re.ASCII):
         raise ValueError("takes the name of an environment variable, not a key")  # the value may be one: not shown
     return str(value)
 
@@ -68,7 +127,7 @@ def _headers(value: Any) -> dict[str, str]:
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
             raise ValueError(f"{name!r} is no name of a header")
         if name.lower() in _OWN_HEADERS:
-            raise ValueError(f"{name} cannot be set here {_OWN_HEADERS[name.lower()]}".strip())
+            raise ValueError(f"{name} cannot be set here; a key comes from key_env or key_command")
         if not isinstance(content, str) or not (content.isascii() and content.isprintable()):
             raise ValueError(f"the value of {name} is no line of plain letters")
     return dict(value)
@@ -89,11 +148,9 @@ def _extra_body(value: Any) -> dict[str, Any]:
 
 def _price(value: Any) -> dict[str, float]:
     table = _table(value)
-    if not {"input", "output"} <= set(table) <= set(_PRICES):
-        raise ValueError(f"takes dollars per million tokens: input and output, also {' and '.join(_PRICES[2:])}")
-    if not all(
-        isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6 for cost in table.values()
-    ):
+    if not {"input", "output"} <= set(table) <= {"input", "output", "cache_read", "cache_write"}:
+        raise ValueError("takes dollars per million tokens: input and output, also cache_read and cache_write")
+    if not all(type(cost) in (int, float) and 0 <= cost < 1e6 for cost in table.values()):
         raise ValueError("takes numbers of dollars from 0 on")
     return {name: float(cost) for name, cost in table.items()}
 
@@ -174,11 +231,8 @@ def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
         if key.lower() in _LITERAL_KEYS:
             raise ValueError(f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]')
         if key not in ENTRY_KEYS:
-            # late: a wrong key is rare
-            import difflib  # noqa: PLC0415
-
-            near = difflib.get_close_matches(key, ENTRY_KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(ENTRY_KEYS)}"
+            near = nearest(key, ENTRY_KEYS)
+            hint = f"did you mean {near}?" if near else f"it takes {', '.join(ENTRY_KEYS)}"
             raise ValueError(f"{where} has no key {key!r} ({hint})")
         try:
             known[key] = ENTRY_KEYS[key]["parse"](value)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from swecli.config.model_entry import ModelEntry, parse_models
-from swecli.config.parsers import flag, one_of, text, whole
+from swecli.config.model_entry import ModelEntry, flag, listed, nearest, one_of, parse_models, text, whole
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 Reflect = Literal["auto", "always", "friction"]
+_rules = listed('a list of rules, for example ["run(git status*)"]')
 
 
 def _window(value: Any) -> WindowSpec:
@@ -28,12 +28,6 @@ def _money(value: Any) -> float:
     if not 0 < amount < 1e9:
         raise ValueError(f"{value!r} is not an amount of dollars above 0")
     return amount
-
-
-def _rules(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(rule, str) for rule in value):
-        raise ValueError('takes a list of rules, for example ["run(git status*)"]')
-    return tuple(value)
 
 
 def _thresholds(value: Any) -> tuple[str, ...]:
@@ -144,11 +138,8 @@ SETTINGS = {f.name: _described(f.name, f.default, **f.metadata) for f in fields(
 
 def unknown_setting(name: str, where: str = "") -> ConfigError:
     """The error for a name that is not a setting, with the nearest one that is."""
-    # late: settings are read before the first key, and a wrong name is rare
-    import difflib  # noqa: PLC0415
-
-    near = difflib.get_close_matches(name, SETTINGS, n=1)
-    hint = f"Did you mean {near[0]}?" if near else "See `swecli config get` for the settings."
+    near = nearest(name, SETTINGS)
+    hint = f"Did you mean {near}?" if near else "See `swecli config get` for the settings."
     if name == "roles":
         hint = "It stands for other settings in the file itself: use `swecli config edit`."
     return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)

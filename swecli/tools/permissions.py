@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from swecli.config.project_rules import ProjectRules
+from swecli.config.edit import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan

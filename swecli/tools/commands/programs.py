@@ -64,14 +64,14 @@ def _program(table: Mapping[str, Any]) -> Program:
     above = {"strict": table.get("strict", False)}
     passed_on = {option: why for option, why in refused.items() if option}
     subs = table.get("subs", {}).items()
-    read = {
+    read: dict[str, Any] = {
         "options": dict(_option(word) for word in table.get("options", "").split()),
         "text": re.compile(table["text"], re.DOTALL) if "text" in table else None,
         "instead": frozenset(table.get("instead", "").split()),
         "walks": frozenset(table.get("walks", "").split()),
         "subs": {name: _program(above | sub | {"refused": passed_on | sub.get("refused", {})}) for name, sub in subs},
     }
-    return Program(**(table | read))
+    return Program(**{**table, **read})
 
 
 def _option(word: str) -> tuple[str, str]:

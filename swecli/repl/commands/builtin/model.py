@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from swecli.config.parsers import THINKING, thinking
+from swecli.config.model_entry import THINKING, thinking
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.daemon import spawn
