@@ -42,8 +42,7 @@ class TurnRecord:
         message = self.sessions.begin_interaction(turn.query, request.enhanced, tokens=size, encoding=encoding)
         session, number = self.session, message.interaction
         if selection.withheld:
-            notes = {"withheld": selection.withheld, "seed": selection.seed}
-            self.sessions.playbook.turns.note(session.id, number, **notes)
+            self.sessions.playbook.turns.note(session.id, number, withheld=selection.withheld)
         if request.opened is not None:
             context.add(session, request.opened)
         context.keep(session, from_query(message.content, number))

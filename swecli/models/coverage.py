@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Unit = Literal["changed lines", "lines"]
@@ -60,19 +60,9 @@ class Coverage:
     def to_json(self, *, files: bool = True) -> dict[str, Any]:
         """Plain JSON values, with the files or in counts only."""
         counts = {name: getattr(self, name) for name in ("unit", "total", "read", "shown", "not_read", "complete")}
-        listed = [
-            {
-                "path": f.path,
-                "read": pairs(f.read),
-                "shown": pairs(f.shown),
-                "not_read": pairs(f.not_read),
-                "why": f.why,
-            }
-            for f in self.files
-        ]
-        skipped = [{"path": skip.path, "rule": skip.rule} for skip in self.skipped]
         rest = {"unverified": self.unverified, "earlier": self.earlier}
-        return counts | rest | ({"files": listed, "skipped": skipped} if files else {})
+        listed = {"files": [_lists(one) for one in self.files], "skipped": [asdict(skip) for skip in self.skipped]}
+        return counts | rest | (listed if files else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +78,10 @@ class Estimate:
     basis: str
 
 
-def pairs(ranges: _Ranges) -> list[list[int]]:
-    """As JSON has them."""
-    return [list(one) for one in ranges]
+def _lists(coverage: FileCoverage) -> dict[str, Any]:
+    """Its fields, the ranges as JSON has them."""
+    ranges = {name: [list(one) for one in getattr(coverage, name)] for name in ("read", "shown", "not_read")}
+    return {"path": coverage.path} | ranges | {"why": coverage.why}
 
 
 def ranges_of(lines: set[int]) -> _Ranges:

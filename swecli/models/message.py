@@ -92,7 +92,6 @@ class ChatMessage:
     sent: str | None = None
     reasoning: str = ""
     tokens: int | None = None
-    is_summary: bool = False
     status: str = "complete"
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     encoding: str = ""

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ Kind = Literal["strategy", "pitfall", "fact", "preference"]
 State = Literal["active", "pinned", "quarantined", "disabled", "deleted"]
 Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 Tag = Literal["helpful", "harmful", "neutral"]
-OpName = Literal["ADD", "UPDATE", "TAG", "UNTAG", "REMOVE", "MERGE", "PIN", "QUARANTINE", "RESTORE"]
+OpName = Literal["ADD", "UPDATE", "REMOVE", "PIN", "QUARANTINE", "RESTORE"]
 Belief = tuple[float, float, float]  # probabilities of harmful, inert, helpful
 
 LIVE: tuple[State, ...] = ("active", "pinned")
@@ -107,11 +107,6 @@ class Bullet:
         return self.state in LIVE
 
     @property
-    def net(self) -> int:
-        """Helpful minus harmful: the plain count, as shown."""
-        return self.helpful - self.harmful
-
-    @property
     def odds(self) -> Belief:
         """The probabilities that it is harmful, inert, helpful."""
         return self.belief or PRIORS[self.trust]
@@ -129,14 +124,11 @@ class Op:
     """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
     then it may bring its id, counts and times (ISO 8601) along. All others name one.
 
-    `fields` belong to ADD and UPDATE: any of content, when, section, kind, scope, state, trust, anchors. TAG, UNTAG
-    (with `tag`) and MERGE (with `into`) stand in deltas of older versions only.
+    `fields` belong to ADD and UPDATE: any of content, when, section, kind, scope, state, trust, anchors.
     """
 
     op: OpName
     bullet_id: str = ""
-    tag: Tag | None = None
-    into: str = ""
     fields: dict[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
 
@@ -178,19 +170,13 @@ class AppliedDelta:
         minted = iter(self.added)
         return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
 
-    @property
-    def only_counts(self) -> bool:
-        """Whether it holds evidence alone, and no mark of the user's."""
-        return self.delta.reason not in MARKS and all(op.op == "TAG" for op in self.delta.ops)
-
     def summary(self) -> str:
-        """What it did, in one line: `add P-3, tag P-1 helpful`; of many operations only how many of each kind."""
-        parts = [(op.op.lower(), name, op.tag or "") for name, op in self.named()]
-        said = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
-        if len(parts) > MANY:
+        """What it did, in one line: `add P-3, pin P-1`; of many operations only how many of each kind."""
+        marked = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
+        if len(self.delta.ops) > MANY:
             counts = Counter(op.op.lower() for op in self.delta.ops)
             return ", ".join(f"{name} {count}" for name, count in counts.items())
-        return ", ".join([*said, *(" ".join(word for word in part if word) for part in parts)]) or "nothing"
+        return ", ".join([*marked, *(f"{op.op.lower()} {name}".strip() for name, op in self.named())]) or "nothing"
 
 
 @dataclass(slots=True)
@@ -218,21 +204,10 @@ class SessionPlaybook:
         self.bullets[bullet.id] = bullet
         return bullet
 
-    def tag(self, bullet_id: str, tag: Tag, times: int = 1) -> Bullet:
-        """Count a tag. Raises KeyError for an unknown id."""
-        bullet = self.bullets[bullet_id]
-        self.bullets[bullet_id] = bullet = replace(bullet, **{tag: getattr(bullet, tag) + times})
-        return bullet
-
-    def remove(self, bullet_id: str) -> None:
-        """Mark as deleted; the id stays taken. Raises KeyError for an unknown id."""
-        self.bullets[bullet_id] = replace(self.bullets[bullet_id], state="deleted")
-
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
         """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
-        if max_strategies <= 0:
-            return []
-        return sorted(self.live(), key=lambda b: (b.state != "pinned", -b.net, -b.number))[:max_strategies]
+        best = sorted(self.live(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))
+        return best[: max(0, max_strategies)]
 
     def as_context(self, max_strategies: int = 30) -> str:
         """The playbook as prompt text: the `chosen` bullets, "" when there is none.

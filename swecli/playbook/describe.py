@@ -29,12 +29,8 @@ def line_of(op: Op, name: str) -> str:
         waits = op.fields.get("state") == "quarantined"
         named = f" ({name})" if name else ""
         return f"? {content} (needs your approval: {reason_of(op)}){named}" if waits else f"+ {content}{named}"
-    if op.op in ("TAG", "UNTAG"):  # of an older version
-        return f"{name} {op.tag} {'+1' if op.op == 'TAG' else '-1'}"
     if op.op == "UPDATE":
         return f"{label}{_updated(op)}"
-    if op.op == "MERGE":
-        return f"{name} merged into {op.into}"
     why = reason_of(op)
     return f"{label}{_DONE[op.op]}" + (f": {why}" if why and op.op == "QUARANTINE" else "")
 

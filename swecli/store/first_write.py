@@ -107,7 +107,7 @@ def _rows(session: Session, message: ChatMessage) -> Iterator[tuple[str, dict[st
     turn = {"number": 1, "status": "running", "pid": os.getpid(), "pending": False, "shown": "null", "cited": "null"}
     window = {"window_spec": str(session.window), "window_start": session.window_start}
     yield "interaction", {"session_id": session.id, **turn, "mark": "", "why": "", "started_at": at, **window}
-    text = {"role": message.role.value, "content": message.content, "reasoning": "", "is_summary": False}
+    text = {"role": message.role.value, "content": message.content, "reasoning": ""}
     more = {"status": message.status, "created_at": at, "blocks": "null"}
     yield "message", {"session_id": session.id, "interaction": 1, **text, **more}
 

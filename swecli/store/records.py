@@ -82,14 +82,13 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class InteractionInfo:
-    """A turn's record. `status` is "running", "interrupted" or what it was finished with; `mark` is "good", "bad"
-    or "" and `why` the user's words; `pending` while its reflection is still to be made."""
+    """A turn. `status` is "running", "interrupted" or what it was finished with; `mark` is "good", "bad" or "" and
+    `why` the user's words; `pending` while its reflection is still to be made."""
 
     session_id: str
     number: int
     status: str
     started_at: datetime
-    finished_at: datetime | None = None
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     mark: str = ""
@@ -152,28 +151,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """What a model answered to a reflection, before it is applied, with what it took. `failure` is why there is no
-    answer, or no whole one."""
-
-    session_id: str
-    interaction: int
-    answer: str = ""
-    author: str = "rules"
-    failure: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    cost: float | None = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class TurnLessons:
     """All that one look at a turn came to, to be kept at once.
 
     `delta` holds changes (None: there is none, and no verdict), `verdicts` the evidence that comes with it; `figures`
     are what scoring keeps by name, `known` what the turn's record says, `checks` how commands ended, `shown` the
     bullets whose use is counted, `held_back` those that their score kept out: they forget a little. `lines` are for
-    the user. With `final` the turn's reflection is over, by `author`, having taken `usage` and `cost`; `failure`
-    says why it is not whole. `marked` is the user's mark, in the place of the earlier ones in `replaces`.
+    the user. With `final` the turn's reflection is over, having taken `usage` and `cost`; `failure` is why it is not
+    whole. `marked` is the user's mark, in the place of the earlier ones in `replaces`.
     """
 
     interaction: int
@@ -186,7 +171,6 @@ class TurnLessons:
     shown: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     final: bool = False
-    author: str = "rules"
     failure: str | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0

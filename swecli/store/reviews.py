@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import sqlmodel
 from sqlalchemy import func
@@ -42,9 +41,7 @@ class ReviewStore:
         """Commit a new review; it gets its id."""
         with self.database.transaction() as db:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
-            db.add(_fill_review(row, review))
-            db.flush()
-            return _review(db, row)
+            return _put_review(db, row, review)
 
     def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> Noted:
         """Commit the findings of one response, and how far the review is: `loops`, `seen` and `lost` of `review`.
@@ -58,9 +55,7 @@ class ReviewStore:
             new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
             row.total += len(findings)
             row.loops = review.loops
-            db.add(_fill_review(row, review))
-            db.flush()
-            return Noted(new, _review(db, row))
+            return Noted(new, _put_review(db, row, review))
 
     def _note(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
         same = select(ReviewFindingRow).where(
@@ -75,12 +70,8 @@ class ReviewStore:
             return None
         row, old = self._in_ledger(db, review, finding)
         again = old and _is_reported(db, review, row)  # this review had it at another line, in other words
-        db.add(
-            ReviewFindingRow(
-                review=review.number or 0, finding=row.number or 0, path=finding.path, line=finding.line,
-                code_smell_type=finding.code_smell_type, loop=finding.loop,
-            )
-        )  # fmt: skip
+        place = values(finding, ("path", "line", "code_smell_type", "loop"))
+        db.add(ReviewFindingRow(review=review.number or 0, finding=row.number or 0, **place))
         db.flush()
         return None if again else _finding_of(row)
 
@@ -105,7 +96,7 @@ class ReviewStore:
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
             row.spent, row.status = dict(review.spent), status
-            return _review(db, _fill_review(row, review))
+            return _put_review(db, row, review)
 
     def unfinished(self) -> ReviewRecord | None:
         """The project's newest review, if it is one that did not come to its end."""
@@ -157,12 +148,9 @@ class ReviewStore:
                 row = self._row(db, finding.id)
                 if row.state != finding.state:
                     row.fixes += finding.state == "fixed"
-                    db.add(
-                        FindingChangeRow(
-                            finding=row.number or 0, before=row.state, after=finding.state, cause=cause, by=by,
-                            why=finding.reason,
-                        )
-                    )  # fmt: skip
+                    change = FindingChangeRow(finding=row.number or 0, before=row.state, after=finding.state, by=by)
+                    change.cause, change.why = cause, finding.reason
+                    db.add(change)
                 _fill(row, finding)
 
     def history(self, ref: str) -> list[Change]:
@@ -229,7 +217,6 @@ def _fill(row: FindingRow, finding: Finding) -> None:
     judgement = finding.judgement.to_json() if finding.judgement else None
     aliases = list(finding.aliases)[-_MOST_ALIASES:]
     row.more = values(finding, _MORE) | {"judgement": judgement, "aliases": aliases}
-    row.updated_at = datetime.now(UTC)
 
 
 def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> FindingRow:
@@ -268,10 +255,11 @@ def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
     return row
 
 
-def _fill_review(row: ReviewRow, review: ReviewRecord) -> ReviewRow:
+def _put_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> ReviewRecord:
     row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
-    row.updated_at = datetime.now(UTC)
-    return row
+    db.add(row)
+    db.flush()
+    return _review(db, row)
 
 
 def _review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:

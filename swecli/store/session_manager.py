@@ -22,11 +22,7 @@ from swecli.store.tables.columns import clean_text
 
 
 class SessionManager(SessionWriter):
-    """Keeps `current_session` and the database the same.
-
-    Every change is committed first and shown in `current_session` after. Any of its functions may raise StoreError,
-    with one line for the user; then neither has changed.
-    """
+    """Keeps `current_session` and the database the same: see `SessionWriter`."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -34,27 +30,15 @@ class SessionManager(SessionWriter):
         self.context = ContextStore(database)
 
     def start(
-        self,
-        directory: str,
-        model: str,
-        *,
-        title: str = "",
-        window: WindowSpec | None = None,
-        project: str = "",
+        self, directory: str, model: str, *, title: str = "", window: WindowSpec | None = None, project: str = ""
     ) -> Session:
         """Begin a session. Nothing is written before its first message.
 
-        `project` is what strategies of project scope are shared by; the directory where nothing is given.
+        `project` is what strategies of project scope are shared by; the directory where it is empty.
         """
-        directory = clean_text(directory)
-        session = Session(
-            id=uuid7(),
-            working_directory=directory,
-            title=redact(clean_text(title)),
-            model=clean_text(model),
-            window=window or WindowSpec(),
-            project=clean_text(project) or directory,
-        )
+        directory, title = clean_text(directory), redact(clean_text(title))
+        session = Session(uuid7(), directory, title=title, model=clean_text(model), window=window or WindowSpec())
+        session.project = clean_text(project) or directory
         return self.use(session)
 
     def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
@@ -74,7 +58,7 @@ class SessionManager(SessionWriter):
         return session
 
     def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
-        """Take a session, with its playbook as it is now; `waiting` is its first message, committed before this."""
+        """Use a session, with its playbook as it is now; `waiting` is its first message, committed before this."""
         session.update_playbook(self.playbook.load(session))
         self.current_session, self._open_calls, self._waiting = session, {}, waiting
         return session
@@ -111,27 +95,16 @@ class SessionManager(SessionWriter):
         return self.search_session(query, before=self._session().interactions, limit=5, floor=0)
 
     def fork(self, ref: str | None = None, *, upto: int | None = None, title: str = "") -> Session:
-        """Go on in a copy of a session (None: this one), up to interaction `upto` (None: all); the first one stays.
-
-        Raises:
-            BadInput: none is meant by `ref`, more than one, or it has no message yet.
-        """
+        """Go on in a copy of a session (None: this one): see `archive.fork`."""
         new = archive.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:
-        """Delete a session with all that belongs to it alone; returns its id.
-
-        Raises:
-            BadInput: none is meant by `ref`, more than one, or the one in use.
-        """
+        """Delete a session, but not the one in use; returns its id: see `archive.delete`."""
         current = self.current_session
         return archive.delete(self.database, ref, keep=current.id if current else "")
 
     def export(self, ref: str) -> dict[str, Any]:
-        """A session as plain JSON values, with messages, calls, turn records, strategies and totals.
-
-        Raises:
-            BadInput: none is meant by `ref`, or more than one.
-        """
+        """A session as plain JSON values, with messages, calls, turn records, strategies and totals. Raises BadInput
+        when none is meant by `ref`, or more than one."""
         return archive.export(self.database, ref)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -189,11 +191,11 @@ def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with
     assert "Strategy [P-2] is new: Run make check." in second.enhanced
     assert second.shown == ("P-1", "P-2")
     go_on(session, second)
-    session.playbook.tag("P-2", "helpful")
+    session.playbook.bullets["P-2"] = replace(session.playbook.bullets["P-2"], helpful=1)
     third = prepared(session)
     assert third.enhanced == "Now", "counts are never told"
     go_on(session, third)
-    session.playbook.remove("P-1")
+    session.playbook.bullets["P-1"] = replace(session.playbook.bullets["P-1"], state="deleted")
     fourth = prepared(session)
     assert "Strategy [P-1] no longer applies." in fourth.enhanced
     assert fourth.shown == ("P-2",)

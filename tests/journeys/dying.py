@@ -20,7 +20,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.playbook.store import PlaybookStore
 from tests.support.runtime import NO, User, calls, catch_up, make_runtime, run_turn
 
-STAGES = ("rules", "ruled", "reflect", "curate", "apply", "applied", "prompt", "never")
+STAGES = ("rules", "ruled", "reflect", "apply", "applied", "prompt", "never")
 ANSWER = {
     "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
     "add": [{"text": "Build in the `release` profile", "section": "build", "quote": "build it in release"}],
@@ -36,18 +36,10 @@ class Dying(PlaybookStore):
 
     stage = "never"
 
-    def keep_draft(self, draft: Any) -> None:
-        """Reflected and curated, and not kept yet; or kept."""
-        if self.stage == "curate":
-            die()
-        super().keep_draft(draft)
-        if self.stage == "apply":
-            die()
-
     def conclude(self, *args: Any, **more: Any) -> Any:
         """The rules' part seen, or applied, with no model asked; or the model's applied, and nobody told."""
-        by_model = args[1].author != "rules"
-        if self.stage == "rules" and not by_model:
+        by_model = args[1].final
+        if self.stage == ("apply" if by_model else "rules"):
             die()
         applied = super().conclude(*args, **more)
         if self.stage == ("applied" if by_model else "ruled"):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.models.playbook import SessionPlaybook, quoted, render_bullets
+
+
+def change(playbook: SessionPlaybook, name: str, **fields: Any) -> None:
+    playbook.bullets[name] = replace(playbook.bullets[name], **fields)
 
 
 def playbook_of(count: int) -> SessionPlaybook:
@@ -45,9 +50,9 @@ def test_thirty_are_shown_unless_asked_otherwise() -> None:
 
 def test_pinned_and_helpful_bullets_go_first() -> None:
     playbook = playbook_of(6)
-    playbook.tag("P-2", "helpful", 3)
-    playbook.tag("P-6", "harmful")
-    playbook.bullets["P-1"] = replace(playbook.bullets["P-1"], state="pinned", harmful=9)
+    change(playbook, "P-2", helpful=3)
+    change(playbook, "P-6", harmful=1)
+    change(playbook, "P-1", state="pinned", harmful=9)
     assert [b.id for b in playbook.chosen(4)] == ["P-1", "P-2", "P-5", "P-4"]
     assert shown(playbook.as_context(3)) == ["P-1", "P-2", "P-5"]
 
@@ -55,32 +60,16 @@ def test_pinned_and_helpful_bullets_go_first() -> None:
 def test_counts_do_not_change_the_text_unless_they_change_the_choice() -> None:
     playbook = playbook_of(3)
     before = playbook.as_context()
-    playbook.tag("P-1", "harmful", 5)
-    playbook.tag("P-3", "neutral")
+    change(playbook, "P-1", harmful=5)
+    change(playbook, "P-3", neutral=1)
     assert playbook.as_context() == before
 
 
 @pytest.mark.parametrize("state", ["quarantined", "disabled", "deleted"])
 def test_what_is_not_live_is_not_shown(state: str) -> None:
     playbook = playbook_of(2)
-    playbook.bullets["P-1"] = replace(playbook.bullets["P-1"], state=state)  # type: ignore[arg-type]  # a State
+    change(playbook, "P-1", state=state)
     assert shown(playbook.as_context()) == ["P-2"]
-
-
-def test_a_removed_bullet_keeps_its_number() -> None:
-    playbook = playbook_of(2)
-    playbook.remove("P-2")
-    assert playbook.add("New.").id == "P-3"
-    assert shown(playbook.as_context()) == ["P-1", "P-3"]
-
-
-def test_tags_are_counted_and_unknown_ids_are_an_error() -> None:
-    playbook = playbook_of(1)
-    bullet = playbook.tag("P-1", "harmful", 2)
-    assert (bullet.harmful, bullet.net, playbook.bullets["P-1"]) == (2, -2, bullet)
-    for act in (lambda: playbook.tag("P-9", "helpful"), lambda: playbook.remove("P-9")):
-        with pytest.raises(KeyError):
-            act()
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,15 @@ from swecli.playbook.learning.evidence import (
     roles,
 )
 from swecli.playbook.learning.grounds import ground_of
+from swecli.playbook.learning.reflector_model import Asked
 from swecli.playbook.learning.remember import REMEMBERED, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
 from swecli.playbook.similarity import shorten
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
-from swecli.store.playbook.scope import project_of
-from swecli.store.records import Draft, MarkedTurn, TurnLessons
+from swecli.store.playbook.mapping import project_of
+from swecli.store.records import MarkedTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _TURN = "turn"  # the reason of what a turn teaches
@@ -132,22 +133,22 @@ def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *,
 
 
 def from_answer(
-    sessions: SessionManager, session: Session, look: Look, given: tuple[Draft, Workspaces | None]
+    sessions: SessionManager, session: Session, look: Look, given: tuple[Asked, Workspaces | None]
 ) -> tuple[TurnLessons, tuple[str, ...]]:
     """What a model's answer comes to, and what of it was not taken."""
-    draft, workspaces = given
+    asked, workspaces = given
     digest = look.digest
-    read = read_answer(draft.answer, digest.shown) if draft.answer else None
+    read = read_answer(asked.answer, digest.shown) if asked.answer else None
     curated = Curated()
     verdicts: tuple[Verdict, ...] = ()
     figures: dict[str, Any] = {}
     if read is not None:
-        verdicts, figures = _tagged(sessions, session, look, (draft.author, read.tags))
+        verdicts, figures = _tagged(sessions, session, look, (asked.model, read.tags))
         if read.adds or read.updates:
             ground = ground_of(sessions, session, digest, workspaces)
-            curated = curate(read.adds, read.updates, ground, draft.author)
+            curated = curate(read.adds, read.updates, ground, asked.model)
         curated.refused[:0] = read.losses
-    delta = make_delta(digest, curated, draft.author, _TURN, draft.answer) if curated.ops or verdicts else None
+    delta = make_delta(digest, curated, asked.model, _TURN, asked.answer) if curated.ops or verdicts else None
     lessons = TurnLessons(
         digest.interaction,
         delta,
@@ -155,10 +156,9 @@ def from_answer(
         (),
         figures,
         final=True,
-        author=draft.author,
-        failure=draft.failure,
-        usage=draft.usage,
-        cost=draft.cost,
+        failure=asked.failure,
+        usage=asked.usage,
+        cost=asked.cost,
     )
     return lessons, tuple(curated.refused)
 

@@ -31,9 +31,10 @@ _LETTERS = 4  # characters a token, roughly, where nobody counted
 class Asked:
     """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded.
 
-    `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one.
+    `model` is its name. `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one.
     """
 
+    model: str
     answer: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0

@@ -20,7 +20,7 @@ from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_
 from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
 from swecli.playbook.learning.reflector_model import Asked, ask, question_of
 from swecli.playbook.workspace import Workspaces, check_anchors
-from swecli.store.records import Draft, PendingReflection, Spent, TurnLessons
+from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
@@ -90,8 +90,6 @@ class LearningService:
         number, store = interaction or session.interactions, self.sessions.playbook
         try:
             store.renew(session)
-            if store.draft(session.id, number) is not None:
-                return RulesPart(number, needs_model=True)
             look = look_at(self.sessions, session, digest_of(self.sessions, session, number))
             wanted = self._wanted(session, look, asked)
             lessons = from_rules(self.sessions, session, look, self.workspaces)
@@ -105,9 +103,8 @@ class LearningService:
     async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
         """Ask the model about a turn whose rules' part is applied, and apply what comes of it.
 
-        A turn for which there is no budget or no model now stays in the queue. An answer that a program got and did
-        not live to apply is applied, and nobody is asked again. Cancellable: then the turn stays in the queue, and
-        what was spent is recorded.
+        A turn for which there is no budget or no model now stays in the queue. Cancellable: then too, and what was
+        spent is recorded.
         """
         session = self.sessions.current_session
         if session is None:
@@ -115,16 +112,14 @@ class LearningService:
         try:
             self.sessions.playbook.renew(session)
             look = look_at(self.sessions, session, digest_of(self.sessions, session, interaction))
-            draft = self.sessions.playbook.draft(session.id, interaction)
-            if draft is None:
-                if not self._wanted(session, look, asked):
-                    return self._conclude(session, TurnLessons(interaction, final=True))
-                question = self._question(session, look)
-                if held := self._held(look, len(question)):
-                    return self._not_asked(interaction, held)
-                draft = await self._ask(session, look, question)
+            if not self._wanted(session, look, asked):
+                return self._conclude(session, TurnLessons(interaction, final=True))
+            question = self._question(session, look)
+            if held := self._held(look, len(question)):
+                return self._not_asked(interaction, held)
+            answer = await self._ask(session, look, question)
             self.sessions.playbook.renew(session)
-            lessons, refused = from_answer(self.sessions, session, look, (draft, self.workspaces))
+            lessons, refused = from_answer(self.sessions, session, look, (answer, self.workspaces))
             return self._conclude(session, lessons, refused)
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
@@ -234,29 +229,25 @@ class LearningService:
         self.mark_reported(held.partition(":")[0])
         return [ReflectionFailed(number, held, kept=True, paused=True)]
 
-    async def _ask(self, session: Session, look: Look, question: str) -> Draft:
-        """The model's answer, kept before it is applied."""
-        model, number, asked = self.reflector.model, look.digest.interaction, Asked()
+    async def _ask(self, session: Session, look: Look, question: str) -> Asked:
+        """The model's answer, and what it took."""
+        model, number = self.reflector.model, look.digest.interaction
         assert model is not None, "see _held"
+        asked = Asked(model.name)
         try:
             await ask(model, self.reflector.template, question, look.digest.shown, asked)
         except asyncio.CancelledError:
-            self._bill(model.name, model.profile.price, number, asked)
-            spent = Spent(asked.usage, asked.cost)
-            self.sessions.playbook.record_reflection(
-                session.id, number, status="cancelled", author=model.name, spent=spent, detail=""
-            )
+            self._bill(model.profile.price, number, asked)
+            self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise
-        self._bill(model.name, model.profile.price, number, asked)
-        draft = Draft(session.id, number, asked.answer, model.name, asked.failure, asked.usage, asked.cost)
-        self.sessions.playbook.keep_draft(draft)
-        return draft
+        self._bill(model.profile.price, number, asked)
+        return asked
 
-    def _bill(self, name: str, price: Row, number: int, asked: Asked) -> None:
+    def _bill(self, price: Row, number: int, asked: Asked) -> None:
         """Record what was spent; where nobody said what the tokens cost, by `price`."""
         if asked.attempts:
             cost = cost_of(asked.usage, price) if asked.cost is None else asked.cost
-            self.sessions.record_request(RequestRecord(name, REFLECTING, number, 0, asked.usage, cost, 0))
+            self.sessions.record_request(RequestRecord(asked.model, REFLECTING, number, 0, asked.usage, cost, 0))
 
     def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
         """Keep it and report what came of it. What cannot be applied is left out, and that is reported."""
@@ -265,10 +256,8 @@ class LearningService:
             applied = store.conclude(session, lessons)
         except BadInput as error:
             failure = f"nothing of it was applied: {error}"
-            lessons = TurnLessons(
-                lessons.interaction, final=lessons.final, author=lessons.author, failure=failure,
-                usage=lessons.usage, cost=lessons.cost,
-            )  # fmt: skip
+            took = {"usage": lessons.usage, "cost": lessons.cost}
+            lessons = TurnLessons(lessons.interaction, final=lessons.final, failure=failure, **took)  # type: ignore[arg-type]
             applied = store.conclude(session, lessons)
         events: list[LearningEvent] = [*report(lessons, applied, refused)]
         if applied is not None and applied.added:

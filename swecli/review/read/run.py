@@ -41,7 +41,6 @@ from swecli.review.read.job import ReviewJob, planned
 from swecli.review.read.progress import Progress
 from swecli.review.read.requests import ReviewRequest, part_message, read_only
 from swecli.review.target.plan import Part, cover
-from swecli.store.records import Spent
 
 _OVERFLOWS = 3
 _RESULT_LIMIT = 30_000
@@ -282,6 +281,4 @@ class Review:
                 call.result, call.error = INTERRUPTED_RESULT, "interrupted"
                 sessions.record_call(call)
         sessions.finish_interaction("done")
-        sessions.playbook.record_reflection(
-            session.id, session.interactions, status="skipped", author="", spent=Spent(), detail="a review"
-        )
+        sessions.playbook.record_reflection(session.id, session.interactions, "skipped")

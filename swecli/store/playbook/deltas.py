@@ -18,13 +18,12 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.playbook import evidence, mapping
+from swecli.store.playbook.mapping import applies, made_in, project_of, revocable
 from swecli.store.playbook.ops import FREE, Outcome, check_caps, work_out
-from swecli.store.playbook.scope import applies, made_in, project_of, revocable
 from swecli.store.playbook.turns import mark_again, unmark
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.sessions.mapping import interaction_of
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
 
@@ -43,9 +42,8 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     added = [f"P-{rows[name].number}" for name in outcome.added]
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-    row = DeltaRow(project=project_of(session), reach=reach, **values(delta, mapping.DELTA))
-    row.ops, row.refused = [mapping.op_json(op) for op in delta.ops], list(delta.refused)
-    row.before, row.added, row.moved = before | dict.fromkeys(added), added, []
+    row = mapping.delta_row(delta, project_of(session), reach)
+    row.before, row.added = before | dict.fromkeys(added), added
     _carry_out(row, outcome, rows)
     db.add(row)
     db.flush()
@@ -114,14 +112,7 @@ def newest(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
     """The newest `n` deltas that stand and are more than the evidence of a turn."""
     which = select(DeltaRow).where(revocable(session), col(DeltaRow.undone) == sqlmodel.false())
     which = which.where((cast(col(DeltaRow.before), Text) != "{}") | (col(DeltaRow.reason).like("mark %")))
-    rows = db.exec(which.order_by(col(DeltaRow.number).desc()))
-    found: list[DeltaRow] = []
-    for row in rows:
-        if not mapping.applied_of(row).only_counts:  # one of an older version may have counted that way
-            found.append(row)
-        if len(found) == n:
-            break
-    return found
+    return list(db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)))
 
 
 def taken_back_last(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
@@ -138,7 +129,7 @@ def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
     row.undone = True
     for name, value in row.before.items():
         if value is not None:
-            _put(db, rows.get(name), value)
+            mapping.put_back(db, rows.get(name), value)
         elif name in rows:
             rows[name].state = "deleted"
     unmark(db, row)
@@ -152,7 +143,7 @@ def bring_back(db: sqlmodel.Session, row: DeltaRow) -> None:
     rows = mapping.bullet_rows(db, row.before)
     for name, value in (row.kept or {}).items():
         if "content" in value:  # an older version kept less: what it had deleted stays so
-            _put(db, rows.get(name), value)
+            mapping.put_back(db, rows.get(name), value)
     mark_again(db, row)
     row.undone = False
     _settle(db, row)
@@ -173,25 +164,13 @@ def touched(db: sqlmodel.Session, row: DeltaRow) -> set[str]:
     return {*row.before, *(f"P-{number}" for number in judged)}
 
 
-def _put(db: sqlmodel.Session, row: BulletRow | None, value: dict[str, Any]) -> None:
-    """Write a kept form into its row; what evidence and looking left of it stays."""
-    bullet = mapping.bullet_from_json(value)
-    seen: dict[str, Any] = {}
-    if row is None:
-        row = BulletRow(number=bullet.number, content=bullet.content)
-    else:
-        seen = values(mapping.bullet_of(row), mapping.SEEN)
-    db.add(mapping.fill_bullet(row, replace(bullet, **seen)))
-    row.session_id, row.project = value["session_id"], value["project"]
-
-
 def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
     """Raises BadInput when a later delta that stands has touched one of its bullets too."""
     later = (col(DeltaRow.number) > row.number, col(DeltaRow.undone) == sqlmodel.false())
     which = select(DeltaRow).where(*later, cast(col(DeltaRow.before), Text) != "{}")
     for other in db.exec(which).all() if row.before else ():
         shared = sorted(row.before.keys() & other.before.keys())
-        if shared and not mapping.applied_of(other).only_counts:
+        if shared:
             outside = f"outside of a session, in {other.project}"
             place = f"in session {other.session_id}" if other.session_id else outside
             raise BadInput(f"{shared[0]} has been changed since, {place}.", "Undo that change there first.")

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import bindparam, func, insert, update
+from sqlalchemy import func
 from sqlmodel import col, select
 
-from swecli.models.playbook import (
-    FORGET,
-    PRIORS,
-    AppliedDelta,
-    Belief,
-    Tag,
-    Verdict,
-    after_verdict,
-    factors_of_counts,
-)
+from swecli.models.playbook import FORGET, PRIORS, AppliedDelta, Belief, Tag, Verdict, after_verdict, factors_of_counts
 from swecli.store.playbook import mapping
 from swecli.store.tables.columns import values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
@@ -30,87 +20,47 @@ _FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was
 _NONE = (1.0, 1.0, 1.0)
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _GIVEN = ("source", "quote", "call_id", "kind", "tag", "forget")
-_ADDING = insert(EvidenceRow)
-_MOVING = (
-    update(BulletRow)
-    .where(col(BulletRow.number) == bindparam("of"))
-    .values(
-        belief=bindparam("now"), **{name: getattr(BulletRow, name) + bindparam(f"more_{name}") for name in _COUNTED}
-    )
-    .execution_options(synchronize_session=None)
-)
 
 
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
-    now = datetime.now(UTC)
-    worth = _worth_of(db, [verdict.bullet_id for verdict in verdicts])
-    found = [(verdict, worth[verdict.bullet_id]) for verdict in verdicts if verdict.bullet_id in worth]
-    of = {"delta": delta.number, "session_id": delta.session_id, "interaction": delta.interaction, "created_at": now}
-    rows = []
-    for verdict, bullet in found:
-        bullet.take(verdict.factors, verdict.forget)
-        bullet.counts[verdict.tag] += 1
-        given = values(verdict, _GIVEN)
-        rows.append(of | given | {"bullet": bullet.number, "trust": "reasoning", "factors": list(verdict.factors)})
-    _write(db, [bullet for _, bullet in found])
-    if rows:
-        db.connection().execute(_ADDING, rows)
-
-
-@dataclass(slots=True)
-class _Worth:
-    """What a bullet is worth, while it is moved; `counts` is what comes to its counts."""
-
-    number: int
-    belief: Belief
-    prior: Belief
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def take(self, factors: Belief, forget: float) -> None:
-        self.belief = after_verdict(self.belief, self.prior, factors, forget)
-
-
-def _worth_of(db: sqlmodel.Session, names: Iterable[str]) -> dict[str, _Worth]:
-    numbers = list({mapping.number_of(name) for name in names})
-    which = sqlmodel.select(BulletRow.number, BulletRow.trust, BulletRow.belief)
-    rows = db.connection().execute(which.where(col(BulletRow.number).in_(numbers))).all() if numbers else ()
-    priors = {row.number: PRIORS.get(row.trust, PRIORS["reasoning"]) for row in rows}
-    return {
-        f"P-{row.number}": _Worth(row.number, tuple(row.belief or priors[row.number]), priors[row.number])
-        for row in rows
-    }
-
-
-def _write(db: sqlmodel.Session, bullets: Iterable[_Worth]) -> None:
-    """Only what changed of each bullet, in one statement: a turn may touch all that stand in the prompt."""
-    rows = [
-        {"of": one.number, "now": list(one.belief)} | {f"more_{name}": one.counts[name] for name in _COUNTED}
-        for one in {bullet.number: bullet for bullet in bullets}.values()
-    ]
-    if rows:
-        db.connection().execute(_MOVING, rows)
-        db.expire_all()
+    rows, now = mapping.bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
+    for verdict in verdicts:
+        if (bullet := rows.get(verdict.bullet_id)) is None:
+            continue
+        _move(bullet, verdict.factors, verdict.forget)
+        setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
+        item = EvidenceRow(bullet=bullet.number or 0, delta=delta.number, session_id=delta.session_id, created_at=now)
+        item.interaction, item.factors = delta.interaction, list(verdict.factors)
+        for name, value in values(verdict, _GIVEN).items():
+            setattr(item, name, value)
+        db.add(item)
+    db.flush()
 
 
 def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
-    says how many. Within a transaction."""
-    worth = _worth_of(db, names)
+    counts them. Within a transaction."""
+    bullets = mapping.bullet_rows(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in worth.values()]))
+    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in bullets.values()]))
     which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
-    fading = {row.bullet: row for row in db.exec(which).all()} if worth else {}
-    for bullet in worth.values():
-        row = fading.get(bullet.number)
+    fading = {row.bullet: row for row in db.exec(which).all()} if bullets else {}
+    for bullet in bullets.values():
+        row = fading.get(bullet.number or 0)
         if row is None or row.kind != _FADED:
-            row = EvidenceRow(bullet=bullet.number, source="held back", quote="0 turns", kind=_FADED, factors=_NONE)
+            row = EvidenceRow(bullet=bullet.number or 0, source="held back", quote="0 turns", kind=_FADED)
+            row.factors = _NONE
         row.quote = f"{int(row.quote.split()[0]) + 1} turns"
         row.forget += (1 - row.forget) * FORGET
-        bullet.take(_NONE, FORGET)
+        _move(bullet, _NONE, FORGET)
         db.add(row)
     db.flush()
-    _write(db, worth.values())
+
+
+def _move(row: BulletRow, factors: Belief, forget: float) -> None:
+    prior = _prior_of(row)
+    row.belief = list(after_verdict(tuple(row.belief or prior), prior, factors, forget))
 
 
 def _prior_of(row: BulletRow) -> Belief:

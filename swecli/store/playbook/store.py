@@ -25,14 +25,13 @@ from swecli.store.playbook.deltas import (
     touched,
     write,
 )
-from swecli.store.playbook.queue import ReflectionQueue, drop_draft, note_reflection
-from swecli.store.playbook.scope import applies, concerns, is_current, load_bullets, made_by, refresh, seen_of
+from swecli.store.playbook.mapping import applies, concerns, is_current, load_bullets, made_by, seen_of
+from swecli.store.playbook.queue import ReflectionQueue, note_reflection
 from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn, put_mark
 from swecli.store.records import TurnLessons
-from swecli.store.sessions.mapping import usage_values
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow, ReflectionRow
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
 
 
 class PlaybookStore(ReflectionQueue):
@@ -77,7 +76,7 @@ class PlaybookStore(ReflectionQueue):
         with self._database.transaction() as db:
             current = is_current(db, session)
             yield db, names
-            playbook = refresh(db, session, names) if current else load_bullets(db, session)
+            playbook = load_bullets(db, session, names if current else None)
         session.update_playbook(playbook)
 
     def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
@@ -146,13 +145,7 @@ class PlaybookStore(ReflectionQueue):
                 _count_uses(db, lessons.shown)
                 evidence.let_fade(db, lessons.held_back)
             if lessons.final:
-                status = "failed" if lessons.failure else "done"
-                tried = ReflectionRow(
-                    session_id=session.id, interaction=lessons.interaction, status=status, author=lessons.author,
-                    detail=lessons.failure or "; ".join(lessons.lines), **usage_values(lessons.usage, lessons.cost),
-                )  # fmt: skip
-                note_reflection(db, tried)
-            drop_draft(db, session.id, lessons.interaction)
+                note_reflection(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
             names.update(row.before if row else (), (v.bullet_id for v in lessons.verdicts))
             names.update(lessons.shown, lessons.held_back)
             applied = mapping.applied_of(row) if row else None

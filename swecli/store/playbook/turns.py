@@ -13,41 +13,27 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.playbook.scope import project_of
+from swecli.store.playbook.mapping import project_of
 from swecli.store.records import Check, MarkedTurn, TurnRecord
 from swecli.store.sessions.reading import find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.playbook import (
-    CheckRow,
-    ChoiceRow,
-    DeltaRow,
-    EvidenceRow,
-    LearnedRow,
-    SwitchRow,
-    TurnRow,
-)
+from swecli.store.tables.playbook import CheckRow, ChoiceRow, DeltaRow, EvidenceRow, LearnedRow, SwitchRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _RECORD = shared(TurnRecord, TurnRow, "withheld")
 _REFLECTOR = "reflector:"  # before its name, in the names of figures
-_OUTCOME = ("good", "weight", "signal")  # what a mark says of how the turn went
-_WORDS = ("mark", "why")
-_KEPT = ("good", "weight", "signal", "topic", "withheld", "seed", "ablation")
+_OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 
 
 class TurnRecords:
-    """One record a turn, filled as more becomes known of it; and the switch that keeps the playbook out of prompts."""
+    """One record a turn, filled as more becomes known of it; the switch that keeps the playbook out of prompts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def note(self, session_id: str, interaction: int, **known: Any) -> None:
-        """Keep what is known of a turn now; what is not named stays as it was.
-
-        Args:
-            known: any of good, weight, signal, topic, withheld, seed, ablation.
-        """
+        """Keep what is `known` of a turn now, columns of its row; the others stay as they were."""
         with self._database.transaction() as db:
             note_turn(db, session_id, interaction, **known)
 
@@ -78,12 +64,17 @@ class TurnRecords:
         which = sqlmodel.select(TurnRow, InteractionRow).join(InteractionRow, same_turn)
         which = which.join(SessionRow, col(SessionRow.id) == col(TurnRow.session_id)).where(*where)
         with self._database.reading() as db:
-            found = db.exec(which.order_by(col(InteractionRow.id))).all()
-            return [_record(row, turn) for row, turn in found]
+            return [
+                TurnRecord(
+                    shown=tuple(turn.shown or ()), cited=tuple(turn.cited or ()), withheld=tuple(row.withheld or ()),
+                    started_at=turn.started_at, **values(row, _RECORD),
+                )
+                for row, turn in db.exec(which.order_by(col(InteractionRow.id))).all()
+            ]  # fmt: skip
 
     def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        """The verdicts that stand of one turn: by (bullet, "outcome" or "tag") their (tag, source), in the order they
-        came."""
+        """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
+        source)."""
         of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
         made = (col(DeltaRow.session_id) == session_id, col(DeltaRow.interaction) == interaction)
         which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
@@ -128,9 +119,9 @@ class TurnRecords:
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    row = _turn_row(db, session_id, interaction)
+    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
+    row = db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
     for name, value in known.items():
-        assert name in _KEPT, name
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
     db.add(row)
 
@@ -142,62 +133,45 @@ def note_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Che
         db.merge(row)
 
 
-def _turn_row(db: sqlmodel.Session, session_id: str, interaction: int) -> TurnRow:
-    """A turn's row, a new one while nothing is known of it."""
-    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
-    return db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
-
-
-def _record(row: TurnRow, turn: InteractionRow) -> TurnRecord:
-    lists = {"shown": turn.shown, "cited": turn.cited, "withheld": row.withheld}
-    known = values(row, _RECORD) | {name: tuple(found or ()) for name, found in lists.items()}
-    return TurnRecord(**known, started_at=turn.started_at)
-
-
 def put_mark(db: sqlmodel.Session, row: DeltaRow, marked: MarkedTurn) -> None:
-    """Mark the turn that a delta was made of; the delta keeps how the turn stood before. Within a transaction.
+    """Mark the turn that a delta was made of; the delta keeps how the turn was judged before. Within a transaction.
 
     Raises BadInput when there is no such turn.
     """
-    if _turn_of(db, row) is None:
+    if (before := _judged(db, row)) is None:
         raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
-    before = _stands(db, row)
-    words = {"mark": marked.mark, "why": clean_text(marked.why)}
-    outcome = {"good": marked.mark == "good", "weight": 1.0, "signal": "mark"}
-    row.judged = {"before": before, "after": before | outcome | words}
-    _put_mark(db, row, row.judged["after"])
+    after = {"good": marked.mark == "good", "weight": 1.0, "signal": "mark"}
+    row.judged = {"before": before, "after": after | {"mark": marked.mark, "why": clean_text(marked.why)}}
+    _judge(db, row, row.judged["after"])
     db.add(row)
     db.flush()
 
 
 def unmark(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Let the turn go as it went before the mark, unless it was judged again since: then that judgement stands."""
-    if row.judged and _turn_of(db, row) and _stands(db, row) == row.judged["after"]:
-        _put_mark(db, row, row.judged["before"])
+    """Judge the turn as before the mark, unless it was judged again since: then that judgement stays."""
+    if row.judged and _judged(db, row) == row.judged["after"]:
+        _judge(db, row, row.judged["before"])
 
 
 def mark_again(db: sqlmodel.Session, row: DeltaRow) -> None:
     """Bring a mark back that was taken back. Raises BadInput when the turn was judged again since."""
-    if not row.judged or _turn_of(db, row) is None:  # its session was deleted: its counts are all that is left
+    now = _judged(db, row) if row.judged else None
+    if now is None:  # no mark, or its session was deleted: its counts are all that is left
         return
-    if _stands(db, row) != row.judged["before"]:
+    if now != row.judged["before"]:
         raise BadInput(f"T{row.interaction} has been judged again since its mark was taken back.", "Mark it again.")
-    _put_mark(db, row, row.judged["after"])
+    _judge(db, row, row.judged["after"])
 
 
-def _stands(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any]:
-    """How the turn stands."""
-    outcome, words = _turn_row(db, row.session_id, row.interaction or 0), _turn_of(db, row)
-    assert words is not None, "see its callers"
-    return values(outcome, _OUTCOME) | values(words, _WORDS)
+def _judged(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
+    """How the turn of a delta is judged now, with the user's words; None where there is no such turn."""
+    turn = find_turn(db, row.session_id, row.interaction)
+    of = (col(TurnRow.session_id) == row.session_id, col(TurnRow.interaction) == row.interaction)
+    outcome = db.exec(select(TurnRow).where(*of)).first() or TurnRow(session_id="", interaction=0)
+    return None if turn is None else values(outcome, _OUTCOME) | values(turn, ("mark", "why"))
 
 
-def _put_mark(db: sqlmodel.Session, row: DeltaRow, stood: dict[str, Any]) -> None:
-    words = _turn_of(db, row)
-    assert words is not None, "see its callers"
-    words.mark, words.why = stood["mark"], stood["why"]
-    note_turn(db, row.session_id, row.interaction or 0, **{name: stood[name] for name in _OUTCOME})
-
-
-def _turn_of(db: sqlmodel.Session, row: DeltaRow) -> InteractionRow | None:
-    return find_turn(db, row.session_id, row.interaction)
+def _judge(db: sqlmodel.Session, row: DeltaRow, judged: dict[str, Any]) -> None:
+    if (turn := find_turn(db, row.session_id, row.interaction)) is not None:
+        turn.mark, turn.why = judged["mark"], judged["why"]
+        note_turn(db, row.session_id, turn.number, **{name: judged[name] for name in _OUTCOME})

@@ -21,7 +21,7 @@ from sqlmodel import col, select
 from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.store.playbook.scope import load_bullets
+from swecli.store.playbook.mapping import load_bullets
 from swecli.store.sessions.mapping import session_of
 from swecli.store.sessions.queries import find_row, totals
 from swecli.store.sqlite.database import Database
@@ -40,7 +40,6 @@ from swecli.store.tables.sessions import (
 
 Archive = dict[str, Any]
 _ELSEWHERE = "elsewhere:"  # before the id of a strategy that is not there: its number belongs to another one
-_OF_STRATEGIES = ("contradicted", "unknown", "withheld")  # in a turn's record
 # what is of this database, or of the process that runs a turn
 HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     SessionRow: {"number", "interactions", "messages"},
@@ -69,7 +68,7 @@ def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
     """Let the turns name strategies as `names` says. What is not in it is marked: no other one gets its credit."""
     for turn in whole["interactions"]:
         record = turn["playbook"] or {}
-        for holder, name in [(turn, "shown"), (turn, "cited"), *((record, name) for name in _OF_STRATEGIES)]:
+        for holder, name in ((turn, "shown"), (turn, "cited"), (record, "withheld")):
             if holder.get(name):
                 marked = (one if one.startswith(_ELSEWHERE) else f"{_ELSEWHERE}{one}" for one in holder[name])
                 holder[name] = [names.get(one, mark) for one, mark in zip(holder[name], marked, strict=True)]
@@ -211,15 +210,9 @@ def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> 
     learned there, and counts once."""
     done = (col(ReflectionRow.session_id) == old, col(ReflectionRow.status) == "done")
     times = Counter(db.exec(select(ReflectionRow.interaction).where(*done)).all())
-    what: dict[str, Any] = {
-        "session_id": new,
-        "status": "done",
-        "author": "copy",
-        "detail": f"learned from in {old}",
-        "cost": 0.0,
-    }
     for number in range(1, last + 1):
-        db.add_all(ReflectionRow(**what, interaction=number) for _ in range(max(1, times[number])))
+        again = range(max(1, times[number]))
+        db.add_all(ReflectionRow(session_id=new, interaction=number, status="done") for _ in again)
 
 
 def delete(database: Database, ref: str, keep: str = "") -> str:

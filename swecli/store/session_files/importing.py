@@ -16,15 +16,14 @@ import sqlmodel
 from pydantic import AfterValidator, Field, ValidationError, create_model
 from sqlmodel import col, select
 
-from swecli.discovery import declared_in
 from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
 from swecli.store.playbook.deltas import last_number
-from swecli.store.session_files import transcripts
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
-from swecli.store.session_files.transcripts.base import Format, Line, Transcript
+from swecli.store.session_files.formats import FORMATS
+from swecli.store.session_files.transcript import Line, Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.playbook import BulletRow, TurnRow
@@ -120,9 +119,7 @@ _Message = _shape(
     tool_calls=_many(_Call),
 )  # fmt: skip
 _Record = _shape(
-    TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), contradicted=(_Names, None),
-    unknown=(_Names, None), ablation=(Literal["", "off", "withheld"], ""), withheld=(_Names, None),
-    seed=(Annotated[int, Field(ge=-(2**63), lt=2**63)], 0),
+    TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None),
 )  # fmt: skip
 _Turn = _shape(
     InteractionRow, HIDDEN[InteractionRow], status=(_Text, ...), shown=(_Names, None), cited=(_Names, None),
@@ -243,7 +240,7 @@ def import_file(database: Database, path: Path) -> Imported:
             )
         with path.open(encoding="utf-8", errors="replace") as file:
             head = file.read(_HEAD)
-        found = next((one for one in declared_in(transcripts, Format) if one.fits(head)), None)  # type: ignore[type-abstract]  # only looked for
+        found = next((one for one in FORMATS if one.fits(head)), None)
         if found is None:
             return import_session(database, _export(path))
         transcript = Transcript(found.name, str(path.absolute().parent))

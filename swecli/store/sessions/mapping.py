@@ -16,7 +16,7 @@ from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.records import InteractionInfo
 from swecli.store.tables.columns import UtcTime, clean_text, shared, values
-from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow, UsageColumns
+from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
 _MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
 _CALL = shared(ToolCall, CallRow, "id")
@@ -24,7 +24,7 @@ _RESULT = tuple(name for name in _CALL if name not in ("name", "parameters"))
 _SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
 _SETTINGS = tuple(name for name in _SESSION if name not in ("id", "project", "parent_id", "created_at", "updated_at"))
 _REQUEST = shared(RequestRecord, RequestRow)
-_USAGE = shared(Usage, UsageColumns)
+_USAGE = shared(Usage, RequestRow)
 _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 
 
@@ -101,23 +101,13 @@ def window_of(text: str) -> WindowSpec:
 
 def request_row(session_id: str, record: RequestRecord) -> RequestRow:
     """A new row for a request."""
-    return RequestRow(session_id=session_id, **values(record, _REQUEST) | usage_values(record.usage, record.cost))
+    return RequestRow(session_id=session_id, **values(record, _REQUEST), **values(record.usage, _USAGE))
 
 
 def request_of(row: RequestRow) -> RequestRecord:
     """The request as it was recorded."""
     extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
-    return RequestRecord(usage=usage_of(row), **values(row, _REQUEST) | extra)
-
-
-def usage_values(usage: Usage, cost: float | None) -> dict[str, Any]:
-    """The columns of what requests took."""
-    return values(usage, _USAGE) | {"cost": cost}
-
-
-def usage_of(row: UsageColumns) -> Usage:
-    """The five buckets."""
-    return Usage(**values(row, _USAGE))
+    return RequestRecord(usage=Usage(**values(row, _USAGE)), **values(row, _REQUEST) | extra)
 
 
 def interaction_of(row: InteractionRow) -> InteractionInfo:

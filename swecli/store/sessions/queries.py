@@ -181,14 +181,16 @@ def _excerpt(first: str | None, second: str | None, text: str) -> str:
 
 def totals(db: sqlmodel.Session, session_id: str) -> SessionTotals:
     """See `SessionQueries.totals`; within a transaction."""
-    buckets = (RequestRow.input, RequestRow.cache_read, RequestRow.cache_write, RequestRow.output, RequestRow.reasoning)
-    cost = col(RequestRow.cost)
-    figures: list[Any] = [func.count(), func.count(cost), func.sum(cost), *(func.sum(col(n)) for n in buckets)]
-    which: Select[Any] = sqlalchemy.select(col(RequestRow.purpose), *figures)
-    which = which.where(col(RequestRow.session_id) == session_id)
-    rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
-    by_purpose = {
-        row[0]: Spent(Usage(*map(int, row[4:])), float(row[3]) if row[2] == row[1] else None, row[1]) for row in rows
-    }
+    by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
     whole = sum(by_purpose.values(), Spent())
     return SessionTotals(whole.usage, whole.cost, whole.requests, by_purpose)
+
+
+def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, Spent]:
+    """What these requests took, within a transaction. One that used no token, because nobody answered, cost nothing."""
+    buckets = [col(getattr(RequestRow, name)) for name in Usage.__slots__]
+    unknown = func.count().filter(col(RequestRow.cost).is_(None), sqlalchemy.or_(*(one > 0 for one in buckets)))
+    figures: list[Any] = [func.count(), unknown, func.sum(col(RequestRow.cost)), *(func.sum(one) for one in buckets)]
+    which = sqlalchemy.select(col(RequestRow.purpose), *figures).where(*where)
+    rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
+    return {row[0]: Spent(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows}

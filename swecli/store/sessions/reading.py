@@ -29,10 +29,9 @@ def load_session(database: Database, ref: str | None, directory: str, newest: in
         BadInput: none is meant by `ref`, or more than one.
         DamagedDatabase: a row of it holds what was never written.
     """
-    reading = bool(database.only_read)
-    with _legible(), database.reading() if reading else database.transaction() as db:
+    with _legible(), database.reading() if database.only_read else database.transaction() as db:
         row = find_row(db, ref, directory)
-        if not reading:
+        if not database.only_read:
             _settle(db, row.id)
         first = row.interactions - max(1, newest) + 1
         return mapping.session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))

@@ -65,6 +65,21 @@ def _turn_counts_into_verdicts(connection: Connection) -> None:
         connection.execute(text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number})
 
 
+def _drop_what_nobody_reads(connection: Connection) -> None:
+    """Columns that the tables have no more, answers that were kept until they were applied, and operations of older
+    versions: their counts are verdicts since shape 13."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS reflection_draft")
+    found = inspect(connection)
+    for table in Row.metadata.sorted_tables:
+        for name in {column["name"] for column in found.get_columns(table.name)} - set(table.columns.keys()):
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} DROP COLUMN {name}")
+    known = "json_extract(value, '$.op') NOT IN ('TAG', 'UNTAG', 'MERGE')"
+    kept = f"(SELECT coalesce(json_group_array(json(value)), '[]') FROM json_each(delta.ops) WHERE {known})"
+    connection.exec_driver_sql(f"UPDATE delta SET ops = {kept}")
+    no_mark = "reason NOT IN ('mark good', 'mark bad')"
+    connection.exec_driver_sql(f"UPDATE delta SET before = '{{}}' WHERE ops = '[]' AND {no_mark}")
+
+
 # The n-th step leads from shape n-1 to shape n: what becomes of the rows that are there, or None where the shape has
 # but more tables, columns or indexes. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (
@@ -81,7 +96,7 @@ STEPS: tuple[Step, ...] = (
     None,  # lines of other tools' transcripts
     None,  # what a provider sent that only it can read
     _turn_counts_into_verdicts,  # what a strategy is worth stands with it
-    None,  # what turns changed of files, and what was taken back
+    _drop_what_nobody_reads,  # what turns changed of files, and what was taken back
 )
 
 

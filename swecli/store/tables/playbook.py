@@ -9,7 +9,7 @@ from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, now
-from swecli.store.tables.sessions import COUNTING, Row, UsageColumns
+from swecli.store.tables.sessions import COUNTING, Row
 
 
 class BulletRow(Row, table=True):
@@ -98,7 +98,6 @@ class DeltaRow(Row, table=True):
     refused: Any = Field(default=None, sa_type=CleanJson)
     before: Any = Field(default=None, sa_type=CleanJson)
     added: Any = Field(default=None, sa_type=CleanJson)
-    moved: Any = Field(default=None, sa_type=CleanJson)
     undone: bool = False
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
@@ -106,7 +105,7 @@ class DeltaRow(Row, table=True):
     judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
 
 
-class ReflectionRow(UsageColumns, Row, table=True):
+class ReflectionRow(Row, table=True):
     """One try at learning from an interaction; `final` when there will be no other."""
 
     __tablename__ = "reflection"
@@ -117,9 +116,6 @@ class ReflectionRow(UsageColumns, Row, table=True):
     interaction: int = Field(sa_type=Number)
     status: str = Field(sa_type=CleanText)
     final: bool = True
-    author: str = Field(default="", sa_type=CleanText)
-    detail: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class TurnRow(Row, table=True):
@@ -135,32 +131,7 @@ class TurnRow(Row, table=True):
     weight: float = 0.0
     signal: str = Field(default="", sa_type=CleanText)
     topic: str = Field(default="", sa_type=CleanText)
-    contradicted: Any = Field(default=None, sa_type=CleanJson)
-    unknown: Any = Field(default=None, sa_type=CleanJson)
-    errors: int = Field(default=0, sa_type=Number)
-    ablation: str = Field(default="", sa_type=CleanText)
     withheld: Any = Field(default=None, sa_type=CleanJson)
-    seed: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
-
-
-class DraftRow(UsageColumns, Row, table=True):
-    """What a reflection came to and is not applied yet: a program killed here asks no model a second time."""
-
-    __tablename__ = "reflection_draft"
-    __table_args__ = (UniqueConstraint("session_id", "interaction"),)
-
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
-    interaction: int = Field(sa_type=Number)
-    delta: Any = Field(default=None, sa_type=CleanJson)
-    lines: Any = Field(default=None, sa_type=CleanJson)
-    refused: Any = Field(default=None, sa_type=CleanJson)
-    author: str = Field(default="", sa_type=CleanText)
-    failure: str | None = Field(default=None, sa_type=CleanText)
-    requests: int = Field(default=0, sa_type=Number)
-    errors: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class SwitchRow(Row, table=True):
@@ -169,11 +140,10 @@ class SwitchRow(Row, table=True):
     __tablename__ = "playbook_switch"
 
     project: str = Field(primary_key=True, sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class ChoiceRow(Row, table=True):
-    """How a turn's strategies were chosen, as `Chosen.to_json` says it."""
+    """How a turn's strategies were chosen, as `Chosen.to_json` gives it."""
 
     __tablename__ = "playbook_choice"
 

@@ -47,7 +47,6 @@ class FindingRow(Row, table=True):
     fixes: int = Field(default=0, sa_type=Number)
     more: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class ReviewRow(Row, table=True):
@@ -69,7 +68,6 @@ class ReviewRow(Row, table=True):
     lost: Any = Field(default=None, sa_type=CleanJson)
     spent: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
 class ReviewFindingRow(Row, table=True):

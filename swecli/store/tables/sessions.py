@@ -59,7 +59,6 @@ class MessageRow(Row, table=True):
     sent: str | None = Field(default=None, sa_type=CleanText)
     reasoning: str = Field(default="", sa_type=CleanText)
     tokens: int | None = Field(default=None, sa_type=Number)
-    is_summary: bool = False
     status: str = Field(default="complete", sa_type=CleanText)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
@@ -97,19 +96,8 @@ class FullResultRow(Row, table=True):
     text: str = Field(sa_type=CleanText)
 
 
-class UsageColumns(SQLModel):
-    """The five buckets of tokens and what they cost."""
-
-    input: int = Field(default=0, sa_type=Number)
-    cache_read: int = Field(default=0, sa_type=Number)
-    cache_write: int = Field(default=0, sa_type=Number)
-    output: int = Field(default=0, sa_type=Number)
-    reasoning: int = Field(default=0, sa_type=Number)
-    cost: float | None = Field(default=None, sa_type=Money)
-
-
-class RequestRow(UsageColumns, Row, table=True):
-    """A request to a model."""
+class RequestRow(Row, table=True):
+    """A request to a model, with its tokens in five buckets and what they cost."""
 
     __tablename__ = "model_request"
 
@@ -119,6 +107,12 @@ class RequestRow(UsageColumns, Row, table=True):
     purpose: str = Field(sa_type=CleanText)
     interaction: int = Field(default=0, sa_type=Number)
     step: int = Field(default=0, sa_type=Number)
+    input: int = Field(default=0, sa_type=Number)
+    cache_read: int = Field(default=0, sa_type=Number)
+    cache_write: int = Field(default=0, sa_type=Number)
+    output: int = Field(default=0, sa_type=Number)
+    reasoning: int = Field(default=0, sa_type=Number)
+    cost: float | None = Field(default=None, sa_type=Money)
     duration_ms: int = Field(default=0, sa_type=Number)
     extra: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)

@@ -68,7 +68,7 @@ def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
                 await asyncio.sleep(600)
                 yield
 
-        asked = Asked()
+        asked = Asked("scripted/test")
         began = asyncio.get_running_loop().time()
         await ask(Slow(), "template", "question", (), asked)
         assert asyncio.get_running_loop().time() - began <= 61

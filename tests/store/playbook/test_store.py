@@ -324,7 +324,7 @@ def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
         (Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)), "61 words"),
         (Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)), "601 characters"),
         (Op("UPDATE", "P-1", fields={"content": "other"}), "only the user"),
-        (Op("TAG", "P-1", "helpful"), "no operation"),
+        (Op("TAG", "P-1"), "no operation"),
     ],
 )
 def test_what_a_reflector_may_not_do(manager: SessionManager, session: Session, op: Op, why: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.models.playbook import PRIORS, Delta, Op, Verdict, after_verdict
 from swecli.models.session import Session
-from swecli.store.records import Check, Draft, MarkedTurn, TurnLessons
+from swecli.store.records import Check, MarkedTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
@@ -133,23 +133,6 @@ def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: Sessio
     record = turns.of(session.id, 1)
     assert record is not None
     assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))
-
-
-def test_an_answer_is_there_again_after_a_restart_until_it_is_applied(
-    manager: SessionManager, session: Session, path: Path
-) -> None:
-    draft = Draft(session.id, 1, '{"tags": []}', "some/model", None, cost=0.1)
-    manager.playbook.keep_draft(Draft(session.id, 1))
-    manager.playbook.keep_draft(draft)
-    manager.database.close()
-    again = SessionManager(open_database(path))
-    assert again.playbook.draft(session.id, 1) == draft
-    again.resume(session.id, "")
-    assert again.current_session is not None
-    again.playbook.conclude(again.current_session, TurnLessons(1, final=True))
-    assert again.playbook.draft(session.id, 1) is None
-    assert [pending.interaction for pending in again.playbook.pending()] == [2]
-    again.database.close()
 
 
 def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> None:

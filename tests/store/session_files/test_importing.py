@@ -82,7 +82,7 @@ def rich() -> SessionManager:
             usage = Usage(4000, 100, 10, 22, 3)
             manager.record_request(RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011}))
             manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
-            manager.playbook.turns.note(session.id, number, topic="tests", withheld=[own], ablation="withheld")
+            manager.playbook.turns.note(session.id, number, topic="tests", withheld=[own])
             manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])
         manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"})))
         edits = Edits(replace={"1.2": {"content": "x"}})

@@ -46,7 +46,6 @@ MESSAGE = st.builds(
     sent=st.none() | TEXT,
     reasoning=TEXT,
     tokens=st.none() | INTEGER,
-    is_summary=st.booleans(),
     status=TEXT,
     created_at=MOMENT,
 )
@@ -114,4 +113,4 @@ def test_a_window_that_is_not_understood_is_the_default() -> None:
 def test_usage_comes_back() -> None:
     usage = Usage(1, 2, 3, 4, 5)
     row = mapping.request_row("s", RequestRecord("m", "turn", 1, 2, usage, 0.5, 10, {"estimated": True}))
-    assert mapping.usage_of(row) == usage
+    assert mapping.request_of(row).usage == usage

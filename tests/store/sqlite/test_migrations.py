@@ -114,13 +114,14 @@ def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]
     }
 
 
+GONE = ("sqlite_sequence", "playbook_standing", "reflection_draft")
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # else 1
 
 
 def put_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, int]:
     """With a value where one is needed; how many rows each table has now."""
     named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'")
-    tables = [row[0] for row in named if row[0] not in ("sqlite_sequence", "playbook_standing")]
+    tables = [row[0] for row in named if row[0] not in GONE]
     for table in tables:
         rows = connection.execute('SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,))
         needed = {name: VALUES.get(kind, 1) for name, kind, must, default in rows if must and default is None}

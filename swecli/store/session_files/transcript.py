@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -129,20 +128,6 @@ class Transcript:
             return self.id.lower()
         content = self.id or sha256("\n".join(text for _, text in self.lines).encode("utf-8", "replace")).hexdigest()
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
-
-
-class Format(ABC):
-    """A tool whose transcripts can be imported."""
-
-    name: str
-
-    @abstractmethod
-    def fits(self, head: str) -> bool:
-        """Whether a file that begins like this is one of this tool's."""
-
-    @abstractmethod
-    def read(self, lines: Iterable[Line], into: Transcript) -> None:
-        """Read the file into the transcript."""
 
 
 def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
