@@ -13,7 +13,7 @@ from swecli.config.edit import ProjectRules
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
-from swecli.context.instructions import Instructions, load_instructions, load_prompt, system_prompt
+from swecli.context.system_message import Instructions, load_instructions, load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ConfigError, SwecliError

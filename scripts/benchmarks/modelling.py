@@ -24,7 +24,7 @@ from scripts.benchmarks.rows import Effort, MeasuringError, Row, medians
 from scripts.benchmarks.stored import long_session
 from scripts.benchmarks.typist import Typist
 from swecli.context.budget import LEAN_WINDOW, is_lean, request_limit
-from swecli.context.instructions import system_prompt
+from swecli.context.system_message import system_prompt
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
 from swecli.llm.profile import from_table

@@ -16,7 +16,7 @@ from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Sleep, Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
-from swecli.context.instructions import load_prompt, system_prompt
+from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
@@ -80,8 +80,7 @@ class Agent:
     def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
         """The turn for a query: its @files read, the window applied, the playbook selected. Nothing is stored.
 
-        `attached` is text that goes with it and is not the user's own words: what was piped in. `window` looks at
-        what another window would hold (of what is loaded).
+        `attached` is no text of the user's own: what was piped in; `window` looks at what another one would hold.
         """
         texts = (*self._notes, *([attached] if attached else []))
         return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)

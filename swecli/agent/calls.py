@@ -71,10 +71,8 @@ class Toolkit:
 
 
 class CallRunner:
-    """Runs one turn's calls and stores what came of them.
-
-    `limit` is a result's cap in characters; `used_ids` are call ids that no new call may have.
-    """
+    """Runs one turn's calls and stores what came of them. `limit` is a result's cap in characters; `used_ids` are call
+    ids that no new call may have."""
 
     def __init__(self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter) -> None:
         self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
@@ -88,11 +86,11 @@ class CallRunner:
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
     ) -> AsyncGenerator[Event, None]:
-        """Run them all. Each result is stored before its `ToolFinished` goes up.
+        """Run them all; each result is stored before its `ToolFinished` goes up. When that is cancelled, calls that had
+        begun still get theirs, with what was printed until then; then CancelledError goes on.
 
-        When that is cancelled, calls that had begun still get their `ToolFinished`, with what was printed until then;
-        then CancelledError goes on. `problems` maps a call's id to what is wrong with its arguments;
-        `sent` is the request that asked for them, where a result that it holds already need not be sent again.
+        `problems` maps a call's id to what is wrong with its arguments; `sent` is the request that asked for them: a
+        result that it holds already need not be sent again.
         """
         self._sent = sent
         self._guard.begin_reply()

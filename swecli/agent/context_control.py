@@ -39,27 +39,11 @@ class ReductionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
-    """Where a text was said and what became of it: `sent` word for word in the next request, or taken out by the
-    reduction `by` (its id, how, turn and step); `back` is the command that brings it back, "" when nothing has to be
-    done."""
-
-    turn: int
-    where: str
-    excerpt: str
-    sent: bool
-    by: dict[str, Any] | None = None
-    back: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Meter:
     """Tokens. `parts` in the order of the request; their sum and `residual` is `total`, which is the provider's
     figure as far as one is known: `counted` and `provider` are the two counts of the last request, 0 before it.
-
-    `reserve` is kept for the answer, `limit` what a request may have, None where the model's window is unknown;
-    `threshold` is where the ladder begins; `cached` is the part of the request that was sent before.
-    """
+    `limit` is what a request may have, None where the model's window is unknown; the ladder begins at `threshold`;
+    `cached` is the part that was sent before."""
 
     parts: tuple[tuple[str, int], ...]
     residual: int
@@ -93,8 +77,7 @@ class WindowPreview:
 
 
 class ContextControl:
-    """Works on the current session of an agent. Every function may raise BadInput: there is no session, or nothing to
-    do."""
+    """Works on the session in use. Every function may raise BadInput: there is none, or nothing to do."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent, self._sessions = agent, agent.sessions
@@ -111,8 +94,7 @@ class ContextControl:
         """Take the newest reduction back. It is not made again at once, unless the request is too long without it."""
         session, agent = self.session, self._agent
         spec = sized(session.window, moment=agent.builder.moment(session, agent.model))
-        newest = next(iter(self._sessions.context.log(session, 1)), None)
-        before = newest.before if newest else 0
+        before = sum(row.before for row in self._sessions.context.log(session, 1))
         return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _GROWN))
 
     def pin(self, interaction: int | None = None) -> int:
@@ -178,31 +160,31 @@ class ContextControl:
 
     def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
         """What the next request would hold under another window (None: as it is). Nothing changes."""
-        session = self._sessions.current_session
+        agent, session = self._agent, self._sessions.current_session
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-        now, then = self._agent.prepare("").request, self._agent.prepare("", window=spec).request
-        fitter = self._agent.fitter()
+        now, then, fitter = agent.prepare("").request, agent.prepare("", window=spec).request, agent.fitter()
         before, after = (fitter.measure(list(one.keyed)).tokens for one in (now, then))
         held, holds = ({interaction_of(message) for message in one.keyed[1:-1]} for one in (now, then))
         leaves, returns = (tuple(f"T{n}" for n in sorted(gone)) for gone in (held - holds, holds - held))
         return WindowPreview(before, after, leaves, returns, *then.window)
 
-    def why(self, text: str) -> list[Location]:
-        """Where a text was said in this session, newest first, and whether the next request holds it."""
+    def why(self, text: str) -> list[dict[str, Any]]:
+        """Where a text was said in this session, newest first, as plain JSON values: turn, where, excerpt; whether it
+        is `sent` word for word in the next request, else the reduction that took it out, and the command that brings
+        it back ("" for none)."""
         if not text.strip():
             raise BadInput("/context why needs a text to look for.")
         session = self.session
-        request = past_request(session)
-        log = self._sessions.context.log(session)[::-1]
-        found = []
+        request, log, found = past_request(session), self._sessions.context.log(session)[::-1], []
         for place in self._sessions.find(text.strip()):
-            theirs = [message for message in request if interaction_of(message) == place.interaction]
+            number = place.interaction
+            theirs = [message for message in request if interaction_of(message) == number]
             sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in theirs)
-            row = None if sent else _taker(place.interaction, bool(theirs), log)
-            by = None if row is None else {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
-            back = f"/pin T{place.interaction}" if by else ""
-            found.append(Location(place.interaction, place.where, place.excerpt, sent, by, back))
+            row = None if sent else _taker(number, bool(theirs), log)
+            by = row and {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
+            where = {"turn": number, "where": place.where, "excerpt": place.excerpt, "sent": sent}
+            found.append(where | {"by": by, "back": f"/pin T{number}" if by else ""})
         return found
 
     async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
@@ -221,16 +203,14 @@ class ContextControl:
 
     def meter(self, query: str = "") -> Meter:
         """Measure the next request, for a query or for none. Nothing is stored."""
-        agent = self._agent
-        prepared, fitter = agent.prepare(query).request, agent.fitter()
+        agent, fitter = self._agent, self._agent.fitter()
+        prepared, limits = agent.prepare(query).request, fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(list(prepared.keyed)).tokens
-        limits = fitter.limits
-        session = agent.sessions.current_session
-        context = session.context if session else None
+        context = fitter.session.context
         return Meter(
             parts=tuple(part for part in parts if part[1]),
             residual=total - own,
@@ -240,8 +220,8 @@ class ContextControl:
             threshold=limits.window * limits.threshold // 100 if limits.window else None,
             # no request has held the query yet
             cached=0 if prepared.opened is not None else own - dict(parts).get("query", 0),
-            counted=context.asked_counted if context else 0,
-            provider=context.asked_prompt if context else 0,
+            counted=context.asked_counted,
+            provider=context.asked_prompt,
             estimated=agent.counter.estimated,
         )
 

@@ -35,10 +35,7 @@ from swecli.models.session import Session
 @dataclass(slots=True)
 class _Climb:
     """The way up the ladder: the session as it would be if all rows so far were stored, and the request so far.
-
-    `limits` are those of the request, `work` those that it is reduced to: lower ones where something must go. `failed`
-    says why no summary came.
-    """
+    `limits` are those of the request, `work` those that it is reduced to. `failed` says why no summary came."""
 
     session: Session
     messages: list[ApiMessage]
@@ -100,10 +97,8 @@ class ContextFitter:
         return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
 
     async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Happened, ...] | None:
-        """Have keyed messages summed up now; None when there is nothing in them that a summary could stand for.
-
-        `wish` is what the summary should dwell on.
-        """
+        """Have keyed messages summed up now, dwelling on `wish`; None when there is nothing that a summary could stand
+        for."""
         climb = self._climb(messages, at)
         cut = cut_for_summary(messages, at.interaction, self.session.context.pins)
         if cut is None:

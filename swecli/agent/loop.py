@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import Fitted, ModelStep, Sleep, StepPlace, Turn, TurnState
-from swecli.agent.turn_record import TurnRecord, call_ids, stored_as_it_comes
+from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow, SwecliError
@@ -36,11 +35,8 @@ _OVERFLOWS = 3  # how often a request is made smaller because the provider refus
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Runs turns with one model. Every message and result is stored before it is shown.
-
-    `settings` limit a turn; `steering` are lines that the user puts into the running turn: they go with its next
-    request. `clock` gives seconds.
-    """
+    """Runs turns with one model. Every message and result is stored before it is shown. `settings` limit a turn;
+    `steering` are lines that the user puts into the running turn: they go with its next request."""
 
     model: ChatModel
     calls: CallRunner
@@ -48,18 +44,13 @@ class Loop:
     record: TurnRecord
     settings: Settings
     steering: deque[str]
-    sleep: Sleep = asyncio.sleep
-    clock: Callable[[], float] = time.monotonic
+    sleep: Sleep
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
-        """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled.
-
-        A cancelled turn keeps its partial answer, answers its open calls, and leaves a valid history.
-        """
+        """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled: that keeps
+        the partial answer, answers open calls, and leaves a valid history."""
         record, calls = self.record, self.calls
         state, moved = record.open(turn)
-        calls.used_ids.update(call_ids(record.session))
-        state.started = self.clock()
         yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
         for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
             yield notice
@@ -84,7 +75,7 @@ class Loop:
     async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
         """Steps until the model is done or a limit is reached."""
         reason: FinishReason | None = None
-        calls, record = self.calls, self.record
+        calls, record, started = self.calls, self.record, time.monotonic()
         while reason is None:
             if reason := self._limit(state):
                 break
@@ -92,10 +83,9 @@ class Loop:
             yield StepStarted(state.steps)
             async for happened in self._ask(state):
                 if isinstance(happened, tuple):
-                    step, fitted = happened
+                    step, fitted, usage = happened
                 else:
                     yield happened
-            usage = self._bill(state, step, fitted)
             message = record.reply(step.reply)
             state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
             yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
@@ -111,7 +101,7 @@ class Loop:
                 reason = None
             if reason is None and not await calls.going_on():
                 reason = "loop"
-        spent = round((self.clock() - state.started) * 1000)
+        spent = round((time.monotonic() - started) * 1000)
         yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, spent, tuple(state.denied))
 
     def _limit(self, state: TurnState) -> FinishReason | None:
@@ -121,9 +111,9 @@ class Loop:
         most = self.settings.max_budget_usd
         return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
 
-    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, Fitted], None]:
-        """One request; the finished step comes last, with the request. One that the provider calls too long is sent
-        again, smaller."""
+    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, Fitted, Usage], None]:
+        """One request; the finished step comes last, with the request and its bill. One that is too long for the
+        provider is sent again, smaller."""
         refused = False
         for left in reversed(range(_OVERFLOWS + 1)):
             at = StepPlace(state.interaction, state.steps, state.query, refused)
@@ -138,12 +128,11 @@ class Loop:
             try:
                 async for event in step.run():
                     yield event
+                usage = self._bill(state, step, fitted)
                 if step.reply.stop == "window_full":
-                    self._bill(state, step, fitted)
                     raise ContextOverflow("The answer reached the end of the model's window.")
                 counted = self.fitter.counted(step.reply.usage, fitted)
                 if counted.cut:
-                    self._bill(state, step, fitted)
                     raise _cut_short(counted.cut, fitted.counted)
                 if counted.notice:
                     yield Notice(counted.notice, "warning")
@@ -157,7 +146,7 @@ class Loop:
                     yield StepRetried(_OVERFLOWS - left + 1, 0.0, why, True)
                 yield Notice(f"{error.said or _TOO_LONG}: it is made smaller and sent again", "warning")
                 continue
-            yield step, fitted
+            yield step, fitted, usage
             return
 
     def _take(self, state: TurnState, fitted: Fitted) -> list[Event]:
@@ -195,11 +184,10 @@ class Loop:
 
     def _steer(self, state: TurnState) -> bool:
         """Put in what the user has sent to the running turn; whether there was anything."""
-        steering = self.steering
-        lines = [steering.popleft() for _ in range(len(steering))]
-        for line in lines:
-            state.add(self.record.steer(line))
-        return bool(lines)
+        steered = bool(self.steering)
+        while self.steering:
+            state.add(self.record.steer(self.steering.popleft()))
+        return steered
 
 
 def _cut_short(read: int, ours: int) -> ContextOverflow:

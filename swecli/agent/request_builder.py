@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
-from swecli.context.mentions import Expansion, expand_mentions
-from swecli.context.notes import Excerpts, environment_notes, excerpts, new_line, strategy_notes
-from swecli.context.prepare import KnownStrategies, RequestInput, build_request, known_strategies, past_request
+from swecli.context.prepare import RequestInput, build_request, known_strategies, past_request
+from swecli.context.query import (
+    Excerpts,
+    Expansion,
+    environment_notes,
+    excerpts,
+    expand_mentions,
+    new_line,
+    strategy_notes,
+)
 from swecli.context.system_message import HeadParts, open_findings
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Moment, Opening, opening
 from swecli.llm.base import ChatModel
+from swecli.models.context import Epoch
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -35,11 +43,9 @@ _FOUND = 3  # earlier interactions that are quoted, at most
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What the user typed, with texts that go with it and are not the user's own words: what was piped in.
-
-    `window` looks at what another window would hold (of what is loaded); `reopen` says why a new epoch must begin, ""
-    when it need not; `sent` is the text with its @files as it was sent before: "" reads them now.
-    """
+    """What the user typed; `attached` are texts that are not the user's own words: what was piped in. `window` looks at
+    what another one would hold (of what is loaded); `reopen` says why a new epoch must begin, "" when it need not;
+    `sent` is the text with its @files as it was sent before: "" reads them now."""
 
     text: str
     attached: tuple[str, ...] = ()
@@ -87,8 +93,7 @@ class RequestBuilder:
         messages, or out of them."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
-        selection = select(self._request(session, query, counter))
-        return self._head(session, selection, begins=True)
+        return self._head(session, select(self._request(session, query, counter)), begins=True)
 
     def _head(self, session: Session, selection: Selection, *, begins: bool) -> HeadParts:
         instructions = self.instructions() if begins else ""
@@ -100,7 +105,7 @@ class RequestBuilder:
         """Select for a query: for a head, or for what comes to `past`, the request before it."""
         epoch = session.context.epoch
         while True:
-            held = _held(session, known_strategies(epoch, past, counter), counter) if past and epoch else None
+            held = _held(session, epoch, past, counter) if past and epoch else None
             selection = select(self._request(session, query, counter), held)
             stale = self.stale.among(session, selection.bullets)
             if not stale:
@@ -138,17 +143,16 @@ class RequestBuilder:
         # late: as above
         from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-        return open_findings(
-            ReviewStore(self.sessions.database, session.project).findings(("open", "regressed"), paths), paths
-        )
+        store = ReviewStore(self.sessions.database, session.project)
+        return open_findings(store.findings(("open", "regressed"), paths), paths)
 
     def _earlier(
         self, session: Session, query: str, begins: Opening | None, model: ChatModel, counter: TokenCounter
     ) -> Excerpts:
         """What the query refers to in interactions that its request does not hold, in a tenth of the model's window."""
-        state = session.context
-        first = begins.first if begins is not None else state.epoch.first if state.epoch is not None else 1
-        pins = state.pins if begins is not None or state.epoch is None else state.epoch.pins
+        at = session.context.epoch if begins is None else None
+        first = begins.first if begins is not None else at.first if at is not None else 1
+        pins = at.pins if at is not None else session.context.pins
         pinned = {pin for pin in pins if pin < first}
         if not self.settings.search_earlier or first - 1 <= len(pinned):
             return Excerpts()
@@ -159,9 +163,9 @@ class RequestBuilder:
 
     def moment(self, session: Session, model: ChatModel, reopen: str = "") -> Moment:
         """What the beginning of the next turn depends on besides the session; `reopen` as in `Query`."""
-        asked_at, state, settings = session.context.asked_at, session.context, self.settings
-        keeps = timedelta(minutes=settings.cache_minutes)
-        cold = asked_at is not None and (self.clock() - asked_at > keeps or state.asked_model != model.name)
+        state, settings = session.context, self.settings
+        kept_since = self.clock() - timedelta(minutes=settings.cache_minutes)
+        cold = state.asked_at is not None and (state.asked_at < kept_since or state.asked_model != model.name)
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
 
@@ -178,23 +182,20 @@ def remember_counts(session: Session, counter: TokenCounter) -> None:
                 counter.remember(call.result, call.tokens)
 
 
-def _held(session: Session, known: KnownStrategies, counter: TokenCounter) -> Held:
+def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: TokenCounter) -> Held:
     """What a conversation holds of the playbook, with the notes on what has become of it."""
-    playbook = session.get_playbook()
-    now = {bullet.id: bullet.content for bullet in playbook.live(known.contents)}
-    lines = strategy_notes(known.contents, now, now)
+    playbook, (contents, tokens) = session.get_playbook(), known_strategies(epoch, past, counter)
+    now = {bullet.id: bullet.content for bullet in playbook.live(contents)}
+    lines = strategy_notes(contents, now, now)
     changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
-    return Held(tuple(known.contents), known.tokens + changes, new_line)
+    return Held(tuple(contents), tokens + changes, new_line)
 
 
 def _just_taught(session: Session) -> frozenset[str]:
     """What the user taught since the present epoch began: it stands in the next request whatever that is about."""
     began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
-    if began is None:
-        return frozenset()
-    playbook = session.get_playbook()
-    fresh = [name for name, b in playbook.bullets.items() if b.trust == "user" and b.created_at > began]
-    return frozenset(bullet.id for bullet in playbook.live(fresh))
+    taught = [b.id for b in session.playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
+    return frozenset(bullet.id for bullet in session.playbook.live(taught))
 
 
 def _seed_of(session: Session) -> int:

@@ -34,10 +34,7 @@ Sleep = Callable[[float], Awaitable[object]]
 @dataclass(frozen=True, slots=True)
 class Turn:
     """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
-
-    `files` were read into it: the model has seen them; `notices` are lines for the user; `found` are the earlier
-    interactions that it quotes.
-    """
+    `files` were read into it; `notices` are lines for the user; `found` are the earlier interactions that it quotes."""
 
     query: str
     request: PreparedRequest
@@ -52,31 +49,26 @@ class Turn:
         return self.request.messages
 
 
+@dataclass(slots=True)
 class ModelStep:
     """One request, retried where that may help, and its reply. `partial` is what came so far; `reply` is set when `run`
     has ended; `duration_ms` is wall time. No new call gets one of the ids in `taken`, nor one that stands in the
     request."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        request: ModelRequest,
-        sleep: Sleep = asyncio.sleep,
-        taken: Collection[str] = frozenset(),
-    ) -> None:
-        self._model, self._request, self._sleep, self._taken = model, request, sleep, taken
-        self.partial = ""
-        self.reply = ModelReply()
-        self.duration_ms = 0
+    model: ChatModel
+    request: ModelRequest
+    sleep: Sleep = asyncio.sleep
+    taken: Collection[str] = frozenset()
+    attempts: int = 5
+    partial: str = ""
+    reply: ModelReply = field(default_factory=ModelReply)
+    duration_ms: int = 0
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Stream the reply.
-
-        Raises:
-            ProviderError: when it failed for good.
-        """
+        """Stream the reply. Raises ProviderError when it failed for good."""
         started = time.monotonic()
-        builder = ReplyBuilder(taken=_call_ids(self._request) | set(self._taken))
+        held = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
+        builder = ReplyBuilder(taken={*held, *self.taken})
         happened: asyncio.Queue[ModelChunk | Retry | None] = asyncio.Queue()
         task = asyncio.create_task(self._pump(happened))
         task.add_done_callback(lambda _: happened.put_nowait(None))
@@ -105,8 +97,9 @@ class ModelStep:
 
     async def _pump(self, happened: asyncio.Queue[ModelChunk | Retry | None]) -> None:
         """Chunks and retries in one line: a retry must be seen while it waits, not after."""
-        chunks = stream_with_retry(self._model, self._request, sleep=self._sleep, on_retry=happened.put_nowait)
-        async for chunk in chunks:
+        async for chunk in stream_with_retry(
+            self.model, self.request, sleep=self.sleep, on_retry=happened.put_nowait, attempts=self.attempts
+        ):
             happened.put_nowait(chunk)
 
 
@@ -143,16 +136,13 @@ class Fitted:
 
 @dataclass(slots=True)
 class TurnState:
-    """The running turn, written by the loop alone: its request, and its counters.
-
-    `messages` are keyed, `place` is the next one's place in its interaction; `step` is the request that is being
-    answered. `cost` in US dollars, None once a part of it is unknown.
+    """The running turn, written by the loop alone. `messages` are keyed, `place` is the next one's place in its
+    interaction; `step` is the request that is being answered. `cost` in US dollars, None once a part of it is unknown.
     """
 
     query: str
     interaction: int
     messages: list[ApiMessage]
-    started: float = 0.0
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
@@ -177,8 +167,3 @@ class TurnState:
         """Add one request's bill; unknown stays unknown."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
-
-
-def _call_ids(request: ModelRequest) -> set[str]:
-    """The call ids a request already holds: a new call must not have one of them."""
-    return {call["id"] for message in request.messages for call in message.get("tool_calls") or ()}

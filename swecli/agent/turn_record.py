@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -47,7 +47,10 @@ class TurnRecord:
             context.add(session, request.opened)
         context.keep(session, from_query(message.content, number))
         asked = [api | {KEY: f"{number}.0"} for api in message.to_api()]
-        return TurnState(turn.query, number, [*request.keyed[:-1], *asked]), list(_moved(turn))
+        state, opened = TurnState(turn.query, number, [*request.keyed[:-1], *asked]), request.opened
+        if request.removed:
+            return state, [WindowApplied(request.removed, request.kept)]
+        return state, [_reported(opened)] if opened is not None and opened.how != BEGIN else []
 
     def take(self, fitted: Fitted) -> list[Event]:
         """Store what was done to make a request fit, before it is sent; what there is to report."""
@@ -118,25 +121,6 @@ def _reported(row: Reduction) -> Event:
 def cited(text: str, shown: Sequence[str]) -> list[str]:
     """The bullets of `shown` that an answer names, `[P-7]`."""
     return [bullet for bullet in shown if f"[{bullet}]" in text]
-
-
-def _moved(turn: Turn) -> Iterator[Event]:
-    """What there is to report of the window as the turn begins."""
-    request = turn.request
-    if request.removed:
-        yield WindowApplied(request.removed, request.kept)
-    elif request.opened is not None and request.opened.how != BEGIN:
-        yield _reported(request.opened)
-
-
-def call_ids(session: Session) -> Iterator[str]:
-    """The call ids in what a session may send again."""
-    epoch = session.context.epoch
-    for earlier in reversed(session.messages):
-        if epoch is not None and earlier.interaction < epoch.first:
-            break
-        yield from (call.id for call in earlier.tool_calls)
-    yield from (call.id for group in session.context.pinned.values() for one in group for call in one.tool_calls)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.trust import is_trusted, project_root
-from swecli.context.instructions import load_instructions, load_prompt
+from swecli.context.system_message import load_instructions, load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.default_model import choose_model
 from swecli.llm.registry import make_model

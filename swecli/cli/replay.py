@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.output import table_lines
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
 from swecli.context.budget import MAX_CHARACTERS, is_lean
-from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg
 from swecli.context.replay.run import (
@@ -29,6 +28,7 @@ from swecli.context.replay.run import (
     account,
     prices_of,
 )
+from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec

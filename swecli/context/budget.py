@@ -36,21 +36,15 @@ _log = logging.getLogger(__name__)
 
 
 def allowed_tokens(context_window: int, max_tokens: int | None = None) -> int:
-    """Tokens a request may have: nine tenths of the window, less what is reserved for the answer.
-
-    `max_tokens` is the reserve; None or 0 stands for 8192. The result is negative when the reserve is larger
-    than the window: then nothing fits.
-    """
+    """Tokens a request may have: nine tenths of the window, less `max_tokens` for the answer (None or 0: 8192).
+    Negative when that is larger than the window: then nothing fits."""
     percent_used = 100 - round(100 * TOKEN_BUFFER_PERCENTAGE)
     return context_window * percent_used // 100 - (max_tokens or DEFAULT_MAX_TOKENS)
 
 
 def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], profile_id: str) -> int:
-    """The percentage of the window at which a profile's context is reduced.
-
-    A profile's own value counts from 50 to 100; -1, or no entry, inherits `percent`; anything else is logged as a
-    warning and inherits too.
-    """
+    """The percentage of the window at which a profile's context is reduced: its own from 50 to 100; -1, or no entry,
+    inherits `percent`; anything else is logged as a warning and inherits too."""
     own = profile_thresholds.get(profile_id, INHERIT)
     if own == INHERIT:
         return percent
@@ -62,11 +56,9 @@ def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], pro
 
 
 def request_limit(context_window: int | None, max_output: int | None = None) -> int | None:
-    """Tokens a real request is held to; None where the window is unknown (then characters decide).
-
-    At least a quarter of the window: for a model whose answers may be as long as its window (many small local
-    ones say so) `allowed_tokens` would leave no room for any question.
-    """
+    """Tokens a real request is held to; None where the window is unknown (then characters decide). At least a quarter
+    of the window: many small local models have answers as long as it, and `allowed_tokens` would leave no room for a
+    question."""
     if not context_window or context_window < 0:
         return None
     return max(allowed_tokens(context_window, max_output), context_window // 4)
@@ -81,15 +73,13 @@ def is_lean(window: int | None) -> bool:
 class ModelLimits:
     """What was learned in `session`, in this process; replaced, never changed.
 
-    `limits` maps the shape of a request (model, tokens of its tools, tokens of the answer asked for) to the tokens that
-    such a one proved to hold; `windows` a model to the window that its provider named; `scales` a model to what it
-    counted for the last request divided by our own count of it.
-    `failures` to condense came in a row; it is not tried again before `due` tokens have come in; `left` is the size of
-    the last request. `reduced` are the newest steps with a reduction, of one interaction; `deep` is the newest
-    interaction in which there were too many of them.
-    `full` is the largest request of a model that was read in full, `same` the first one with about its newest count
-    (that count and ours), `suspected` are models that may have cut one, `toolless` those whose server does not show
-    them the tools.
+    `limits` maps the shape of a request (model, tokens of its tools, of the answer asked for) to the tokens that such a
+    one proved to hold; `windows` a model to the window that its provider named; `scales` a model to what it counted for
+    the last request divided by our own count. `failures` to condense came in a row; it is not tried again before `due`
+    tokens have come in; `left` is the size of the last request. `reduced` are the newest steps with a reduction, `deep`
+    is the newest interaction with too many. `full` is the largest request of a model that was read in full, `same` the
+    first one with about its newest count (that count and ours), `suspected` are models that may have cut one,
+    `toolless` those whose server does not show them the tools.
     """
 
     session: str = ""
@@ -133,11 +123,9 @@ class ModelLimits:
         return len(recent) >= OFTEN
 
     def refused(self, shape: Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
-        """A request of `sent` tokens, with `reserve` for the answer, was too long.
-
-        What was read in silence is what a request may have. A window that is named must hold the answer too: where a
-        shorter one is asked for from now on, that may be all that was too much; else the request is smaller by a part.
-        """
+        """A request of `sent` tokens, with `reserve` for the answer, was too long: the next holds what was read of it
+        in silence, or what the named window has beside the answer; else it is smaller by a part. Where a shorter answer
+        is asked for from now on, that may be all that was too much."""
         if error.said and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
         window = error.limit if error.limit and error.limit >= _SMALLEST else None
@@ -158,11 +146,9 @@ class ModelLimits:
 
     def counted(self, model: str, usage: Usage, ours: int, tools: int = 0, window: int | None = None) -> Counted:
         """Take the provider's count of a request that we count as `ours`, `tools` of it for the tools; `window` is what
-        the server itself says it serves.
-
-        A count under half of ours makes a cut suspected, as does one that stays the same while requests grow. It is
-        proved by a second witness: the server's window, or a request that grew by so much more. A count that fits the
-        request without tools comes of a server that does not show them to the model.
+        the server itself says it serves. A count under half of ours makes a cut suspected, as does one that stays the
+        same while requests grow; it is proved by a second witness: the server's window, or a request that grew by so
+        much more. A count that fits the request without tools comes of a server that does not show them to the model.
         """
         read, few = usage.prompt, usage.prompt < ours * _CUT
         if read <= 0 or ours <= 0 or (few and read < _SMALLEST):

@@ -72,10 +72,8 @@ def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
 
 
 def changes(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
-    """What leads from one list of keyed messages to another: the system message is not part of it.
-
-    All of them carry keys; what is new in `after` stands before something old.
-    """
+    """What leads from one list of keyed messages to another, the system message apart; what is new in `after` stands
+    before something old."""
     old = {key_of(message): message for message in before}
     kept = {key_of(message) for message in after}
     replaced: dict[str, ApiMessage] = {}

@@ -18,20 +18,16 @@ from swecli.models.message import ApiMessage
 
 # Parts of the conversation's room: what a reduction that nobody needs must gain; what a summary, which is paid for,
 # must take the place of; what a reduction that is needed leaves, and what one leaves where there were too many.
-BATCH, SUMMARY_BATCH, LEFT, LEFT_DEEP = 0.2, 0.5, 0.75, 0.5
-CLEAR, TRUNCATE, SHRINK = RUNGS = ("clear", "truncate", "shrink")
+_BATCH, SUMMARY_BATCH, LEFT, LEFT_DEEP = 0.2, 0.5, 0.75, 0.5
+CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
     """What a request is held to. `window` of the model in tokens, None where unknown; `reserve` tokens for the answer
-    (None: 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to take no more,
-    whatever its window.
-
-    `scale` is what the provider counted for the last request, divided by our own count of it; below `hold` tokens
-    nothing is reduced that need not be; interactions in `pins` are never touched; `tools_tokens` is the size of the
-    tools' specifications, which cannot be reduced.
-    """
+    (None: 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to take no more.
+    `scale` is the provider's count of the last request divided by ours; below `hold` tokens nothing is reduced that
+    need not be; interactions in `pins` are never touched; `tools_tokens` cannot be reduced."""
 
     window: int | None
     reserve: int | None = None
@@ -95,18 +91,21 @@ def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter
 
     "clear" puts stubs in the place of old results (the newest five stay) where the threshold is reached; "truncate"
     leaves out half of the messages behind the first user message, again and again, and "shrink" cuts the largest
-    results, then the assistant's own texts: both only until the request is not too long. The input is not changed; it
-    carries keys, where it is to be known what was changed.
+    results, then the assistant's texts: both only until the request is not too long. The input is not changed.
     """
+
+    def needed(size: Measured) -> bool:
+        return size.over if rung == CLEAR else not size.fits
+
     before = size = measure(messages, limits, counter)
     current, detail = messages, ""
-    batch = room(messages, limits, counter) * BATCH
-    for smaller, line in _versions(messages, rung, limits) if _needed(size, rung) else ():
+    batch = room(messages, limits, counter) * _BATCH
+    for smaller, line in _versions(messages, rung, limits) if needed(size) else ():
         after = measure(smaller, limits, counter)
         if not _worth_it(size, after, batch):
             continue
         current, size, detail = smaller, after, line
-        if not _needed(size, rung):
+        if not needed(size):
             break
     if not detail:
         return None
@@ -115,16 +114,11 @@ def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter
 
 
 def fit(
-    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, rungs: Sequence[str] = RUNGS
+    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, rungs: Sequence[str] = _RUNGS
 ) -> tuple[list[ApiMessage], list[Reduced]]:
-    """The messages as a legal request that is not too long, and the rungs that it took; the input is not changed.
-
-    Nothing is reduced while the request is within what is allowed and below the threshold. `rungs` are tried in their
-    order.
-
-    Raises:
-        ContextFull: when nothing more can be taken out and it is still too long; names the sizes.
-    """
+    """The messages as a legal request that is not too long, and the rungs that it took, in their order; the input is
+    not changed. Nothing is reduced while it is within what is allowed and below the threshold. Raises ContextFull,
+    which names the sizes, when nothing more can be taken out and it is still too long."""
     current, taken = legal(messages), list[Reduced]()
     for rung in rungs:
         if reduced := reduce(current, rung, limits, counter):
@@ -154,10 +148,6 @@ def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: Toke
     raise ContextFull(f"{line}.", hint)
 
 
-def _needed(size: Measured, rung: str) -> bool:
-    return size.over if rung == CLEAR else not size.fits
-
-
 def room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
     """Tokens that are left for the conversation beside tools and system message; 0 where the limit is unknown."""
     return max(0.0, (limits.limit or 0) - fixed_tokens(messages, limits, counter))
@@ -179,29 +169,24 @@ def lowered(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCou
 
 
 def _worth_it(before: Measured, after: Measured, batch: float) -> bool:
-    """Whether `after` is smaller; by a whole batch at least when nothing forces the reduction.
-
-    Each reduction changes bytes already sent, which the provider then bills in full once more.
-    """
+    """Whether `after` is smaller; by a whole batch when nothing forces the reduction: each changes bytes already sent,
+    which the provider then bills in full once more."""
     if not before.fits:
         same = (after.tokens, after.characters) == (before.tokens, before.characters)
         return after.tokens <= before.tokens and after.characters <= before.characters and not same
     return before.tokens - after.tokens >= max(1.0, batch)
 
 
-Versions = Iterator[tuple[list[ApiMessage], str]]
+_Versions = Iterator[tuple[list[ApiMessage], str]]
 
 
-def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> Versions:
+def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
     """Ever smaller versions of the messages, each with a line that says what was done; what is pinned stays where it
     stands."""
-    pins = limits.pins
-    free = [message for message in messages if interaction_of(message) not in pins] if pins else messages
-    if len(free) == len(messages):
-        yield from _smaller(messages, rung, limits)
-        return
+    free = [message for message in messages if interaction_of(message) not in limits.pins]
     for smaller, detail in _smaller(free, rung, limits):
-        yield lawful(with_note_keys(_woven(messages, smaller, pins))), detail
+        pinned = len(free) < len(messages)
+        yield lawful(with_note_keys(_woven(messages, smaller, limits.pins))) if pinned else smaller, detail
 
 
 def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
@@ -221,27 +206,19 @@ def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[in
     return [*out, *unplaced, *(message for _, message in waiting)]
 
 
-def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> Versions:
+def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
+    current = messages
     if rung == CLEAR:
         cleared, count = clear_old_results(messages, results_kept(limits.limit))
         if count:
             yield cleared, f"{count} old tool results became stubs"
+    elif rung == TRUNCATE:
+        while len(shorter := truncate_safely(current)) < len(current):
+            current = shorter
+            yield current, f"{len(messages) - len(current)} old messages left out"
     else:
-        yield from (_truncate if rung == TRUNCATE else _shrink)(messages)
-
-
-def _truncate(messages: list[ApiMessage]) -> Versions:
-    current = messages
-    while len(shorter := truncate_safely(current)) < len(current):
-        current = shorter
-        yield current, f"{len(messages) - len(current)} old messages left out"
-
-
-def _shrink(messages: list[ApiMessage]) -> Versions:
-    current = messages
-    for cap in CAPS:
-        current = shrink_results(current, cap)
-        yield current, f"tool results cut to {cap} characters"
-    for cap in CAPS:
-        current = shrink_answers(current, cap)
-        yield current, f"tool results and the assistant's texts cut to {cap} characters"
+        whole = "tool results and the assistant's texts"
+        for shrink, what in ((shrink_results, "tool results"), (shrink_answers, whole)):
+            for cap in CAPS:
+                current = shrink(current, cap)
+                yield current, f"{what} cut to {cap} characters"

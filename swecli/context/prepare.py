@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
-from swecli.context.notes import strategy_lines, strategy_notes, told_since, with_notes, without_strategies
-from swecli.context.segments import Segment, segments_of, weighed
-from swecli.context.system_message import HeadParts, compose
+from swecli.context.query import strategy_lines, strategy_notes, told_since, with_notes, without_strategies
+from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
 from swecli.context.window import Opening, sized
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
-from swecli.models.message import ApiMessage, Role
+from swecli.models.message import HEAD_OPENS, ApiMessage, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -21,13 +20,10 @@ from swecli.models.window import WindowSpec
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """All that a request is built from.
-
-    `session` is without the query's own message, and with every interaction of its window loaded; `query` as typed,
-    `enhanced_query` as it is sent, with the contents of its @files; `head` what the system message says, with the
-    strategies chosen for the query; `notes` one line each, put behind the query: what changes from turn to turn;
-    `window` as the user set it. With `opening` an epoch begins, with None the present one goes on.
-    """
+    """All that a request is built from. `session` is without the query's own message, with every interaction of its
+    window loaded; `query` as typed, `enhanced_query` as sent, with the contents of its @files; `head` what the system
+    message says, with the strategies chosen for the query; `notes` one line each, put behind the query; `window` as the
+    user set it. With `opening` an epoch begins, with None the present one goes on."""
 
     session: Session
     query: str
@@ -39,16 +35,21 @@ class RequestInput:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """A request before its first step, and what it is made of.
+class Segment:
+    """One part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for the eye."""
 
-    `keyed` are its messages with their keys (see `context/edits.py`); `shown` are the ids of the strategies that the
-    model knows then; `enhanced` is the query as it is sent, to be stored with it; `window` names the first and the
-    last completed interaction in it (the first is larger than the last when there is none); `removed` counts the
-    interactions that leave the window now; `opened` is the row of the epoch that begins with it, None where it only
-    adds to the request before. `tokens` is the whole without tools: the segments and a small rest for the messages'
-    frames.
-    """
+    name: str
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A request before its first step. `keyed` are its messages with their keys (see `context/edits.py`); `shown` the
+    ids of the strategies that the model knows then; `enhanced` the query as it is sent and stored; `window` the first
+    and last completed interaction in it (none: the first is larger); `removed` counts those that leave now; `opened` is
+    the row of the epoch that begins with it, None where it only adds. `tokens` is the whole without tools: the
+    segments, and a small rest for frames."""
 
     keyed: tuple[ApiMessage, ...]
     segments: tuple[Segment, ...]
@@ -80,21 +81,16 @@ def prepare_messages(
     *,
     keys: bool = False,
 ) -> list[ApiMessage]:
-    """System message with the playbook, the last interactions, and the query as it is sent; legal.
-
-    Knows nothing of epochs: what it holds follows from the session's messages and its playbook alone.
+    """System message with the playbook, the last interactions, and the query as it is sent; legal. Knows nothing of
+    epochs.
 
     Args:
         session: None for a conversation that has not begun. Its last message, when it is this very query without an
             answer, is taken for the running turn: sent once, and not counted as one of the window.
-        query: as typed.
-        enhanced_query: as sent, with the contents of its @files.
-        window_size: exactly that many completed interactions; None for the session's own window.
+        query: as typed; `enhanced_query` as sent, with the contents of its @files.
+        window_size: exactly that many completed interactions; None for the session's own window. Negative: ValueError.
         keys: each message with its key, which is never sent; then an unanswered query is an interaction like any
             other, a turn that was interrupted and typed again.
-
-    Raises:
-        ValueError: for a negative window_size.
     """
     if session is None:
         return legal([_message(Role.SYSTEM, system_prompt), _message(Role.USER, enhanced_query)])
@@ -113,11 +109,8 @@ def prepare_messages(
 
 
 def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest:
-    """The request for a query, with what it is made of and what each part weighs. Changes nothing.
-
-    The request before it and more, as long as its epoch lasts; `PreparedRequest.opened` is the row to store when it
-    does not.
-    """
+    """The request for a query, with what each part weighs: the request before it and more, as long as its epoch lasts;
+    `opened` is the row to store when it does not. Changes nothing."""
     session, state, completed = given.session, given.session.context, given.session.completed
     epoch, edits = state.epoch, state.edits
     if given.opening is not None:
@@ -142,8 +135,8 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
     return PreparedRequest(
         keyed=tuple(messages),
         segments=(
-            *segments_of(epoch, given.head.system_prompt, messages[:-1], counter),
-            weighed("query", [asked], counter),
+            *_segments_of(epoch, given.head.system_prompt, messages[:-1], counter),
+            _weighed("query", [asked], counter),
         ),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
@@ -160,21 +153,13 @@ def past_request(session: Session) -> list[ApiMessage]:
     return _before_query(_sent(session, epoch, session.context.edits, "", "")[:-1]) if epoch is not None else []
 
 
-@dataclass(frozen=True, slots=True)
-class KnownStrategies:
-    """What a request tells of the playbook before its query: contents by id, and the tokens of it all: of the head's
-    part, and of each note since."""
-
-    contents: dict[str, str]
-    tokens: int
-
-
-def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCounter) -> KnownStrategies:
-    """What an epoch's request tells, `past` being what it begins with."""
+def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[dict[str, str], int]:
+    """What an epoch's request reports of the playbook before its query, `past` being what it begins with: contents by
+    id, and the tokens of it all, of the head's part and of each note since."""
     sent = _user_texts(past)
     notes = "".join(f"{line}\n" for text in sent for line in strategy_lines(text))
     head = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
-    return KnownStrategies(told_since(epoch.strategies, sent), counter.count(head) + counter.count(notes))
+    return told_since(epoch.strategies, sent), counter.count(head) + counter.count(notes)
 
 
 def without_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
@@ -246,3 +231,26 @@ def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
         return False
     last = session.messages[-1]
     return last.content in (query, enhanced_query) or last.sent == enhanced_query
+
+
+def _segments_of(epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter) -> list[Segment]:
+    """The system message by its parts, and the window by its interactions."""
+    static, opens, head = epoch.system.partition(HEAD_OPENS)
+    rest = static.removeprefix(system_prompt)
+    playbook = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
+    summary = render_summary(epoch.summary)
+    kept = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
+    named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
+    named += [("summary", summary), ("kept from earlier", kept if kept != HEAD_OPENS else "")]
+    found = [Segment(name, counter.count(text), text) for name, text in named if text]
+    for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
+        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
+        found.append(_weighed(name, [m for m in messages[1:] if interaction_of(m) == number], counter))
+    return found
+
+
+def _weighed(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
+    """Messages as one part; of a query, only its own text is shown."""
+    lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
+    text = str(messages[0]["content"]) if name == "query" else lines
+    return Segment(name, sum(counter.count_message(message) for message in messages), text)

@@ -45,10 +45,8 @@ class Cut:
 
 
 def cut_for_summary(messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]) -> Cut | None:
-    """What of a request a summary would stand for; None when that is nothing.
-
-    The running turn keeps its user message and its newest step, pinned interactions all of theirs.
-    """
+    """What of a request a summary would stand for; None when that is nothing. The running turn keeps its user message
+    and its newest step, pinned interactions all of theirs."""
     running = [message for message in messages if interaction_of(message) == interaction]
     places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
     dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()

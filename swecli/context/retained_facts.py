@@ -11,7 +11,7 @@ from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding
 from swecli.models.message import ToolCall
 
-AnyFinding = TypeVar("AnyFinding", Finding, dict[str, Any])
+_AnyFinding = TypeVar("_AnyFinding", Finding, dict[str, Any])
 
 _MAX_WORDS = 60
 
@@ -28,11 +28,9 @@ _OPENS = re.compile(r"[\[{]")
 _MAX_TRIES = 200  # places in one text where JSON may begin
 
 
-def findings_in(text: str) -> Iterator[Finding]:
-    """The findings that stand as JSON in a text: any object with a path, a line and a smell type, however deep.
-
-    What is no finding is passed over: a text that holds none costs a look, never an error.
-    """
+def _findings_in(text: str) -> Iterator[Finding]:
+    """The findings that stand as JSON in a text: any object with a path, a line and a smell type, however deep. Never
+    fails."""
     decoder, at, tries = json.JSONDecoder(), 0, 0
     while tries < _MAX_TRIES and (found := _OPENS.search(text, at)) is not None:
         tries += 1
@@ -65,12 +63,10 @@ def _finding(value: dict[str, Any]) -> Finding | None:
     return Finding(path, line, smell, str(message), severity if isinstance(severity, str) else "medium")
 
 
-def dedupe_findings(findings: Iterable[AnyFinding]) -> list[AnyFinding]:
-    """The findings without repetitions, in their order: of those with one path, line and smell type the first wins.
-
-    Takes `Finding`s and dicts (with `code_smell_type`, or `codeSmellType` as models like to write it).
-    """
-    first: dict[Hashable, AnyFinding] = {}
+def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
+    """The findings (or dicts with `code_smell_type` or `codeSmellType`) without repetitions, in their order: of those
+    with one path, line and smell type the first wins."""
+    first: dict[Hashable, _AnyFinding] = {}
     for finding in findings:
         first.setdefault(_key(finding), finding)
     return list(first.values())
@@ -89,10 +85,8 @@ def _key(finding: Finding | Mapping[str, Any]) -> Hashable:
 
 
 def from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
-    """What a user's own words bind the assistant to; the first request of a session whole.
-
-    Words inside code fences are none of the user's own. A question binds nobody.
-    """
+    """What a user's own words, those inside code fences left out, bind the assistant to; the first request of a session
+    whole. A question binds nobody."""
     text = _FENCE.sub(" ", query)
     if interaction == 1 and text.strip():
         yield RetainedFact("request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction)
@@ -119,7 +113,7 @@ def from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Retained
 
 def from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
     """The findings that an answer reports."""
-    for finding in dedupe_findings(findings_in(text)):
+    for finding in dedupe_findings(_findings_in(text)):
         path, line, smell = finding.key
         said = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
         yield RetainedFact("finding", f"{path}:{line}:{smell}", said, interaction)

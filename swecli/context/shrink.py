@@ -10,10 +10,9 @@ from typing import Any
 from swecli.context.validate import SIGNED
 from swecli.models.message import ApiMessage
 
-KEPT_RESULTS = 5
-ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
-# Shorter results are not worth a stub.
-WORTH_CLEARING = 300
+_KEPT_RESULTS = 5
+_ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
+_WORTH_CLEARING = 300  # characters
 # Longest text that is kept, in characters, from one try to the next.
 CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500)
 
@@ -23,14 +22,12 @@ _CLEARED = "[Cleared to save room: "
 
 def results_kept(limit: int | None) -> int:
     """How many of the newest results stay in a request that may have so many tokens (None: as many as it takes)."""
-    return KEPT_RESULTS if limit is None else min(KEPT_RESULTS, max(1, limit // ROOM_FOR_A_RESULT))
+    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _ROOM_FOR_A_RESULT))
 
 
-def clear_old_results(messages: list[ApiMessage], keep: int = KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
-    """Replace all results but the newest `keep` by stubs that name the call; those of the newest step stay in any case.
-
-    Returns the messages and how many were replaced.
-    """
+def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
+    """Replace all results but the newest `keep` by stubs that name the call, those of the newest step never; and how
+    many were replaced."""
     results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
     step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
     kept = max(0, len(results) - keep)
@@ -48,14 +45,19 @@ def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
 
 def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
     """Cut the assistant's texts, and the texts in its calls' arguments, that are longer than `cap` characters."""
-    return [_shrunk_answer(m, cap) if m["role"] == "assistant" else m for m in messages]
+    out: list[ApiMessage] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            message = _shrunk(message, cap)
+            if calls := message.get("tool_calls"):
+                message = message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]}
+        out.append(message)
+    return out
 
 
 def cut(text: str, cap: int, name: str = "") -> str:
-    """The text in about `cap` characters (not below 200): a notice, then its head and its tail; never longer.
-
-    A text that was cut before is cut again without stacking notices; `name` is the id of the call it belongs to.
-    """
+    """The text in about `cap` characters (not below 200): a notice, then its head and its tail; never longer. One that
+    was cut before is cut again without stacking notices; `name` is the id of the call it belongs to."""
     if len(text) <= cap:
         return text
     cap = max(cap, 200)
@@ -91,7 +93,7 @@ def _short(call_id: str) -> str:
 
 
 def _clearable(content: Any) -> bool:
-    return isinstance(content, str) and len(content) > WORTH_CLEARING and not content.startswith(_CLEARED)
+    return isinstance(content, str) and len(content) > _WORTH_CLEARING and not content.startswith(_CLEARED)
 
 
 def _stub(message: ApiMessage) -> str:
@@ -101,23 +103,15 @@ def _stub(message: ApiMessage) -> str:
 
 def _shrunk(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
     content = message.get("content")
-    if isinstance(content, str) and len(content) > cap:
-        return message | {"content": cut(content, cap, name)}
     if isinstance(content, list):
         return message | {"content": [_shrunk_block(block, cap) for block in content]}
-    return message
+    return message | {"content": cut(content, cap, name)} if isinstance(content, str) else message
 
 
 def _shrunk_block(block: Any, cap: int) -> Any:
     if isinstance(block, dict) and isinstance(block.get("text"), str):
         return block | {"text": cut(block["text"], cap)}
     return block
-
-
-def _shrunk_answer(message: ApiMessage, cap: int) -> ApiMessage:
-    message = _shrunk(message, cap)
-    calls = message.get("tool_calls")
-    return message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]} if calls else message
 
 
 def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
@@ -128,9 +122,7 @@ def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
         shorter = json.dumps(_shrunk_value(json.loads(arguments), cap), ensure_ascii=False)
     except RecursionError:  # nested deeper than can be walked: it stays as it is
         return call
-    if len(shorter) >= len(arguments):
-        return call
-    return call | {"function": call["function"] | {"arguments": shorter}}
+    return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
 
 
 def _shrunk_value(value: Any, cap: int) -> Any:

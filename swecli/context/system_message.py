@@ -1,19 +1,35 @@
-"""The head of an epoch: what the model is told before the window, and what outlives every reduction."""
+"""The system message: the product's own prompts, the project's AGENTS.md from its root down, and the head of an epoch,
+with what outlives every reduction."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
+from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding, one_spaced
 from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, quoted, render_bullets
 from swecli.models.session import Session
 
-MAX_ITEMS = 40  # of one kind; the newest
-MAX_LENGTH = 400  # characters of one item
+PromptName = Literal["system", "system_small", "reflect", "condense"]
 
+_PROMPTS = Path(__file__).parent / "prompts"
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_MOST_INSTRUCTIONS = 32_768  # characters
+_HEAD = (
+    "## Project instructions\n"
+    "Written by the people of this project. Later ones are nearer to the working directory and win where they "
+    "disagree; the user's words win over all of them."
+)
+_TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
+
+_MAX_ITEMS = 40  # of one kind; the newest
+_MAX_LENGTH = 400  # characters of one item
 _TITLES = (
     ("request", "The user's first request"),
     ("constraint", "What the user asked to keep to"),
@@ -83,7 +99,7 @@ def render_facts(facts: Iterable[RetainedFact]) -> str:
 
 
 def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
-    newest = found[-MAX_ITEMS:]
+    newest = found[-_MAX_ITEMS:]
     left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
     texts = [_short(quoted(item.text)) for item in newest]
     if kind in _LISTS:
@@ -95,7 +111,7 @@ def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
 def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str = "") -> list[RetainedFact]:
@@ -113,3 +129,92 @@ def open_findings(findings: Iterable[Finding], paths: Iterable[str] = (), most: 
     rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in chosen]
     more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
     return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more])
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What a prompt gets, "" for none; the files it was read from; lines the user should see."""
+
+    text: str = ""
+    files: list[Path] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def load_instructions(
+    cwd: Path, *, trusted: bool, trust_hint: str = "To use them, trust this folder.", limit: int = _MOST_INSTRUCTIONS
+) -> Instructions:
+    """Read the chain of instruction files for a working directory: from the nearest one with a `.git` down to `cwd`
+    (only `cwd` where there is none), in each AGENTS.md, or CLAUDE.md where there is none. Never raises for a file.
+
+    Without `trusted` nothing is read and a notice says so, ending with `trust_hint`. `limit` characters are read in
+    all: the nearest files get their share first, and what is cut is marked in the text and told in a notice.
+    """
+    cwd = cwd.resolve()
+    root = repository_root(cwd)
+    found = _chain(root, cwd)
+    if not trusted:
+        listed = ", ".join(str(path.relative_to(root)) for path in found)
+        notice = f"Project instructions ({listed}) are not read: this folder is not trusted. {trust_hint}"
+        return Instructions(notices=[notice] if found else [])
+    parts: list[str] = []
+    notices: list[str] = []
+    used: list[Path] = []
+    for path in reversed(found):
+        name = str(path.relative_to(root))
+        text, notice = _read(path, root, limit)
+        notices += [f"{name}: {notice}"] if notice else []
+        if text:
+            limit -= len(text)
+            used.append(path)
+            parts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
+    if not parts:
+        return Instructions(notices=notices[::-1])
+    return Instructions("\n".join([_HEAD, *parts[::-1]]), used[::-1], notices[::-1])
+
+
+def repository_root(cwd: Path) -> Path:
+    """The nearest directory from `cwd` upwards that holds a `.git`; `cwd` itself where none does."""
+    return next((folder for folder in (cwd, *cwd.parents) if _is_there(folder / ".git")), cwd)
+
+
+def _chain(root: Path, cwd: Path) -> list[Path]:
+    """The instruction files from `root` down to `cwd`, one per directory."""
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
+    found = (next((f / name for name in INSTRUCTION_FILES if _is_there(f / name)), None) for f in folders)
+    return [path for path in found if path]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a directory above that may not be looked into
+        return False
+
+
+def _read(path: Path, root: Path, limit: int) -> tuple[str, str]:
+    """A file's text within `limit` characters, and what the user should know about it, or ""."""
+    if not path.resolve().is_relative_to(root):
+        return "", "not read: it is a link that leads out of the repository"
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            text = file.read(limit + 1)
+        size = path.stat().st_size
+    except OSError as failure:
+        return "", f"not read: {failure.strerror or failure}"
+    if len(text) <= limit:
+        return text.strip(), ""
+    if limit <= 0:
+        return "", f"left out ({size:,} bytes): the instructions nearer to the working directory fill the room"
+    kept = text[:limit].rstrip()
+    return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
+
+
+def load_prompt(name: PromptName) -> str:
+    """The text of a prompt: "system" opens every request of a turn, "system_small" those of a model with a small
+    window; "reflect" is a reflector's system text, "condense" the user message that asks for a summary."""
+    return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def system_prompt(window: int | None) -> str:
+    """The system text for a model with a window of that many tokens, None where unknown."""
+    return load_prompt("system_small" if is_lean(window) else "system")

@@ -13,17 +13,16 @@ from typing import Any
 
 from swecli.models.message import BLOCKS, ApiMessage, ToolSpec
 
-DEFAULT_ENCODING = "o200k_base"
 CHARACTERS_PER_TOKEN = 4
 MISSING_IMAGE_TOKENS = 450
 
 # A run of a million spaces or letters stalls or kills the tokeniser; pieces of this length never do.
-PIECE = 4096
+_PIECE = 4096
 # What a chat format adds around each message, around each call, and once before the answer.
 PER_MESSAGE = 4
 PER_CALL = 8
 PER_REQUEST = 3
-REMEMBERED = 20_000
+_REMEMBERED = 20_000
 _FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS)  # counted apart, part of the frame, or never sent
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
@@ -38,21 +37,17 @@ _TABLES = {
 
 _log = logging.getLogger(__name__)
 
-Encode = Callable[[str], list[int]]
+_Encode = Callable[[str], list[int]]
 
 
 class TokenCounter:
-    """Counts text and messages for one encoding.
+    """Counts text and messages for one encoding. The table (0.3 s) is loaded at the first count, or by `load`, and only
+    from the folder `TIKTOKEN_CACHE_DIR` names: nothing is ever fetched. Without it a token is four characters and
+    `estimated` stays True. Counts are remembered by the texts' hash. One that is not `exact` never loads the table."""
 
-    The table (0.3 s) is loaded at the first count, or by `load`, and only from the folder `TIKTOKEN_CACHE_DIR`
-    names: nothing is ever fetched. Without it a token is four characters and `estimated` stays True. Counts of
-    texts seen before are remembered by their hash, so that measuring a grown request costs what was added. One that
-    is not `exact` never loads it.
-    """
-
-    def __init__(self, encoding: str = DEFAULT_ENCODING, *, exact: bool = True) -> None:
+    def __init__(self, encoding: str = "o200k_base", *, exact: bool = True) -> None:
         self.encoding = encoding
-        self._encode: Encode | None = None
+        self._encode: _Encode | None = None
         self._tried = not exact
         self._seen: dict[tuple[int, int], int] = {}
 
@@ -64,8 +59,7 @@ class TokenCounter:
     def load(self) -> bool:
         """Load the table now (for a thread behind the prompt). Returns whether counts are exact from here on."""
         if not self._tried:
-            self._encode = _load(self.encoding)
-            self._tried = True
+            self._encode, self._tried = _load(self.encoding), True
         return self._encode is not None
 
     def count(self, text: str) -> int:
@@ -75,7 +69,7 @@ class TokenCounter:
         key = (len(text), hash(text))
         known = self._seen.get(key)
         if known is None:
-            if len(self._seen) >= REMEMBERED:
+            if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
             known = self._seen[key] = self._measure(text)
         return known
@@ -95,13 +89,18 @@ class TokenCounter:
 
     def count_message(self, message: ApiMessage) -> int:
         """Tokens of one message in the chat shape: content, calls, whatever else it carries, and its frame."""
-        total = PER_MESSAGE + estimate_token_count(message.get("content"), self.count)
+        # what only the provider can read is estimated by its length: no table counts it
+        parts = (message.get(BLOCKS) or {}).get("content", ())
+        opaque = sum(_estimate(_as_json(part)) for part in parts if part.get("type") not in ("text", "tool_use"))
+        total = PER_MESSAGE + opaque + estimate_token_count(message.get("content"), self.count)
         for key, value in message.items():
             if key == "tool_calls":
-                total += sum(self._call(call) for call in value or ())
+                made = [call.get("function") or {} for call in value or ()]
+                texts = (str(one.get(part) or "") for one in made for part in ("name", "arguments"))
+                total += PER_CALL * len(made) + sum(map(self.count, texts))
             elif key not in _FRAME and value:
                 total += self.count(value if isinstance(value, str) else _as_json(value))
-        return total + opaque_tokens(message)
+        return total
 
     def count_messages(self, messages: Iterable[ApiMessage]) -> int:
         """Tokens of a list of messages as one request, without its tools."""
@@ -112,18 +111,14 @@ class TokenCounter:
         plain = (spec.to_api() if isinstance(spec, ToolSpec) else spec for spec in specs)
         return sum(PER_MESSAGE + self.count(_as_json(spec)) for spec in plain)
 
-    def _call(self, call: Mapping[str, Any]) -> int:
-        function = call.get("function") or {}
-        return PER_CALL + sum(self.count(str(function.get(part) or "")) for part in ("name", "arguments"))
-
     def _measure(self, text: str) -> int:
         if not self.load() or self._encode is None:
             return _estimate(text)
         if not text.isascii():
             text = text.encode("utf-8", "replace").decode()  # lone surrogates take the tokeniser's slow path
         total = 0
-        for start in range(0, len(text), PIECE):
-            piece = text[start : start + PIECE]
+        for start in range(0, len(text), _PIECE):
+            piece = text[start : start + _PIECE]
             try:
                 total += len(self._encode(piece))
             except (KeyboardInterrupt, SystemExit):
@@ -133,24 +128,12 @@ class TokenCounter:
         return total
 
 
-def opaque_tokens(message: ApiMessage) -> int:
-    """Tokens of what only the provider can read, by its length: no table counts it."""
-    parts = (message.get(BLOCKS) or {}).get("content", ())
-    opaque = [part for part in parts if part.get("type") not in ("text", "tool_use")]
-    return sum(_estimate(_as_json(part)) for part in opaque)
-
-
 def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> int:
-    """Tokens of a message's content.
+    """Tokens of a message's content: None, text, or a list of blocks (`{"type": "text", "text": ...}`, `{"type":
+    "image", "source": {"data": ...}}`, `{"type": "image_url", "image_url": ...}`; any other counts as its JSON text).
 
-    Args:
-        content: None, text, or a list of blocks: `{"type": "text", "text": ...}`, `{"type": "image", "source":
-            {"data": ...}}`, `{"type": "image_url", "image_url": ...}`; any other block counts as its JSON text.
-        count_tokens: counts a text.
-
-    Returns:
-        The sum over the blocks; 0 for None and for empty content. An image counts by the length of its data, 450
-        where the data is not at hand.
+    `count_tokens` counts a text. None and empty content are 0; an image counts by the length of its data, 450 where the
+    data is not at hand.
     """
     if not content:
         return 0
@@ -166,14 +149,11 @@ def image_tokens(data_length: int) -> int:
 
 
 def _block_tokens(block: Any, count_tokens: Callable[[str], int]) -> int:
-    if isinstance(block, str):
-        return count_tokens(block) if block else 0
     if not isinstance(block, Mapping):
-        return count_tokens(str(block))
+        return estimate_token_count(str(block), count_tokens)
     kind = block.get("type")
     if kind == "text":
-        text = block.get("text")
-        return count_tokens(str(text)) if text else 0
+        return estimate_token_count(str(block.get("text") or ""), count_tokens)
     if kind in ("image", "image_url"):
         data = _image_data(block)
         return MISSING_IMAGE_TOKENS if data is None else image_tokens(len(data))
@@ -201,29 +181,24 @@ def _estimate(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _load(encoding: str) -> Encode | None:
-    """The encoding's function, None when its table is not on this machine or cannot be used."""
-    if not _has_table(encoding):
-        return None
-    try:
-        import tiktoken  # noqa: PLC0415  # late: costs time and memory, and only who counts needs it
-
-        return tiktoken.get_encoding(encoding).encode_ordinary
-    except Exception:  # noqa: BLE001  # whatever is wrong with the table, an estimate will do
-        _log.warning("the table of %s cannot be used: tokens are estimated", encoding, exc_info=True)
-        return None
-
-
-def _has_table(encoding: str) -> bool:
-    """Whether tiktoken would find its table whole. It deletes a damaged one and fetches it anew: not here."""
+def _load(encoding: str) -> _Encode | None:
+    """The encoding's function, None when its table is not whole on this machine: tiktoken would delete a damaged one
+    and fetch it again."""
     # reads the environment: this is the variable tiktoken itself will read a moment later
     folder = os.environ.get("TIKTOKEN_CACHE_DIR")
     if not folder or encoding not in _TABLES:
-        return False
+        return None
     name, expected = _TABLES[encoding]
-    published = f"{_BLOBS}{name}.tiktoken"
-    cached = Path(folder) / hashlib.sha1(published.encode(), usedforsecurity=False).hexdigest()
+    published = f"{_BLOBS}{name}.tiktoken".encode()
+    cached = Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest()
     try:
-        return hashlib.sha256(cached.read_bytes()).hexdigest() == expected
+        if hashlib.sha256(cached.read_bytes()).hexdigest() != expected:
+            return None
+        import tiktoken  # noqa: PLC0415  # late: costs time and memory, and only who counts needs it
+
+        return tiktoken.get_encoding(encoding).encode_ordinary
     except OSError:
-        return False
+        return None
+    except Exception:  # noqa: BLE001  # whatever is wrong with the table, an estimate will do
+        _log.warning("the table of %s cannot be used: tokens are estimated", encoding, exc_info=True)
+        return None

@@ -17,11 +17,9 @@ TRUNCATE_FRACTION = 0.5
 
 @dataclass(slots=True)
 class TruncateResponse:
-    """Outcome of one decision.
-
-    `cost` in US dollars; `prev_context_tokens` is the size before, with the last message; `new_context_tokens` the
-    size after a summary, None where there was none; `error` says why a condenser's answer was not taken.
-    """
+    """Outcome of one decision. `cost` in US dollars; `prev_context_tokens` before, with the last message,
+    `new_context_tokens` after a summary, None where there was none; `error` says why a condenser's answer was not
+    taken."""
 
     messages: list[ApiMessage]
     summary: str = ""
@@ -33,13 +31,9 @@ class TruncateResponse:
 
 @dataclass(slots=True, kw_only=True)
 class TruncateOptions:
-    """All that one decision depends on.
-
-    `total_tokens` leaves out the last message; `context_window` and `max_tokens` are in tokens;
-    `auto_condense_context_percent` is the global threshold, `profile_thresholds` the profiles' own (-1 inherits);
-    `count_tokens` counts a text; `condense` makes a summary, None where none can be made. `allowed` are the tokens
-    that a request may have where more is known of the model than its window.
-    """
+    """All that one decision depends on. `total_tokens` leaves out the last message; `auto_condense_context_percent` is
+    the global threshold, `profile_thresholds` the profiles' own (-1 inherits); `count_tokens` counts a text; `condense`
+    makes a summary, None where none can be made; `allowed` tokens where more is known of the model than its window."""
 
     messages: list[ApiMessage]
     total_tokens: int
@@ -59,26 +53,17 @@ class TruncateOptions:
 
 
 def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> list[ApiMessage]:
-    """Remove a fraction of a plain user/assistant list once, behind its first message.
-
-    Index 0 stays; of the others `floor((n - 1) * frac_to_remove)`, rounded down to an even number, are removed
-    from the front. Seven messages at 0.5 lose two. Knows nothing of calls and results: see `truncate_safely`.
-
-    Raises:
-        ValueError: when `frac_to_remove` is not between 0 and 1.
-    """
+    """Remove a fraction of a plain user/assistant list once: index 0 stays; of the others `floor((n - 1) *
+    frac_to_remove)`, rounded down to an even number, go from the front. Seven messages at 0.5 lose two. Knows nothing
+    of calls: see `truncate_safely`. Raises ValueError when `frac_to_remove` is not between 0 and 1."""
     return messages[:1] + messages[1 + _even_share(max(0, len(messages) - 1), frac_to_remove) :]
 
 
 def truncate_safely(messages: list[ApiMessage], fraction: float = TRUNCATE_FRACTION) -> list[ApiMessage]:
-    """Remove about `fraction` of a legal history behind its first user message; it stays legal.
-
-    What stays in any case: the system message, the first user message, the last user message (the turn that is
-    running) and the newest step. The cut moves on to the next safe boundary: before a user message, or before an
-    assistant message (whose predecessor's calls are all answered, the history being legal). Where two user
-    messages would meet, one line says that something is missing. When nothing can be removed an equal list comes
-    back.
-    """
+    """Remove about `fraction` of a legal history behind its first user message; it stays legal. The system message, the
+    first and the last user message and the newest step stay. The cut moves on to the next safe boundary: before a user
+    message, or an assistant message. Where two user messages would meet, one line says that something is missing. When
+    nothing can be removed an equal list comes back."""
     users = [i for i, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         return list(messages)
@@ -101,16 +86,9 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = TRUNCATE_FRACT
 def loop_window(
     messages: list[ApiMessage], loop: int, after_loop: int = 5, more_than: int = 15, keep_last: int = 10
 ) -> list[ApiMessage]:
-    """What a review loop goes on with: from a certain loop on, the first message and the newest few.
-
-    Args:
-        messages: the system message (or the task) first.
-        loop: number of the loop, from 1.
-        after_loop: nothing is cut up to and including this loop.
-        more_than: nothing is cut while there are no more messages than this.
-        keep_last: messages kept at most, besides the first. The cut moves forward past results whose call would
-            be missing; where only such results would be left it moves back to their call.
-    """
+    """What a review loop goes on with: after `after_loop` loops (`loop` counts from 1), where there are more than
+    `more_than` messages, the first and the newest `keep_last`. The cut moves forward past results whose call would be
+    missing; where only such results would be left it moves back to their call."""
     if loop <= after_loop or len(messages) <= more_than or not messages:
         return list(messages)
     if keep_last <= 0:
@@ -127,10 +105,9 @@ def loop_window(
 async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateResponse:
     """Decide once: nothing, a summary, or one truncation of a half.
 
-    A summary is asked for when it is enabled, there is a condenser, and the context (with its last message) has
-    reached the effective threshold or exceeds what is allowed. After it the size is checked again, and truncation
-    follows if it is still too large. A condenser that fails, or returns nothing useful, never raises here: its
-    reason stands in `error`, and truncation takes its place if the context exceeds what is allowed.
+    A summary is asked for when it is enabled, there is a condenser, and the context (with its last message) has reached
+    the effective threshold or exceeds what is allowed; truncation follows if it is still too large. A condenser that
+    fails never raises here: its reason stands in `error`, and truncation takes its place where that is needed.
     """
     last = options.messages[-1].get("content") if options.messages else None
     before = options.total_tokens + estimate_token_count(last, options.count_tokens)
@@ -158,12 +135,9 @@ def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOpti
 
 
 async def _try_condensing(options: TruncateOptions, before: int) -> TruncateResponse:
-    """Ask `options.condense`, and judge what comes back; `before` is the size in tokens until now.
-
-    The answer is taken when it has messages and a summary and is smaller than what it replaces; its size is
-    counted where it does not say it. Otherwise `error` is set and the messages are the old ones. A cancellation
-    passes through.
-    """
+    """Ask `options.condense`, and judge what comes back; `before` is the size in tokens until now. The answer is taken
+    when it has messages and a summary and is smaller than what it replaces; else `error` is set and the messages are
+    the old ones."""
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     if options.condense is None:
         return replace(untouched, error="there is no condenser")

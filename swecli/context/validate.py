@@ -33,12 +33,11 @@ def clean_text(text: str) -> str:
 def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
     """The same history as every provider takes it. The input is not changed; a legal one comes out equal.
 
-    One system message, first; then a user message; no two messages of one side in a row; each assistant message
-    says something or calls something; ids of calls are unique; each call is answered right behind its message, in
-    the order of the calls, by its own result or by a stub that says it was interrupted; a result without a call is
-    dropped; arguments are a JSON object as text; names are `[A-Za-z0-9_-]{1,64}`; all text is valid UTF-8.
-    What one message becomes depends only on those before it (and on its own results), so that a longer history
-    begins with the same bytes. Running it twice changes nothing.
+    One system message, first; then a user message; no two messages of one side in a row; each assistant message says or
+    calls something; ids of calls are unique; each call is answered right behind its message, in the order of the calls,
+    by its own result or a stub; a result without a call is dropped; arguments are a JSON object as text; names are
+    `[A-Za-z0-9_-]{1,64}`; all text is valid UTF-8. What a message becomes depends only on those before it (and its own
+    results): a longer history begins with the same bytes.
     """
     history = _History()
     for message in messages:

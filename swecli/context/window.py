@@ -12,23 +12,18 @@ from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
-COLD = "the provider's cache is cold"
+_COLD = "the provider's cache is cold"
 HALF = "it takes half of what is allowed"
-LARGE_WORK = ("refactor", "implement", "design")
-LARGE_SIZE = 7
-SMALL_SIZE = 3
-FEW_WORDS = 5
-ROOM_TO_GATHER = 4_000  # tokens of what a request may have, for each interaction of slack
+_LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
+_FEW_WORDS, _SMALL_SIZE = 5, 3
+_ROOM_TO_GATHER = 4_000  # tokens of what a request may have, for each interaction of slack
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a turn's beginning depends on besides the session.
-
-    `cold`: the provider keeps nothing of the last request any more; `allowed`: tokens a request may have, None where
-    unknown; `reopen`: why a new epoch must begin, "" when it need not; `smallest` and `largest` bound the size of an
-    `auto` window.
-    """
+    """What a turn's beginning depends on besides the session. `cold`: the provider's cache is gone; `allowed`: tokens a
+    request may have, None where unknown; `reopen`: why a new epoch must begin, "" when it need not; `smallest` and
+    `largest` bound the size of an `auto` window."""
 
     cold: bool = False
     allowed: int | None = None
@@ -47,18 +42,11 @@ class Opening:
 
 
 def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_size: int = 10) -> int:
-    """Interactions to keep for `query`: 7 for large work, 3 for a few words, else `default`.
-
-    The key words are looked at before the length, so that "implement OAuth" is not taken for a small task. The
-    result lies within `min_size` and `max_size`; the upper one wins when they contradict each other.
-    """
-    lowered = query.lower()
-    if any(word in lowered for word in LARGE_WORK):
-        size = LARGE_SIZE
-    elif len(lowered.split()) < FEW_WORDS:
-        size = SMALL_SIZE
-    else:
-        size = default
+    """Interactions to keep for `query`: 7 for large work (by key words, so that "implement OAuth" is not small), 3 for
+    a few words, else `default`; within `min_size` and `max_size`, the upper one winning."""
+    size = _SMALL_SIZE if len(query.split()) < _FEW_WORDS else default
+    if any(word in query.lower() for word in _LARGE_WORK):
+        size = _LARGE_SIZE
     return min(max(size, min_size), max_size)
 
 
@@ -68,7 +56,7 @@ def sized(spec: WindowSpec, query: str = "", moment: Moment | None = None) -> Wi
     if spec.mode == "auto":
         size = adaptive_window_size(query, min_size=moment.smallest, max_size=moment.largest)
         return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
-    room = spec.slack if moment.allowed is None else moment.allowed // ROOM_TO_GATHER
+    room = spec.slack if moment.allowed is None else moment.allowed // _ROOM_TO_GATHER
     return replace(spec, slack=min(spec.slack, room))
 
 
@@ -86,13 +74,9 @@ def opening(
     past: Sequence[ApiMessage],
     counter: TokenCounter,
 ) -> Opening | None:
-    """The epoch to begin with the next turn, None to go on in the present one.
-
-    Args:
-        window: as the user set it.
-        query: as it is sent; sizes an `auto` window.
-        past: the present request without the query; its tokens count where the window may take half of `allowed`.
-    """
+    """The epoch to begin with the next turn, None to go on in the present one. `window` as the user set it; `query` as
+    sent sizes an `auto` one; `past`, the present request without it, counts where the window may take half of
+    `allowed`."""
     state, epoch, completed = session.context, session.context.epoch, session.completed
     spec = sized(window, query, moment)
     if epoch is None:
@@ -101,7 +85,8 @@ def opening(
         return _moved(epoch, spec.first_kept(completed, epoch.first), f"the window is {window} now", asked=True)
     if moment.reopen:
         return Opening(epoch.first, "window", moment.reopen)
-    if _pin_is_missing(session, epoch):
+    older = {pin for pin in state.pins if pin < epoch.first}
+    if not older <= set(epoch.pins) or any(state.edited(pin) for pin in state.pins):
         return Opening(epoch.first, "window", "a pinned interaction comes back")
     if completed < state.hold_turns or spec.mode == "full":
         return None
@@ -111,7 +96,7 @@ def opening(
     if held > most:
         return _moved(epoch, target, f"more than {most} interactions")
     if held > spec.size and moment.cold:
-        return _moved(epoch, target, COLD)
+        return _moved(epoch, target, _COLD)
     if held > spec.size and moment.allowed is not None:
         tokens, kept = (
             sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
@@ -128,10 +113,3 @@ def _moved(epoch: Epoch, target: int, why: str, *, asked: bool = False) -> Openi
     if target == epoch.first and not asked:
         return None
     return Opening(max(1, target), "window", why)
-
-
-def _pin_is_missing(session: Session, epoch: Epoch) -> bool:
-    """Whether a pinned interaction is not sent, or not as it was said."""
-    state = session.context
-    older = {pin for pin in state.pins if pin < epoch.first}
-    return not older <= set(epoch.pins) or any(state.edited(pin) for pin in state.pins)

@@ -14,8 +14,7 @@ from swecli.agent.turn import Turn
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root
 from swecli.context.budget import is_lean, request_limit
-from swecli.context.instructions import load_instructions, system_prompt
-from swecli.context.system_message import cache_marks
+from swecli.context.system_message import cache_marks, load_instructions, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel

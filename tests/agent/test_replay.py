@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
-from swecli.context.instructions import load_prompt, system_prompt
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.run import RELATIVE, Assumed, Prices, SentTurn
+from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.scripted import ScriptedModel

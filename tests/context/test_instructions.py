@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.instructions import Instructions, load_instructions, repository_root
+from swecli.context.system_message import Instructions, load_instructions, repository_root
 
 
 @pytest.fixture

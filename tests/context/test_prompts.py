@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from swecli.context.instructions import PromptName, load_prompt
+from swecli.context.system_message import PromptName, load_prompt
 
 TOOLS = (
     "list_files",

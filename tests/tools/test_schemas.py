@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.context.budget import LEAN_WINDOW
-from swecli.context.instructions import system_prompt
+from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.tools.registry import ToolRegistry

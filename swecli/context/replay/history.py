@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from swecli.context.notes import environment_notes, with_notes, without_notes
+from swecli.context.query import environment_notes, with_notes, without_notes
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Role, ToolSpec
@@ -83,11 +83,7 @@ class History:
 
 
 def read_history(session: Session, counter: TokenCounter, texts: Texts) -> History:
-    """Cut a session, all of it loaded, into turns. Time never runs back, whatever the clocks said.
-
-    Raises:
-        BadInput: the session has no turn.
-    """
+    """Cut a session, all of it loaded, into turns; time never runs back. Raises BadInput when it has none."""
     now, turns = float("-inf"), list[PastTurn]()
     for number, group in enumerate(session.by_interaction(), 1):
         turns.append(_turn(group[0].interaction or number, group, now))

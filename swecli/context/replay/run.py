@@ -151,13 +151,10 @@ POLICIES: dict[str, Callable[[History, Assumed], Iterator[SentTurn]]] = {
 
 @dataclass(slots=True)
 class Figures:
-    """What a turn came to under a policy, or, with `turn` 0, all turns of a session.
-
-    `input` are all tokens sent and `cached` those of them that were read from the cache; `over` counts requests
-    larger than the model's window, which a provider would have refused; `visible` are the completed interactions
-    that the turn's last request held word for word (the mean over the turns of a session); `cold`: it began when the
-    cache was gone.
-    """
+    """What a turn came to under a policy, or, with `turn` 0, all turns of a session. `input` are all tokens sent,
+    `cached` those read from the cache; `over` counts requests larger than the model's window; `visible` are the
+    completed interactions that the last request held word for word (the mean over a session); `cold`: the cache was
+    gone."""
 
     turn: int
     cold: bool = False
@@ -194,11 +191,8 @@ class Replayed:
 
 
 def account(policy: str, turns: Iterable[SentTurn], history: History, assumed: Assumed) -> Replayed:
-    """What the requests of a session come to, in their order.
-
-    A request's cached tokens are those of the messages it begins with that the request before it began with too; none
-    where the pause was too long or they are too few.
-    """
+    """What the requests of a session come to, in their order. Cached are the messages that a request and the one before
+    begin with; none where the pause was too long or they are too few."""
     meter = _Meter(history, assumed)
     return Replayed(policy, [meter.turn(turn) for turn in turns])
 

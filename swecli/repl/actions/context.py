@@ -63,15 +63,15 @@ def why(runtime: Runtime, text: str) -> ActionResult:
     found = runtime.context_control.why(text)
     lines = []
     for one in found:
-        lines.append(f"T{one.turn} · {one.where}: {one.excerpt}")
-        if one.sent:
+        lines.append(f"T{one['turn']} · {one['where']}: {one['excerpt']}")
+        if one["sent"]:
             lines.append("  in the next request, word for word")
-        elif one.by is not None:
-            by = f"{one.by['id']} ({one.by['how']}, in T{one.by['turn']})"
-            lines.append(f"  removed by {by} · {one.back} brings it back")
+        elif one["by"]:
+            by = "{id} ({how}, in T{turn})".format(**one["by"])
+            lines.append(f"  removed by {by} · {one['back']} brings it back")
         else:
             lines.append("  never sent in this form")
-    return ActionResult([asdict(one) for one in found], tuple(lines) or ("not found in this session",))
+    return ActionResult(found, tuple(lines) or ("not found in this session",))
 
 
 def log(runtime: Runtime, text: str = "") -> ActionResult:

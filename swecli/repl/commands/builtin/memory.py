@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.context.instructions import NAMES, load_instructions
+from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.startup_banner import short_path
 
@@ -31,6 +31,6 @@ async def memory(ctx: CommandContext, args: str) -> None:
 @command(usage="[WISH]")
 async def init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
-    there = next((name for name in NAMES if (ctx.runtime.cwd / name).is_file()), "")
+    there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
     make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
     ctx.program.steer(_QUERY.format(make=make, wish=f" {args}" if args else ""))

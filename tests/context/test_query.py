@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.mentions import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand_mentions
+from swecli.context.query import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand_mentions
 
 
 def expand(query: str, root: Path) -> tuple[str, list[str]]:

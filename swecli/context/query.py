@@ -1,0 +1,254 @@
+"""What travels with a query: the files it names, what changes from turn to turn and so may not stand in the system
+prompt, and what it refers to in turns that are no longer sent."""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from swecli.context.tokens import TokenCounter
+from swecli.models.playbook import Bullet, quoted
+from swecli.store.records import FoundInteraction
+
+MAX_FILE = 40_000  # characters
+MAX_TOTAL = 120_000
+MAX_MENTIONS = 20
+_MAX_ENTRIES = 200
+_MAX_READ = 8_000_000  # bytes of one file, to find the lines of a range
+
+# An @ at the start of a word (so no e-mail address), then "a name with spaces" or a run without them.
+_MENTION = re.compile(r"""(?<![^\s([{,;:'"])@(?:"([^"\n]+)"(:\d+(?:-\d+)?)?|([^\s"'`,;()<>\[\]{}|]+))""")
+_RANGE = re.compile(r"\A(.+?):(\d{1,9})(?:-(\d{1,9}))?\Z", re.DOTALL)
+_TRAILING = ".!?:,"
+_FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
+# What was surely meant as a path, and so deserves a word when it is none: a slash, or a short extension.
+_PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
+
+_FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
+_OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
+_STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Strategy \[(P-\d+)\] no longer applies")
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A query with the contents of what it mentions; lines for the user; the files that were read, resolved."""
+
+    text: str
+    notes: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+
+class _Unusable(Exception):
+    """A mention that cannot be followed, with the reason as its text."""
+
+
+def expand_mentions(query: str, root: Path) -> Expansion:
+    """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it. Never
+    raises.
+
+    What is no file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large is
+    not sent, or cut, with a note. At most 40,000 characters of a file and 120,000 in all.
+    """
+    blocks: list[str] = []
+    notes: list[str] = []
+    files: dict[Path, None] = {}
+    room = MAX_TOTAL
+    seen: set[str] = set()
+    for match in _MENTION.finditer(query):
+        if match[0] in seen:
+            continue
+        seen.add(match[0])
+        if len(blocks) == MAX_MENTIONS:
+            notes.append(f"Only the first {MAX_MENTIONS} mentioned files are sent.")
+            break
+        try:
+            found = _find(match, root)
+            if found is None:
+                continue
+            block, cut = _block(*found, min(MAX_FILE, room))
+        except _Unusable as reason:
+            notes.append(str(reason))
+            continue
+        room -= len(block)
+        blocks.append(block)
+        notes += [cut] if cut else []
+        files |= {found[0]: None} if found[0].is_file() else {}
+    if not blocks:
+        return Expansion(query, notes)
+    text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
+    return Expansion(text, notes, list(files))
+
+
+def _find(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:
+    """What a mention stands for: the path, its name, and lines, 0 for all; None when it is text. Raises _Unusable."""
+    quoted_name, given_range, bare = match.groups()
+    written = quoted_name + (given_range or "") if quoted_name else bare
+    for name, start, end in _readings(written):
+        if name and (path := _inside(name, root)):
+            return path, name, start, end
+    name = written.rstrip(_TRAILING)
+    called = match.string[match.end() : match.end() + 1] == "("
+    if quoted_name or (_PATH_LIKE.search(name) and not called):
+        raise _Unusable(f"@{name}: there is no such file here; it is sent as text.")
+    return None
+
+
+def _readings(written: str) -> Iterator[tuple[str, int, int]]:
+    """The ways to read a mention, the most literal first: as it is, with a range, without closing punctuation."""
+    for text in dict.fromkeys((written, written.rstrip(_TRAILING))):
+        yield text, 0, 0
+        if match := _RANGE.match(text):
+            start = max(1, int(match[2]))
+            yield match[1], start, int(match[3] or start)
+
+
+def _inside(name: str, root: Path) -> Path | None:
+    """The existing file or directory of that name, links resolved; None if there is none. Raises _Unusable."""
+    try:
+        base = root.resolve()
+        path = (base / name).resolve()
+        exists = path.exists()
+    except (OSError, ValueError, RuntimeError):  # too long, not encodable, a circle of links
+        return None
+    if exists and not path.is_relative_to(base):
+        raise _Unusable(f"@{name}: outside the workspace, so it is not sent.")
+    return path if exists else None
+
+
+def _block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str, str]:
+    """A quoted block, and a note when it does not hold all of it. Raises _Unusable."""
+    if room <= 0:
+        raise _Unusable(f"@{name}: the mentioned files are more than {MAX_TOTAL:,} characters; it is not sent.")
+    try:
+        if path.is_dir():
+            return _quote(f"Directory {name}", _listing(path)), ""
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise _Unusable(f"@{name}: not a regular file, so it is not sent.")
+        with path.open("rb") as file:
+            data = file.read(_MAX_READ)
+    except OSError as failure:
+        raise _Unusable(f"@{name}: cannot be read ({failure.strerror or failure}).") from failure
+    if b"\x00" in data[:8192]:
+        raise _Unusable(f"@{name}: a binary file, so it is not sent.")
+    text, title = data.decode("utf-8", "replace"), f"File {name}"
+    if start:
+        lines = text.removesuffix("\n").split("\n")
+        if start > len(lines) or start > end:
+            raise _Unusable(f"@{name}: lines {start}-{end} are not in it: it has {len(lines):,}.")
+        title += f", lines {start}-{min(end, len(lines))}"
+        text = "\n".join(lines[start - 1 : end])
+    if len(text) <= room:
+        return _quote(title, text), ""
+    kept = text[:room].rpartition("\n")[0] or text[:room]
+    next_line = max(1, start) + kept.count("\n") + 1
+    block = _quote(f"{title}, cut before line {next_line}", kept)
+    return block, f"@{name}: {len(text):,} characters are too long; it is sent up to line {next_line - 1}."
+
+
+def _listing(folder: Path) -> str:
+    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    names = [entry.name + ("/" if entry.is_dir() else "") for entry in entries if entry.name != ".git"]
+    more = [f"… and {len(names) - _MAX_ENTRIES} more"] if len(names) > _MAX_ENTRIES else []
+    return "\n".join(names[:_MAX_ENTRIES] + more) or "(empty)"
+
+
+def _quote(title: str, text: str) -> str:
+    """A fenced block whose fence is longer than any in the text, so that the text cannot end it."""
+    longest = max((len(fence) for fence in _FENCE.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{title}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
+
+
+def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
+    """Where and when the turn takes place, as notes."""
+    return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
+
+
+def with_notes(query: str, notes: Sequence[str]) -> str:
+    """The query followed by its notes as a marked block; without notes, the query as it is."""
+    lines = [" ".join(note.split()).replace(_CLOSE, "").replace(_OPEN, "") for note in notes]
+    listed = "\n".join(f"- {line}" for line in lines if line)
+    return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
+
+
+def without_notes(text: str) -> str:
+    """The query in a user message as it was sent."""
+    return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
+
+
+def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
+    """What has changed in the playbook since the model was informed, one line each. `told` and `chosen` map bullets to
+    their contents: those the model knows, and those it should know now; `live` are those that still hold. One that is
+    known and holds but is not chosen any more stays unmentioned."""
+    holds = set(live)
+    lines = []
+    for bullet, content in sorted(chosen.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
+        said = _said(content)
+        if bullet not in told:
+            lines.append(f"Strategy [{bullet}] is new: {said}")
+        elif _said(told[bullet]) != said:
+            lines.append(f"Strategy [{bullet}] now reads: {said}")
+    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in told if bullet not in holds]
+
+
+def new_line(bullet: Bullet) -> str:
+    """The line that tells of a strategy for the first time, as it stands in a message."""
+    return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
+
+
+def strategy_lines(text: str) -> list[str]:
+    """What a user message, as it was sent, reports of the playbook."""
+    lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
+    return [line for line in lines if _STRATEGY.match(line)]
+
+
+def without_strategies(text: str) -> str:
+    """A user message, as it was sent, without what it reports of the playbook."""
+    if not strategy_lines(text):
+        return text
+    start = text.rfind(_OPEN)
+    lines = [line for line in text[start:].splitlines() if not _STRATEGY.match(line)]
+    return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
+
+
+def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
+    """What the model knows of the playbook after these user messages, given what the head told it: read back from the
+    messages, so that what is not sent any more is not taken for known."""
+    known = dict(told)
+    for text in sent:
+        for line in strategy_lines(text):
+            found = _STRATEGY.match(line)
+            if found and found[1]:
+                known[found[1]] = found[2]
+            elif found:
+                known.pop(found[3], None)
+    return known
+
+
+def _said(content: str) -> str:
+    return quoted(content).replace(_CLOSE, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """Lines for the notes of a query, and the interactions that they quote, in the order of the lines."""
+
+    lines: tuple[str, ...] = ()
+    interactions: tuple[int, ...] = ()
+
+
+def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> Excerpts:
+    """The quotations of what was found, best first, in at most `most` tokens together (None: no limit); one that does
+    not fit is left out."""
+    lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
+    for place in (place for one in found for place in one.excerpts):
+        tokens = counter.count(f"- {place.quotation}\n")
+        if most is None or used + tokens <= most:
+            lines, used = [*lines, place.quotation], used + tokens
+            numbers += [place.interaction] if place.interaction not in numbers else []
+    return Excerpts(tuple(lines), tuple(numbers)) if numbers else Excerpts()
