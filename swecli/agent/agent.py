@@ -24,7 +24,7 @@ from swecli.models.message import ToolSpec
 from swecli.models.window import WindowSpec
 from swecli.tools.schemas import lean_specs
 
-RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
+_RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
 _LEAST_ROOM = 500  # tokens
 
 
@@ -145,8 +145,8 @@ class Agent:
         one), a fifth of the room for the conversation where that is less, or the fixed cap."""
         window, room = self.model.profile.window, self._room
         if not window or room is None:
-            return RESULT_LIMIT
-        return max(_LEAST_RESULT, min(RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
+            return _RESULT_LIMIT
+        return max(_LEAST_RESULT, min(_RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
 
     @property
     def _room(self) -> int | None:

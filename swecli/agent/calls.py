@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -95,23 +96,15 @@ class CallRunner:
         self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
-        for batch in self._batches(calls):
-            async for event in self._run_batch(batch, problems):
-                yield event
+        for reads, neighbours in groupby(calls, self._only_reads):
+            together = list(neighbours)
+            for batch in [together] if reads else [[call] for call in together]:  # what changes things goes alone
+                async for event in self._run_batch(batch, problems):
+                    yield event
 
-    def _batches(self, calls: list[ToolCall]) -> list[list[ToolCall]]:
-        """Neighbours that only read go together; what changes things goes alone."""
-        batches: list[list[ToolCall]] = []
-        reading = False
-        for call in calls:
-            tool = self._kit.tools.get(call.name)
-            reads = tool is not None and tool.kind.reads
-            if reads and reading:
-                batches[-1].append(call)
-            else:
-                batches.append([call])
-            reading = reads
-        return batches
+    def _only_reads(self, call: ToolCall) -> bool:
+        tool = self._kit.tools.get(call.name)
+        return tool is not None and tool.kind.reads
 
     async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
         happened: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -151,33 +144,29 @@ class CallRunner:
             begun, self._running[call.id] = summary, kept
             tell(ToolStarted(call, summary))
 
-        ctx = replace(
-            self._kit.ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started
-        )
+        kit = self._kit
+        ctx = replace(kit.ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started)
         try:
-            kit = self._kit
             result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
         except asyncio.CancelledError:  # the call says by now how far it came
             whole = call.result or INTERRUPTED_RESULT
-            text, was_cut = cap(whole, self.limit, call.id)
-            self._record(call, text, whole if was_cut else None)
+            self._record(call, whole)
             title = f"stopped by the user after {(call.duration_ms or 0) / 1000:.0f} s"
             shown = Display(title, readable(kept.text()))
             return call, begun, ToolResult(False, whole, shown, cancelled=True)
         finally:
             self._running.pop(call.id, None)
-        text, was_cut = cap(result.for_model, self.limit, call.id)
-        if line := repeated(call, text, self._sent):
-            text, was_cut = line, True
-        note = self._guard.take(call, result.for_model)
-        self._record(call, f"{text}\n\n{note}" if note else text, result.for_model if was_cut else None)
+        self._record(call, result.for_model, self._guard.take(call, result.for_model))
         return call, summary, result
 
-    def _record(self, call: ToolCall, text: str, whole: str | None) -> None:
-        """Commit what the model gets of a result, and all of it where that is more."""
-        call.result = text
-        call.tokens = self._counter.count(text) if self._counter.label else None
-        self._sessions.record_call(call, whole)
+    def _record(self, call: ToolCall, whole: str, note: str = "") -> None:
+        """Commit what the model gets of a result, with a note to it, and all of it where that is more."""
+        text, was_cut = cap(whole, self.limit, call.id)
+        if line := repeated(call, text, self._sent):
+            text, was_cut = line, True
+        call.result = f"{text}\n\n{note}" if note else text
+        call.tokens = self._counter.count(call.result) if self._counter.label else None
+        self._sessions.record_call(call, whole if was_cut else None)
 
     def printed(self) -> list[tuple[int, str, str]]:
         """What running calls have printed, of those that printed something since this was last asked: the call's key in

@@ -12,9 +12,8 @@ from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.context import fit as ladder
-from swecli.context.edits import interaction_of, key_of
+from swecli.context.edits import CONDENSE, Cut, interaction_of, key_of
 from swecli.context.prepare import PreparedRequest, past_request
-from swecli.context.reductions import CONDENSE, Cut
 from swecli.context.window import largest, sized
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
@@ -107,7 +106,7 @@ class ContextControl:
         named = (f"pinned {number}", f"interaction {number}")
         prepared, limits = agent.prepare("").request, agent.fitter().limits
         tokens = sum(part.tokens for part in prepared.segments if part.name in named)
-        room = int(ladder.room(list(prepared.keyed), limits, agent.counter))
+        room = int(ladder.room(prepared.keyed, limits, agent.counter))
         if limits.limit and tokens > room:
             if number not in before:
                 self._sessions.context.unpin(session, number)
@@ -129,7 +128,7 @@ class ContextControl:
         session, agent = self.session, self._agent
         prepared = agent.prepare("").request
         epoch, fitter = session.context.epoch, agent.fitter()
-        tokens = fitter.measure(list(prepared.keyed)).tokens
+        tokens = fitter.measure(prepared.keyed).tokens
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
@@ -138,7 +137,7 @@ class ContextControl:
 
     def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, tokens: int) -> ReductionPlan | None:
         """The rung that the next request would take; None where it needs none."""
-        keyed, when = list(prepared.keyed), "with the next request: it has reached its threshold"
+        keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, Cut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
@@ -164,7 +163,7 @@ class ContextControl:
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
         now, then, fitter = agent.prepare("").request, agent.prepare("", window=spec).request, agent.fitter()
-        before, after = (fitter.measure(list(one.keyed)).tokens for one in (now, then))
+        before, after = (fitter.measure(one.keyed).tokens for one in (now, then))
         held, holds = ({interaction_of(message) for message in one.keyed[1:-1]} for one in (now, then))
         leaves, returns = (tuple(f"T{n}" for n in sorted(gone)) for gone in (held - holds, holds - held))
         return WindowPreview(before, after, leaves, returns, *then.window)
@@ -209,7 +208,7 @@ class ContextControl:
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
-        total = fitter.measure(list(prepared.keyed)).tokens
+        total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
         return Meter(
             parts=tuple(part for part in parts if part[1]),

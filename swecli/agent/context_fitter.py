@@ -18,9 +18,20 @@ from swecli.context.budget import (
     Shape,
     effective_threshold,
 )
-from swecli.context.edits import edited, lawful, plain
+from swecli.context.edits import (
+    CONDENSE,
+    Cut,
+    cut_for_summary,
+    edited,
+    lawful,
+    plain,
+    present_epoch,
+    recomposed,
+    summed_up,
+    turns,
+    under,
+)
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
-from swecli.context.reductions import CONDENSE, Cut, cut_for_summary, present_epoch, recomposed, summed_up, turns, under
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed

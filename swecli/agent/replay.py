@@ -31,15 +31,13 @@ from swecli.models.message import (
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
-from swecli.tools.limits import cap
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
 _ENDLESS = 1_000_000  # steps of a turn
-_REDUCED = ("context_reduced", "window_applied")
 
 
-class PastModel:
+class _PastModel:
     """Answers as the session's model did, with a text of the assumed size where a summary is asked for. `sent` are the
     running turn's requests until now, `step` the newest of them, `at` its time (seconds since 1970)."""
 
@@ -92,10 +90,8 @@ class _StoredCalls(CallRunner):
         step = self._agent.past.step
         self.used_ids.update(call.id for call in calls)
         for call, had in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
-            whole = INTERRUPTED_RESULT if had.result is None else had.result
-            text, was_cut = cap(whole, self.limit, call.id)
             call.error = had.error
-            self._record(call, text, whole if was_cut else None)
+            self._record(call, INTERRUPTED_RESULT if had.result is None else had.result)
         for line in step.steered:
             self._agent.steer(line)
         for event in list[Event]():  # there is nothing to show
@@ -107,12 +103,11 @@ class ReplayAgent(Agent):
     runs, and nothing leaves the process."""
 
     def __init__(self, history: History, assumed: Assumed, settings: Settings, sessions: SessionManager) -> None:
-        self.past, self._history, self._window = PastModel(history, assumed), history, assumed.window
-        minutes = round(assumed.ttl / 60)
-        settings = replace(settings, window=assumed.window, cache_minutes=minutes, holdout=0)
-        settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None)
-        root, texts = Path(history.session.working_directory), history.texts
-        builder = RequestBuilder(sessions, settings, root, texts.system, StaleStrategies(), clock=self.past.now)
+        self.past, self._history, self._window = _PastModel(history, assumed), history, assumed.window
+        settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None, holdout=0)
+        settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
+        root, prompt = Path(history.session.working_directory), history.texts.system
+        builder = RequestBuilder(sessions, settings, root, prompt, StaleStrategies(), clock=self.past.now)
         kit = Toolkit(ToolRegistry.discover(), Permissions(), ToolContext(root), _deny)
         super().__init__(self.past, kit, builder)
         self.counter = history.counter
@@ -132,10 +127,9 @@ class ReplayAgent(Agent):
                 session.context.asked_at = before
             new = (bullet for bullet in self._history.known_at(turn) if bullet.id not in session.playbook.bullets)
             session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
-            async for event in self.run(
-                self.builder.prepare(Query(turn.query, sent=turn.sent), self.past, self.counter)
-            ):
-                reductions += event.type in _REDUCED
+            begun = self.builder.prepare(Query(turn.query, sent=turn.sent), self.past, self.counter)
+            async for event in self.run(begun):
+                reductions += event.type in ("context_reduced", "window_applied")
             epoch = session.context.epoch
             held = range(epoch.first if epoch else 1, session.interactions)
             visible = sum(not session.context.cut(number) for number in held)

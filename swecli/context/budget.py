@@ -14,7 +14,7 @@ TOKEN_BUFFER_PERCENTAGE = 0.1
 MIN_CONDENSE_THRESHOLD = 50
 MAX_CONDENSE_THRESHOLD = 100
 DEFAULT_MAX_TOKENS = 8192
-INHERIT = -1
+_INHERIT = -1
 LEAN_WINDOW = 16_384  # tokens: up to here a model gets few tools and a short system text
 SMALL_WINDOW = 32_768
 
@@ -45,8 +45,8 @@ def allowed_tokens(context_window: int, max_tokens: int | None = None) -> int:
 def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], profile_id: str) -> int:
     """The percentage of the window at which a profile's context is reduced: its own from 50 to 100; -1, or no entry,
     inherits `percent`; anything else is logged as a warning and inherits too."""
-    own = profile_thresholds.get(profile_id, INHERIT)
-    if own == INHERIT:
+    own = profile_thresholds.get(profile_id, _INHERIT)
+    if own == _INHERIT:
         return percent
     if MIN_CONDENSE_THRESHOLD <= own <= MAX_CONDENSE_THRESHOLD:
         return own

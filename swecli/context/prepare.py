@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
-from swecli.context.query import strategy_lines, strategy_notes, told_since, with_notes, without_strategies
+from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain, without_old_strategies
+from swecli.context.query import strategy_lines, strategy_notes, told_since, with_notes
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
@@ -51,7 +51,7 @@ class PreparedRequest:
     the row of the epoch that begins with it, None where it only adds. `tokens` is the whole without tools: the
     segments, and a small rest for frames."""
 
-    keyed: tuple[ApiMessage, ...]
+    keyed: list[ApiMessage]
     segments: tuple[Segment, ...]
     tokens: int
     enhanced: str
@@ -133,7 +133,7 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
         opened = Reduction(how, completed + 1, 0, before, after, why, epoch, edits[0])
     left = session.window_start if state.epoch is None else state.epoch.first
     return PreparedRequest(
-        keyed=tuple(messages),
+        keyed=messages,
         segments=(
             *_segments_of(epoch, given.head.system_prompt, messages[:-1], counter),
             _weighed("query", [asked], counter),
@@ -160,16 +160,6 @@ def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCou
     notes = "".join(f"{line}\n" for text in sent for line in strategy_lines(text))
     head = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
     return told_since(epoch.strategies, sent), counter.count(head) + counter.count(notes)
-
-
-def without_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
-    """Keyed messages, those of interactions before `began` without what they told of strategies."""
-    return [
-        message | {"content": without_strategies(message["content"])}
-        if message["role"] == "user" and interaction_of(message) < began and isinstance(message["content"], str)
-        else message
-        for message in messages
-    ]
 
 
 def _begun(given: RequestInput, opening: Opening) -> Epoch:

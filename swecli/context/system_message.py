@@ -63,7 +63,7 @@ def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[i
     whole = {number for number in sent if not session.context.cut(number)}
     kept = missing(session.context.facts.values(), whole, summary)
     rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
-    head = render_bullets(parts.strategies) + render_summary(summary) + render_facts(kept)
+    head = render_bullets(parts.strategies) + render_summary(summary) + _render_facts(kept)
     head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
     return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
@@ -86,7 +86,7 @@ def render_summary(summary: str) -> str:
     )
 
 
-def render_facts(facts: Iterable[RetainedFact]) -> str:
+def _render_facts(facts: Iterable[RetainedFact]) -> str:
     """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
     by_kind: dict[str, list[RetainedFact]] = {}
     for fact in facts:

@@ -12,7 +12,7 @@ from swecli.context.tokens import estimate_token_count
 from swecli.models.message import ApiMessage
 
 LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
-TRUNCATE_FRACTION = 0.5
+_TRUNCATE_FRACTION = 0.5
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> 
     return messages[:1] + messages[1 + _even_share(max(0, len(messages) - 1), frac_to_remove) :]
 
 
-def truncate_safely(messages: list[ApiMessage], fraction: float = TRUNCATE_FRACTION) -> list[ApiMessage]:
+def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION) -> list[ApiMessage]:
     """Remove about `fraction` of a legal history behind its first user message; it stays legal. The system message, the
     first and the last user message and the newest step stay. The cut moves on to the next safe boundary: before a user
     message, or an assistant message. Where two user messages would meet, one line says that something is missing. When

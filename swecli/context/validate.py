@@ -13,14 +13,14 @@ INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
 GO_ON = "(Go on.)"
 EMPTY_TEXT = "(no text)"
-MALFORMED = "malformed_arguments"
+_MALFORMED = "malformed_arguments"
 
 _BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
 # The same characters hidden behind JSON escapes inside the text of a call's arguments.
 _BAD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 _BAD_NAME = re.compile(r"[^A-Za-z0-9_-]")
-MAX_NAME = 64
-MAX_ID = 40
+_MAX_NAME = 64
+_MAX_ID = 40
 # How litellm marks the part of a call's id that holds Gemini's signature; it takes it off for other services.
 SIGNED = "__thought__"
 
@@ -121,7 +121,7 @@ class _History:
         call = call if isinstance(call, dict) else {}
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
-        name = _BAD_NAME.sub("_", str(function.get("name") or ""))[:MAX_NAME] or "unknown"
+        name = _BAD_NAME.sub("_", str(function.get("name") or ""))[:_MAX_NAME] or "unknown"
         arguments = _arguments(function.get("arguments"))
         fixed = function | {"name": name, "arguments": arguments}
         fixed_call: dict[str, Any] = call | {"id": self._unique(_given_id(call)), "type": "function", "function": fixed}
@@ -132,7 +132,7 @@ class _History:
         while name in self.used:
             self.copies[base] = self.copies.get(base, 1) + 1
             tail = f"-{self.copies[base]}"
-            name = base[: MAX_ID - len(tail)] + tail
+            name = base[: _MAX_ID - len(tail)] + tail
         self.used.add(name)
         return name
 
@@ -152,7 +152,7 @@ def _given_id(call: Any) -> str:
 
 def _accepted_id(given: str) -> str:
     """An id that every service takes. Ids that carry a signature stay whole: the service that made them needs it."""
-    return given if SIGNED in given else _BAD_NAME.sub("_", given)[:MAX_ID] or "call"
+    return given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
 
 
 def _one_system(found: list[ApiMessage]) -> list[ApiMessage]:
@@ -187,7 +187,7 @@ def _arguments(given: Any) -> str:
             return text if cleaned == value else _dump(cleaned)
     except (ValueError, RecursionError):  # no JSON, or nested deeper than any tool asks for
         pass
-    return _dump({MALFORMED: text})
+    return _dump({_MALFORMED: text})
 
 
 def _dump(value: dict[str, Any]) -> str:
