@@ -138,14 +138,13 @@ def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: Toke
         name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
         parts[name] = parts.get(name, 0) + counter.count_message(message)
     listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
-    has, fits, unit = size.characters, MAX_CHARACTERS, "characters"
+    has = f"{size.characters:,} characters, {MAX_CHARACTERS:,} fit"
     if size.limit is not None and size.tokens > size.limit:
-        has, fits, unit = size.tokens, size.limit, "tokens"
-    line = f"The request has {has:,} {unit}, {fits:,} fit, and nothing more can be taken out"
+        has = f"{size.tokens:,} tokens, {size.limit:,} fit"
     pinned = sum(counter.count_message(message) for message in messages if interaction_of(message) in limits.pins)
     less = f"Send less, /unpin a turn (all of them: {pinned:,})" if pinned else "Send less"
     hint = f"Sizes in tokens: {listed}. {less}, start a /new session, or choose a model with a larger window."
-    raise ContextFull(f"{line}.", hint)
+    raise ContextFull(f"The request has {has}, and nothing more can be taken out.", hint)
 
 
 def room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:

@@ -123,21 +123,17 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
     live = [bullet.id for bullet in session.get_playbook().live({*told, *chosen})]
     enhanced = with_notes(given.enhanced_query, [*strategy_notes(told, chosen, live), *given.notes])
     asked = asked | {"content": enhanced}
-    messages = lawful([*past, asked])
-    opened = None
+    messages, opened = lawful([*past, asked]), None
     if given.opening is not None:
-        how = given.opening.how
+        how, why = given.opening.how, given.opening.why
         before = counter.count_messages(past_request(session)) if how != BEGIN else 0
         after = counter.count_messages(_before_query(past))
-        why = given.opening.why
         opened = Reduction(how, completed + 1, 0, before, after, why, epoch, edits[0])
     left = session.window_start if state.epoch is None else state.epoch.first
+    segments = _segments_of(epoch, given.head.system_prompt, messages[:-1], counter)
     return PreparedRequest(
         keyed=messages,
-        segments=(
-            *_segments_of(epoch, given.head.system_prompt, messages[:-1], counter),
-            _weighed("query", [asked], counter),
-        ),
+        segments=(*segments, _weighed("query", [asked], counter)),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
         shown=tuple(sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
@@ -217,9 +213,9 @@ def _message(role: Role, text: str) -> ApiMessage:
 
 
 def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
-    if not session.messages or session.messages[-1].role is not Role.USER:
+    last = session.messages[-1] if session.messages else None
+    if last is None or last.role is not Role.USER:
         return False
-    last = session.messages[-1]
     return last.content in (query, enhanced_query) or last.sent == enhanced_query
 
 

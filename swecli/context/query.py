@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.playbook import Bullet, quoted
-from swecli.store.records import FoundInteraction
+
+if TYPE_CHECKING:  # whoever only counts needs no store
+    from swecli.store.records import FoundInteraction
 
 MAX_FILE = 40_000  # characters
 MAX_TOTAL = 120_000

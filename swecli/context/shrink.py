@@ -78,11 +78,8 @@ def characters(messages: list[ApiMessage]) -> int:
 
 def _texts(message: ApiMessage) -> Iterator[str]:
     content = message.get("content")
-    if isinstance(content, str):
-        yield content
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and isinstance(block.get("text"), str):
-            yield block["text"]
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    yield from (b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str))
     for call in message.get("tool_calls") or ():
         yield from (call["function"]["name"], call["function"]["arguments"])
 

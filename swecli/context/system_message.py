@@ -88,30 +88,22 @@ def render_summary(summary: str) -> str:
 
 def _render_facts(facts: Iterable[RetainedFact]) -> str:
     """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
-    by_kind: dict[str, list[RetainedFact]] = {}
-    for fact in facts:
-        by_kind.setdefault(fact.kind, []).append(fact)
-    parts = [_part(kind, title, by_kind[kind]) for kind, title in _TITLES if by_kind.get(kind)]
-    if not parts:
-        return ""
+    found = list(facts)
+    parts = [_part(kind, title, some) for kind, title in _TITLES if (some := [f for f in found if f.kind == kind])]
     told = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
-    return f"\n\n## Kept from earlier\n{told}\n" + "\n".join(parts)
+    return f"\n\n## Kept from earlier\n{told}\n" + "\n".join(parts) if parts else ""
 
 
 def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
     newest = found[-_MAX_ITEMS:]
     left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
-    texts = [_short(quoted(item.text)) for item in newest]
+    quotations = (quoted(item.text) for item in newest)
+    texts = [text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations]
     if kind in _LISTS:
         return f"- {title}: {', '.join(texts)}{left}"
     if kind in ("request", "constraint"):
         texts = [f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)]
-    lines = "".join(f"\n  - {text}" for text in texts)
-    return f"- {title}{left}:{lines}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+    return f"- {title}{left}:" + "".join(f"\n  - {text}" for text in texts)
 
 
 def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str = "") -> list[RetainedFact]:
@@ -123,12 +115,13 @@ def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str =
 def open_findings(findings: Iterable[Finding], paths: Iterable[str] = (), most: int = 20) -> str:
     """The open findings of the files at hand as prompt text; "" when there is none. No paths means all files."""
     wanted = set(paths)
-    chosen = [f for f in findings if f.is_open and (not wanted or f.path in wanted)]
-    if not chosen:
-        return ""
-    rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in chosen]
+    rows = [
+        f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}"
+        for f in findings
+        if f.is_open and (not wanted or f.path in wanted)
+    ]
     more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
-    return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more])
+    return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.agent.loop_guard import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
+from swecli.agent.calls import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
 from swecli.models.message import AskRequest, Decision, ToolCall
 
 
