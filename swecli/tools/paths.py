@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
-import stat
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from pathspec import GitIgnoreSpec
 
 from swecli.tools.base import ToolError
 from swecli.tools.limits import one_line, visible
-
-_MAX_LINKS = 40
 
 _SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
 _SENSITIVE_FILES = re.compile(
@@ -44,7 +41,7 @@ def locate(root: Path, text: str) -> Path:
     top = root.resolve()
     start = Path("/") if text.startswith("/") else top
     try:
-        found = _walk(top, start, text.split("/"), links=0)
+        found = _walk(top, start, text)
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}.") from error
     if not inside(top, found):
@@ -99,36 +96,18 @@ def missing(root: Path, path: Path) -> ToolError:
     return ToolError(f"{shown} does not exist." + (f" Near names: {', '.join(near)}." if near else ""))
 
 
-def _walk(top: Path, position: Path, parts: Sequence[str], links: int) -> Path:
-    for index, part in enumerate(parts):
+def _walk(top: Path, position: Path, text: str) -> Path:
+    for part in text.split("/"):
         if part in ("", "."):
             continue
-        if part == "..":
-            position = position.parent
-            continue
-        here = position / part
-        try:
-            mode = here.lstat().st_mode
-        except FileNotFoundError:
-            mode = 0
-        if stat.S_ISLNK(mode):
-            position = _follow(top, here, links)
-        elif mode and not stat.S_ISDIR(mode) and any(rest not in ("", ".") for rest in parts[index + 1 :]):
-            raise ToolError(f"{visible(str(here), keep='')} is not a directory.")
-        else:
-            position = here
+        if position.exists() and not position.is_dir():
+            raise ToolError(f"{visible(str(position), keep='')} is not a directory.")
+        step, position = position / part, Path(os.path.realpath(position / part))
+        if position.is_symlink():
+            raise ToolError(f"{visible(str(step), keep='')} is a link that leads to itself.")
+        if inside(top, step) and not inside(top, position) and step.is_symlink():
+            raise ToolError(f"{visible(str(step), keep='')} is a link out of the workspace. It is not followed.")
     return position
-
-
-def _follow(top: Path, link: Path, links: int) -> Path:
-    if links >= _MAX_LINKS:
-        raise ToolError(f"{visible(str(link), keep='')} is a link that leads to itself.")
-    target = str(link.readlink())
-    start = Path("/") if target.startswith("/") else link.parent
-    end = _walk(top, start, target.split("/"), links + 1)
-    if inside(top, link) and not inside(top, end):
-        raise ToolError(f"{visible(str(link), keep='')} is a link out of the workspace. It is not followed.")
-    return end
 
 
 def _near(top: Path, path: Path) -> list[Path]:

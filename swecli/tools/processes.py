@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,9 +100,12 @@ async def run_group(
     Raises:
         OSError: the program cannot be started.
     """
+    loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
+    # a pipe of our own: asyncio's is waited for while anybody in the background holds it open
     reading, writing = os.pipe()
+    protocol = asyncio.StreamReaderProtocol(stream)
+    pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
     try:
-        os.set_blocking(reading, False)
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv,
@@ -115,15 +118,13 @@ async def run_group(
             )
         finally:
             os.close(writing)
-        return await _attend(process, reading, timeout, on_output)
+        return await _attend(process, _read(stream, on_output), timeout)
     finally:
-        os.close(reading)
+        pipe.close()
 
 
-async def _attend(
-    process: asyncio.subprocess.Process, reading: int, timeout: float, on_output: Callable[[bytes], bool | None]
-) -> Ended:
-    reader = asyncio.ensure_future(_read(reading, on_output))
+async def _attend(process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float) -> Ended:
+    reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
         how = await _until_over(reader, exited, timeout)
@@ -186,29 +187,13 @@ async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> N
     await asyncio.wait({exited}, timeout=5)
 
 
-async def _read(handle: int, on_output: Callable[[bytes], bool | None]) -> bool:
+async def _read(stream: asyncio.StreamReader, on_output: Callable[[bytes], bool | None]) -> bool:
     """Hand over what comes until the end of the pipe; True when the taker had enough."""
-    loop = asyncio.get_running_loop()
-    while True:
-        try:
-            data = os.read(handle, _PIECE)
-        except BlockingIOError:
-            await _readable(loop, handle)
-            continue
-        if not data:
-            return False
+    while data := await stream.read(_PIECE):
         if on_output(data):
             return True
         await asyncio.sleep(0)  # a program that never stops talking must not keep everybody else from running
-
-
-async def _readable(loop: asyncio.AbstractEventLoop, handle: int) -> None:
-    ready = asyncio.Event()
-    loop.add_reader(handle, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(handle)
+    return False
 
 
 def _alive(group: int) -> bool:
@@ -248,42 +233,27 @@ class Reporter:
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
-        self._waiting: list[str] = []
-        self._size = 0
+        self._waiting = ""
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, text: str) -> None:
         """Take the next piece of output. Must run inside the event loop."""
-        if not text:
-            return
-        self._waiting.append(text)
-        self._size += len(text)
+        waiting = self._waiting + text
+        self._waiting = waiting if len(waiting) <= _MOST else "[…]\n" + waiting[-_MOST:]
         loop = asyncio.get_running_loop()
-        due = self._last + _PACE
-        if loop.time() >= due:
-            self._flush(loop.time())
+        if loop.time() >= self._last + _PACE:
+            self.flush()
         elif self._timer is None:
             # what came in between is not kept back until more comes
-            self._timer = loop.call_at(due, lambda: self._flush(loop.time()))
-        elif self._size > 4 * _MOST:
-            self._waiting = [self._cut()]
-            self._size = len(self._waiting[0])
+            self._timer = loop.call_at(self._last + _PACE, self.flush)
 
-    def finish(self) -> None:
-        """Hand on the rest."""
-        self._flush(self._last)
-
-    def _flush(self, now: float) -> None:
+    def flush(self) -> None:
+        """Hand on what waits."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._last = now
+        self._last = asyncio.get_running_loop().time()
         if self._waiting:
-            text = self._cut()
-            self._waiting, self._size = [], 0
+            text, self._waiting = self._waiting, ""
             self._report(text)
-
-    def _cut(self) -> str:
-        text = "".join(self._waiting)
-        return text if len(text) <= _MOST else "[…]\n" + text[-_MOST:]

@@ -13,7 +13,7 @@ async def test_every_letter_arrives_in_order() -> None:
     for number in range(100):
         reporter.add(f"{number}\n")
     reporter.add("")
-    reporter.finish()
+    reporter.flush()
     assert "".join(said) == "".join(f"{number}\n" for number in range(100))
     assert len(said) < 20
 
@@ -35,7 +35,7 @@ async def test_of_a_flood_the_newest_part_is_shown() -> None:
     for _ in range(100):
         reporter.add("x" * 10_000)
     reporter.add("end")
-    reporter.finish()
+    reporter.flush()
     assert said[0] == "start\n"
     assert said[-1].startswith("[…]\n")
     assert said[-1].endswith("end")

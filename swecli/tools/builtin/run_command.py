@@ -93,7 +93,7 @@ async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPla
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
     finally:
-        reporter.finish()
+        reporter.flush()
     return _result(command, readable(kept.text() + decoder.decode(b"", final=True)), ended, timeout)
 
 
@@ -109,12 +109,8 @@ def _result(command: str, output: str, ended: Ended, timeout: float) -> ToolResu
 def _how(ended: Ended, timeout: float) -> str:
     if ended.how == "timeout":
         return f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-    if ended.code > 128:
-        try:
-            return f"exit code {ended.code} ({signal.Signals(ended.code - 128).name})"
-        except ValueError:
-            pass
-    return f"exit code {ended.code}"
+    names = {128 + one: f" ({one.name})" for one in signal.Signals}
+    return f"exit code {ended.code}{names.get(ended.code, '')}"
 
 
 def _scripts(root: Path, command: str) -> dict[str, str]:
