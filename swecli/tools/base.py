@@ -85,15 +85,12 @@ class Memory(Protocol):
 class ToolContext:
     """What a tool may use, made once per session.
 
-    `root` is the workspace no tool leaves; `report` sends output of a running call to the screen;
-    `seen` maps each file read or written, by resolved path, to the hash of its bytes at that time (so that a
-    file changed since is not overwritten); `todos` is the session's list; `timeout` in seconds. `environ` is what
-    started programs get, before keys are taken out (None: this process's own). `may_read` says of a path relative
-    to `root` whether the permission rules let it be read unasked; `execute` sets it for each call. `page_limit` is
-    how many characters a tool that can be asked to go on gives at once: less than what a result is cut at. `output`
-    collects what a running call prints, for whoever must keep it when the call is stopped (None: nobody asks);
-    `started` gets a call that was permitted, with its summary, when it begins. `memory` is the playbook (None: there is
-    none).
+    `root` is the workspace no tool leaves; `report` sends output of a running call to the screen; `seen` maps files
+    read or written, by resolved path, to the hash of their bytes then; `timeout` is in seconds; `environ` is what
+    started programs get, before keys are taken out (None: this process's own); `may_read` is whether the permission
+    rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
+    tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
+    summary when it begins; `memory` is the playbook.
     """
 
     root: Path
@@ -118,10 +115,9 @@ class ToolContext:
 class ToolPlan:
     """What a call would do, shown before it is approved and checked again when it runs.
 
-    `state` is the tool's own record of what it saw (hash of the base, the new bytes): what was shown is what
-    runs. `session_label` and `session_rule` say what a yes for the session covers. `subject` is what permission
-    rules are compared with: a path relative to the workspace, or a whole command. `guard`, where it is not empty,
-    says why this is asked in every mode (a protected or a sensitive file).
+    `state` is what the tool saw (hash of the base, the new bytes). `session_label` and `session_rule` are what a yes
+    for the session covers, `subject` is what permission rules are compared with (a path relative to the workspace, a
+    whole command), `guard` is why this is asked in every mode ("" where it is not).
     """
 
     summary: str

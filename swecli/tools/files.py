@@ -6,6 +6,7 @@ import codecs
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -200,24 +201,16 @@ class TextFile:
     @property
     def clean(self) -> bool:
         """Whether all of its bytes were valid text."""
-        return not any("\udc80" <= letter <= "\udcff" for letter in self.text)
+        return not re.search(r"[\udc80-\udcff]", self.text)
 
     def encode(self, text: str) -> bytes:
         """Bytes for `text` in this file's encoding, with its mark. Raises ToolError for what cannot be written."""
-        return self.mark + _encoded(text, self.encoding, "surrogateescape" if self.encoding == "utf-8" else "strict")
-
-
-def encode_new(content: str) -> bytes:
-    """Bytes of a file that did not exist: valid UTF-8. Raises ToolError for what cannot be written so."""
-    return _encoded(content, "utf-8", "strict")
-
-
-def _encoded(text: str, encoding: str, errors: str) -> bytes:
-    try:
-        return text.encode(encoding, errors)
-    except UnicodeEncodeError as error:
-        letter = ord(text[error.start])
-        raise ToolError(f"The text holds a letter that cannot be written to a file (U+{letter:04X}).") from error
+        errors = "surrogateescape" if self.encoding == "utf-8" and not self.clean else "strict"
+        try:
+            return self.mark + text.encode(self.encoding, errors)
+        except UnicodeEncodeError as error:
+            letter = ord(text[error.start])
+            raise ToolError(f"The text holds a letter that cannot be written to a file (U+{letter:04X}).") from error
 
 
 def decode(data: bytes) -> TextFile | None:

@@ -37,36 +37,29 @@ class HeadTail:
     """Collects text of any length in bounded memory: the first `head` and the last `tail` characters."""
 
     def __init__(self, head: int = 400_000, tail: int = 600_000) -> None:
-        self._head_limit = head
-        self._tail_limit = tail
-        self._head: list[str] = []
-        self._head_size = 0
-        self._tail: deque[str] = deque()
-        self._tail_size = 0
+        self._head, self._room = list[str](), head
+        self._tail, self._limit = deque[str](), tail
+        self._excess = -tail
         self.size = 0
 
     def add(self, text: str) -> None:
         """Take the next piece."""
         self.size += len(text)
-        room = self._head_limit - self._head_size
-        if room > 0 and text:
-            self._head.append(text[:room])
-            self._head_size += len(self._head[-1])
-            text = text[room:]
-        if text:
-            self._tail.append(text)
-            self._tail_size += len(text)
-        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
-            self._tail_size -= len(self._tail.popleft())
+        first, rest = text[: self._room], text[self._room :]
+        self._head += [first] if first else []
+        self._room -= len(first)
+        self._tail.append(rest)
+        self._excess += len(rest)
+        while self._tail and self._excess >= len(self._tail[0]):
+            self._excess -= len(self._tail.popleft())
 
     def text(self) -> str:
         """What was collected, with a mark where the middle is missing."""
         head, tail = "".join(self._head), "".join(self._tail)
-        kept = tail[-self._tail_limit :] if self._tail_limit else ""
+        kept = tail[-self._limit :] if self._limit else ""
         left_out = self.size - len(head) - len(kept)
-        if not left_out:
-            return head + kept
-        return f"{head}\n[… {left_out:,} characters of output were not kept …]\n{kept}"
+        mark = f"\n[… {left_out:,} characters of output were not kept …]\n" if left_out else ""
+        return head + mark + kept
 
 
 def page(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:

@@ -10,8 +10,6 @@ from swecli.models.message import ToolSpec
 from swecli.tools import builtin
 from swecli.tools.base import Tool
 
-ENTRY_POINTS = "swecli.tools"
-
 
 class ToolRegistry:
     """A set of tools. Raises NameClash when two want one name."""
@@ -22,7 +20,7 @@ class ToolRegistry:
     @classmethod
     def discover(cls) -> ToolRegistry:
         """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
-        return cls(declared_in(builtin, Tool, ENTRY_POINTS))
+        return cls(declared_in(builtin, Tool, "swecli.tools"))
 
     def __iter__(self) -> Iterator[Tool]:
         """All tools, sorted by name."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import decode, encode_new, printable, split_lines, with_style_of
+from swecli.tools.files import TextFile, decode, printable, split_lines, with_style_of
 
 
 @given(st.binary(max_size=200))
@@ -60,4 +60,4 @@ def test_new_content_takes_over_the_style_of_the_file() -> None:
 
 def test_letters_no_file_can_hold_are_said() -> None:
     with pytest.raises(ToolError, match=r"U\+D800"):
-        encode_new("a\ud800")
+        TextFile("").encode("a\ud800")

@@ -7,7 +7,7 @@ from pydantic import Field
 from swecli.models.message import ToolResult
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.edits import make_change, plan_change, read_base
-from swecli.tools.files import encode_new, with_style_of
+from swecli.tools.files import TextFile, with_style_of
 from swecli.tools.paths import locate
 
 
@@ -23,7 +23,7 @@ def _plan(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
     if path == ctx.root.resolve() or params.path.endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
-        return plan_change(ctx, path, None, None, encode_new(params.content), "Create")
+        return plan_change(ctx, path, None, None, TextFile("").encode(params.content), "Create")
     old, base = read_base(ctx, path, must_be_seen=True)
     data = with_style_of(old, params.content)
     if data == old.encode(old.text):

@@ -51,6 +51,7 @@ def named() -> dict[str, Program]:
     return readers() | {name: _program(table) for name, table in tables.items()}
 
 
+@cache
 def _data() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -78,17 +79,9 @@ def _option(word: str) -> tuple[str, str]:
     return (word[:-1], word[-1]) if len(word) > 1 and word[-1] in _KINDS else (word, "")
 
 
-@cache
-def _lasting() -> dict[str, list[str]]:
-    table = _data()["lasting"]
-    never = [*table["never"].partition(",")[0].split(), *(name.strip() for name in table["never"].split(",")[1:])]
-    parted = {key: [name.strip() for name in table[key].split(",")] for key in ("two", "three")}
-    return {"never": never, "one": table["one"].split(), **parted}
-
-
 def lasting(words: list[str]) -> list[str]:
     """The words of a command that a lasting rule would name; none where no such rule is to be offered."""
-    known, name = _lasting(), words[0].rsplit("/", 1)[-1]
+    known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
     begin = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
     program = named().get(name)
     if set(begin) & set(known["never"]) or (program is not None and "*" in program.refused):

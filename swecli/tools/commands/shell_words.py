@@ -27,19 +27,13 @@ _WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
 # why a kind of node cannot be seen through: the kinds
 _REASONS = {
     "it runs something in the background": "&",
-    "|& is not checked": "|&",
     "it contains a comment": "comment",
     "it runs a command inside a word": "command_substitution process_substitution",
     "it uses a variable": "simple_expansion expansion",
-    "it uses arithmetic": "arithmetic_expansion",
     "it sets a variable": "variable_assignment variable_assignments declaration_command",
-    "it contains a $'…' string": "ansi_c_string",
-    'it contains a $"…" string': "translated_string",
     "it contains a {…} that expands": "brace_expression",
-    "it contains a here-document": "heredoc_redirect",
-    "it contains a here-string": "herestring_redirect",
+    "it contains a here-document": "heredoc_redirect herestring_redirect",
     "it contains a group of commands": "subshell compound_statement",
-    "it defines a function": "function_definition",
 }
 _OPAQUE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")

@@ -48,11 +48,11 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
         ("cat <(x)", "command inside"), ("ls {a,b}", "expands"), ("ls {1..3}", "expands"), ("ls {a,'b'}", "expands"),
         ("ls ~", "home"), ("ls a=~/x", "home"), ("ls $'a'", "$'"), ("(ls)", "group"), ("{ ls; }", "group"),
         ("ls > x", "file"),
-        ("ls >> /dev/null/x", "file"), ("cat < x", "file"), ("cat <<< x", "here-string"), ("ls # x", "comment"),
+        ("ls >> /dev/null/x", "file"), ("cat < x", "file"), ("cat <<< x", "here-document"), ("ls # x", "comment"),
         ("'ls'", "plain word"), ("l\\s", "unclear"), ("! ls", "cannot be checked"),
         ("if a; then b; fi", "cannot be checked"),
         ("ls 'x", "parsed"), ("ls &&", "parsed"),
-        ("f() { ls; }", "function"), ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
+        ("f() { ls; }", "cannot be checked"), ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_seen_through_says_why(command: str, why: str) -> None:
