@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from swecli.config.load import read_toml
 from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import ConfigError
-from swecli.models.window import WindowSpec
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -90,9 +89,11 @@ def write_settings(path: Path, text: str) -> None:
 
 def _plain(value: Any) -> Any:
     """A value as TOML has it; of a model's table its name."""
-    if isinstance(value, WindowSpec):
-        return int(str(value)) if str(value).isdecimal() else str(value)
-    return [str(one) for one in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    if isinstance(value, bool | int | float | str):
+        return value
+    return int(str(value)) if str(value).isdecimal() else str(value)
 
 
 def _parsed(text: str) -> TOMLDocument:

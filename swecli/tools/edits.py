@@ -16,7 +16,7 @@ from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan
 from swecli.tools.files import TextFile, decode, digest, printable, read_bytes, write_atomic
 from swecli.tools.limits import visible
 from swecli.tools.near_miss import hint
-from swecli.tools.paths import relative, write_guard
+from swecli.tools.paths import relative, shown, write_guard
 
 
 class Edit(Params):
@@ -112,16 +112,16 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Text
         ToolError: it changed since it was read, was never read though it must be, or is no text.
     """
     data = read_bytes(ctx.root, path)
-    shown = visible(relative(ctx.root, path), keep="")
+    name = shown(ctx.root, path)
     base = digest(data)
     seen = ctx.seen.get(path)
     if seen is None and must_be_seen:
-        raise ToolError(f"{shown} exists and was not read yet. Read it first with read_file, then write it.")
+        raise ToolError(f"{name} exists and was not read yet. Read it first with read_file, then write it.")
     if seen is not None and seen != base:
-        raise ToolError(f"{shown} changed since it was read. Read it again with read_file, then change it.")
+        raise ToolError(f"{name} changed since it was read. Read it again with read_file, then change it.")
     file = decode(data)
     if file is None:
-        raise ToolError(f"{shown} is a binary file. Only text can be changed here.")
+        raise ToolError(f"{name} is a binary file. Only text can be changed here.")
     return file, base
 
 
@@ -129,8 +129,7 @@ def plan_change(
     ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str
 ) -> ToolPlan:
     """The plan that shows the whole change as a diff and holds what will be written."""
-    subject = relative(ctx.root, path)
-    shown = visible(subject, keep="")
+    subject, name = relative(ctx.root, path), shown(ctx.root, path)
     new = decode(data)
     if new is None:
         raise ToolError("The content holds NUL characters: this would be a binary file. Nothing was written.")
@@ -138,12 +137,12 @@ def plan_change(
     if old is not None and old.newline == new.newline == "\r\n":
         # line ends that stay as they are would only be noise at every line
         before, after = old.text.replace("\r\n", "\n"), new.text.replace("\r\n", "\n")
-    diff = unified(shown, before, after)
-    preview = Display(title=shown, body=visible(printable(diff.text)), kind="diff")
+    diff = unified(name, before, after)
+    preview = Display(title=name, body=visible(printable(diff.text)), kind="diff")
     return ToolPlan(
-        summary=f"{verb} {shown} ({diff.counts})",
+        summary=f"{verb} {name} ({diff.counts})",
         preview=preview,
-        state=_FileChange(path, shown, base, data, diff),
+        state=_FileChange(path, name, base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,

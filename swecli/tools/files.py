@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.limits import visible
-from swecli.tools.paths import missing, relative
+from swecli.tools.paths import missing, shown
 
 MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -67,19 +66,19 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
 
 
 def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat_result | None:
-    shown = visible(relative(root, path), keep="")
+    name = shown(root, path)
     try:
         data, status = _read(root, path, folder, MAX_BYTES)
     except FileNotFoundError:
         if expected is None:
             return None
-        raise Changed(f"{shown} was removed since it was read. Nothing was written.") from None
+        raise Changed(f"{name} was removed since it was read. Nothing was written.") from None
     if expected is None:
-        raise Changed(f"{shown} was made by someone else in the meantime. Nothing was written: read it first.")
+        raise Changed(f"{name} was made by someone else in the meantime. Nothing was written: read it first.")
     if digest(data) != expected:
-        raise Changed(f"{shown} changed since it was read. Nothing was written: read it again.")
+        raise Changed(f"{name} changed since it was read. Nothing was written: read it again.")
     if not status.st_mode & 0o222:
-        raise ToolError(f"{shown} is read-only. Nothing was written.")
+        raise ToolError(f"{name} is read-only. Nothing was written.")
     return status
 
 
@@ -87,21 +86,21 @@ def _read(root: Path, path: Path, folder: int, limit: int) -> tuple[bytes, os.st
     handle = os.open(path.name, _FILE, dir_fd=folder)
     try:
         status = os.fstat(handle)
-        _refuse_special(visible(relative(root, path), keep=""), status, limit)
+        _refuse_special(shown(root, path), status, limit)
         with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(), status
     finally:
         os.close(handle)
 
 
-def _refuse_special(shown: str, status: os.stat_result, limit: int) -> None:
+def _refuse_special(name: str, status: os.stat_result, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise ToolError(f"{shown} is a directory. Use list_files to see what is in it.")
+        raise ToolError(f"{name} is a directory. Use list_files to see what is in it.")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{shown} is not a regular file (a pipe, socket or device). It is left alone.")
+        raise ToolError(f"{name} is not a regular file (a pipe, socket or device). It is left alone.")
     if status.st_size > limit:
         raise ToolError(
-            f"{shown} is too large ({status.st_size:,} bytes; at most {limit:,} are read). "
+            f"{name} is too large ({status.st_size:,} bytes; at most {limit:,} are read). "
             "Use search_files, or run_command with sed -n, head or tail, for parts of it."
         )
 
@@ -161,15 +160,15 @@ def _tool_errors(root: Path, path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise missing(root, path) from error
     except FileExistsError as error:
-        shown = visible(relative(root, path), keep="")
-        raise Changed(f"{shown} was made by someone else in the meantime. Nothing was written.") from error
+        name = shown(root, path)
+        raise Changed(f"{name} was made by someone else in the meantime. Nothing was written.") from error
     except OSError as error:
-        shown = visible(relative(root, path), keep="")
+        name = shown(root, path)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise ToolError(f"{shown}: a folder or link on the way is not what it was. It is not followed.") from error
+            raise ToolError(f"{name}: a folder or link on the way is not what it was. It is not followed.") from error
         if error.errno == errno.ENXIO:
-            raise ToolError(f"{shown} is not a regular file (a pipe, socket or device). It is left alone.") from error
-        raise ToolError(f"{shown}: {error.strerror or error}.") from error
+            raise ToolError(f"{name} is not a regular file (a pipe, socket or device). It is left alone.") from error
+        raise ToolError(f"{name}: {error.strerror or error}.") from error
 
 
 _MARKS = (

@@ -59,6 +59,11 @@ def relative(root: Path, path: Path) -> str:
     return path.relative_to(root.resolve()).as_posix()
 
 
+def shown(root: Path, path: Path) -> str:
+    """A located path relative to the workspace, fit to be seen."""
+    return visible(relative(root, path), keep="")
+
+
 def protected(path: str) -> bool:
     """Whether writing to this workspace-relative path is asked in every mode, also where it does not exist yet."""
     return _protected().match_file("/".join(_folded(part) for part in path.split("/")))
@@ -91,9 +96,8 @@ def read_guard(path: str) -> str:
 
 def missing(root: Path, path: Path) -> ToolError:
     """The failure for a path that is not there, with the names nearby that look like it."""
-    shown = visible(relative(root, path), keep="")
-    near = [visible(relative(root, other), keep="") for other in _near(root.resolve(), path)]
-    return ToolError(f"{shown} does not exist." + (f" Near names: {', '.join(near)}." if near else ""))
+    near = [shown(root, other) for other in _near(root.resolve(), path)]
+    return ToolError(f"{shown(root, path)} does not exist." + (f" Near names: {', '.join(near)}." if near else ""))
 
 
 def _walk(top: Path, position: Path, text: str) -> Path:

@@ -26,7 +26,7 @@ def only_reads(part: Part, place: Place) -> None:
     program = readers().get(name)
     if program is None:
         known = named().get(name)
-        raise Objection(f"{_short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
+        raise Objection(f"{short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
     if why := place.foreign(name):
         raise Objection(why)
     _Check(program, name, part.words[1:], place).run()
@@ -40,7 +40,7 @@ def within_rule(part: Part, literal: int, place: Place) -> None:
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = (named() if literal else readers()).get(name)
     if program is None and name in named():
-        raise Objection(f"no rule can allow {_short(name)}")
+        raise Objection(f"no rule can allow {short(name)}")
     if program is not None:
         _Check(program, name, part.words[1:], place, literal - 1).run()
 
@@ -65,7 +65,7 @@ class _Check:
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
-            raise Objection(f"{_short(self.name)} {why}")
+            raise Objection(f"{short(self.name)} {why}")
         ended = False
         while self.at < len(self.words):
             word = self.words[self.at]
@@ -101,7 +101,7 @@ class _Check:
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._judged:
-                raise Objection(f"{_short(name)} is not known to be read-only")
+                raise Objection(f"{short(name)} is not known to be read-only")
             return not self._judged
         place = self.place
         for folder in self.seen.get("-C", []):
@@ -143,19 +143,19 @@ class _Check:
             value = word.text
             self._wildcards(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
-                raise Objection(f"{_short(value)} behind {name} may be an option")
+                raise Objection(f"{short(value)} behind {name} may be an option")
         values.append(value)
         if not self._judged:
             return False
         if kind == "@" and (why := readable(self.place, value)):
             raise Objection(why)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise Objection(f"{_short(value)} is not known to be read-only")
+            raise Objection(f"{short(value)} is not known to be read-only")
         return False
 
     def _unknown(self, name: str) -> bool:
         if self._judged:
-            raise Objection(f"{_short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
+            raise Objection(f"{short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
         self.beyond = True
         return False
 
@@ -163,9 +163,9 @@ class _Check:
         """The operands, and what goes with the options that were there."""
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
-            raise Objection(f"{_short(self.name)} {why}")
+            raise Objection(f"{short(self.name)} {why}")
         if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
-            raise Objection(f"{_short(self.name)} may write to its last operand")
+            raise Objection(f"{short(self.name)} may write to its last operand")
         paths = []
         for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
             if judged and (why := self._operand(word, kind)):
@@ -192,7 +192,7 @@ class _Check:
 
     def _operand(self, word: Word, kind: str) -> str:
         place, text = self.place, word.text
-        known = f"{_short(text)} is not known to be read-only"
+        known = f"{short(text)} is not known to be read-only"
         if kind == "text":
             return ""
         if kind == "paths":
@@ -208,10 +208,10 @@ class _Check:
         if kind == "branch":
             if "--" in self.seen or not _BRANCH.fullmatch(text):
                 return known
-            return f"{_short(text)} is a file: it would be overwritten" if place.located(text).exists() else ""
+            return f"{short(text)} is a file: it would be overwritten" if place.located(text).exists() else ""
         if kind == "first":
             return readable(place, text)
-        return f"{_short(self.name)} with {_short(text)} is not known to be read-only"
+        return f"{short(self.name)} with {short(text)} is not known to be read-only"
 
     def _folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
@@ -227,5 +227,6 @@ class _Check:
             raise Objection(why)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A word of a command for a reason."""
     return one_line(text, 40)

@@ -10,11 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.check import Objection, only_reads, within_rule
+from swecli.tools.commands.check import Objection, only_reads, short, within_rule
 from swecli.tools.commands.operands import Place
 from swecli.tools.commands.programs import lasting
 from swecli.tools.commands.shell_words import MAX_LENGTH, Opaque, Part, parse
-from swecli.tools.limits import one_line
 
 _WILD = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\[([*?\[])\]")
@@ -100,7 +99,7 @@ def _entered(place: Place, part: Part, joint: str) -> Place:
         raise Objection("cd is only checked in the form `cd FOLDER && ...`")
     found = place.located(folder)
     if not found.is_dir():
-        raise Objection(f"{one_line(folder, 40)} is not a folder")
+        raise Objection(f"{short(folder)} is not a folder")
     return replace(place, base=found)
 
 

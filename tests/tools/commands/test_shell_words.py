@@ -52,7 +52,8 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
         ("'ls'", "plain word"), ("l\\s", "unclear"), ("! ls", "cannot be checked"),
         ("if a; then b; fi", "cannot be checked"),
         ("ls 'x", "parsed"), ("ls &&", "parsed"),
-        ("f() { ls; }", "cannot be checked"), ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
+        ("f() { ls; }", "cannot be checked"),
+        ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_seen_through_says_why(command: str, why: str) -> None:
