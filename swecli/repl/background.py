@@ -85,7 +85,7 @@ class Background:
             if self._program.working:
                 self._held.append(event)
             else:
-                self._program.show_above(event)
+                self._program.show(event)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -128,14 +128,11 @@ class Program(Protocol):
     def report(self, error: BaseException | str) -> None:
         """Print what went wrong in a line."""
 
-    def observe(self, event: Event) -> None:
-        """Take note of an event: for the footer."""
-
     def learn_later(self, interaction: int) -> None:
         """Reflect on a finished turn behind the prompt."""
 
-    def show_above(self, event: Event) -> None:
-        """Draw an event above the prompt."""
+    def show(self, event: Event) -> None:
+        """Draw an event above the prompt, and what of it the footer shows."""
 
     def background_changed(self) -> None:
         """Work behind the prompt began or ended."""

@@ -103,7 +103,7 @@ class REPL(Program):
         session = parts.runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: needed once the session is there
-            from swecli.repl.render.resume_banner import show_session  # noqa: PLC0415
+            from swecli.repl.render.lines import show_session  # noqa: PLC0415
 
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
@@ -128,9 +128,6 @@ class REPL(Program):
     @property
     def renderer(self) -> Renderer:
         return self._parts.context.renderer
-
-    def observe(self, event: Event) -> None:
-        self._footer.observe(event)
 
     def learn_later(self, interaction: int) -> None:
         self._background.learn(self._parts.runtime.learning, interaction)
@@ -185,9 +182,9 @@ class REPL(Program):
 
     # What goes on behind the prompt, and what goes wrong
 
-    def show_above(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         self.renderer.show(event)
-        self._refresh()
+        self._footer.observe(event)
 
     def background_changed(self) -> None:
         self._footer.state.busy = "learning" if self._background.busy else ""

@@ -146,13 +146,9 @@ class Startup:
                 warm()
             except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
                 _log.warning("the model's library could not be loaded beforehand", exc_info=True)
-        self._await_pause()  # the table is built in one piece of a tenth of a second that nothing can interrupt
-        agent.warm()
-
-    def _await_pause(self) -> None:
-        """Until no key came for a moment, or someone waits."""
         while time.monotonic() - self.last_key() < _PAUSE:
-            time.sleep(0.02)
+            time.sleep(0.02)  # the table is built in one piece of a tenth of a second that nothing can interrupt
+        agent.warm()
 
 
 def _discover(start: Start) -> CommandTable:

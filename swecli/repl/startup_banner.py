@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from swecli.config.start import Start
 
 _HELP = ("/help for commands", "Shift+Tab to switch mode")
-_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def _dim(text: str, color: bool) -> str:
@@ -81,18 +80,15 @@ class _Above(Protocol):
 
 
 async def wait_visibly(future: asyncio.Future[Any], label: str, shown: _Above) -> None:
-    """Wait for a future with a spinner and the seconds; nothing stays on the screen. Raises what it raises.
+    """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises.
 
     Cancelling the wait leaves the future alone.
     """
-    began, step = time.monotonic(), 0
+    began = time.monotonic()
     try:
         while not future.done():
-            seconds = time.monotonic() - began
-            shown.live(["", f"{_FRAMES[step % len(_FRAMES)]} {label} {seconds:.0f} s"])
-            step += 1
-            await asyncio.wait([future], timeout=0.1)
+            shown.live(["", f"{label} {time.monotonic() - began:.0f} s"])
+            await asyncio.wait([future], timeout=0.5)
     finally:
-        if step:
-            shown.live([])
+        shown.live([])
     await asyncio.shield(future)

@@ -26,7 +26,7 @@ class Observed:
     def report(self, error: Exception) -> None:
         self.failed.append(str(error))
 
-    def show_above(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         self.shown.append(event)
 
 

@@ -85,7 +85,7 @@ async def test_what_is_there_already_is_not_waited_for() -> None:
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_result(None)
     await wait_visibly(done, "starting", shown)
-    assert shown == []
+    assert shown == [[]]
 
 
 async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:

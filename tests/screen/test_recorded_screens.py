@@ -32,10 +32,8 @@ def play_approval(renderer: Renderer) -> None:
         (canned.ASK_EDIT, Decision(True, "session")),
         (canned.ASK_RUN, Decision(False, reason="use the test runner")),
     ):
-        renderer.pause()
         renderer.ask(request)
         renderer.answer(request, decision)
-        renderer.resume()
     renderer.end()
 
 

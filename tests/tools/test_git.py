@@ -67,7 +67,6 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
     "a merge": lambda root: run_git(root, "show", "HEAD"),
     "a range": lambda root: find_target(root, ("HEAD~1..HEAD",)),
     "paths": lambda root: find_target(root, ("shop",)),
-    "the files an @ may name": list_files,
     "the repository on GitHub": lambda root: connect(root, {"PATH": os.environ["PATH"]}),
 }
 SETTINGS = [

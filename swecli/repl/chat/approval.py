@@ -23,13 +23,12 @@ class Approver:
     async def __call__(self, request: AskRequest) -> Decision:
         """The user's answer; none at all, as when the terminal is gone, is a no."""
         async with self._one_at_a_time:
-            self._renderer.pause()
+            self._renderer.ask(request)
+            decision = None
             try:
-                self._renderer.ask(request)
                 decision = await self._ask(request)
-                self._renderer.answer(request, decision)
             finally:
-                self._renderer.resume()
+                self._renderer.answer(request, decision)
         return decision
 
     async def _ask(self, request: AskRequest) -> Decision:

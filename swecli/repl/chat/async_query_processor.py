@@ -41,8 +41,7 @@ class AsyncQueryProcessor:
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         interaction = event.interaction
-                    repl.renderer.show(event)
-                    repl.observe(event)
+                    repl.show(event)
         except asyncio.CancelledError:
             repl.renderer.end()
             repl.renderer.screen.note("interrupted")

@@ -1,12 +1,8 @@
-"""What the prompt offers while typing: commands, their arguments, and files behind an `@`.
-
-Files: what git tracks first, then what it does not ignore; read in a thread.
-"""
+"""What the prompt offers while typing: commands, their arguments, and files behind an `@`."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
@@ -15,13 +11,10 @@ from typing import Protocol
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from swecli.models.errors import BadInput
 from swecli.repl.daemon import spawn
-from swecli.tools.git import run_git
 
 _MAX_FILES = 20_000
-_SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-_SECONDS = 10  # for git to list them
+_SECONDS = 10  # to list them
 LIMIT = 50
 _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
@@ -84,28 +77,21 @@ def _commands_for(word: str, commands: Sequence[_Command]) -> list[Completion]:
 
 
 def matching(typed: str, paths: Sequence[str]) -> list[str]:
-    """Paths that fit what was typed, best first: its beginning, a part of the file's name, a part, its letters."""
+    """Paths that hold the letters in their order, best first: its beginning, the file name's, a part of it, a part."""
     wanted = typed.lower()
-    ranked: list[tuple[int, int, str]] = []
-    for path in paths:
-        rank = _rank(wanted, path.lower())
-        if rank is not None:
-            ranked.append((rank, len(path), path))
-    return [path for _, _, path in sorted(ranked)[:LIMIT]]
+
+    def rank(path: str) -> tuple[bool | int | str, ...]:
+        low = path.lower()
+        name = low.rstrip("/").rpartition("/")[2]
+        parts = not low.startswith(wanted), not name.startswith(wanted), wanted not in name, wanted not in low
+        return *parts, len(path), path
+
+    return sorted((path for path in paths if _holds(wanted, path.lower())), key=rank)[:LIMIT]
 
 
-def _rank(wanted: str, path: str) -> int | None:
-    name = path.rstrip("/").rpartition("/")[2]
-    if path.startswith(wanted):
-        return 0
-    if name.startswith(wanted):
-        return 1
-    if wanted in name:
-        return 2
-    if wanted in path:
-        return 3
+def _holds(wanted: str, path: str) -> bool:
     letters = iter(path)
-    return 4 if all(letter in letters for letter in wanted) else None
+    return all(letter in letters for letter in wanted)
 
 
 class FileIndex:
@@ -128,30 +114,15 @@ class FileIndex:
 
 
 def list_files(root: Path) -> list[str]:
-    """Tracked files, untracked ones that are not ignored, and their folders; without git, all but the usual clutter."""
-    found = _git(root, "--cached")
-    if found is None:
-        found = _walked(root)
-    else:
-        found += _git(root, "--others", "--exclude-standard") or []
-    files = [path for path in dict.fromkeys(found) if path.isprintable()][:_MAX_FILES]
+    """The files that the tools would list, and their folders; none where they cannot be listed."""
+    # late: behind the prompt
+    from swecli.tools.base import ToolError  # noqa: PLC0415
+    from swecli.tools.searching import files_below  # noqa: PLC0415
+
+    try:
+        found = files_below(root, ".", None, _SECONDS)
+    except ToolError:
+        return []
+    files = [path for path in found if path.isprintable()][:_MAX_FILES]
     folders = {f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name}
     return files + sorted(folders)
-
-
-def _git(root: Path, *which: str) -> list[str] | None:
-    try:
-        listed = run_git(root, "ls-files", "-z", *which, seconds=_SECONDS)
-    except BadInput:
-        return None
-    return [name for name in listed.split("\0") if name]
-
-
-def _walked(root: Path) -> list[str]:
-    found: list[str] = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
-        found += [Path(folder, name).relative_to(root).as_posix() for name in sorted(names)]
-        if len(found) >= _MAX_FILES:
-            break
-    return found

@@ -60,11 +60,8 @@ class LineHistory(History):
         entry = f"\n# {datetime.now()}\n{lines}".encode("utf-8", "replace")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(handle, entry)
-            finally:
-                os.close(handle)
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
+                file.write(entry)
         except OSError as error:
             self._failed("written", error)
 

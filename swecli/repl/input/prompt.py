@@ -68,8 +68,6 @@ class PromptLine:
         self._footer, self._program = footer, program
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
-        self._above_lines: list[StyleAndTextTuples] = []
-        self._above_at = -1  # the drawing that they are of
         self._opening: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
             completer=completer,
@@ -227,23 +225,15 @@ class PromptLine:
         return min(needed, max(1, rows // 2))
 
     def _above(self) -> list[StyleAndTextTuples]:
-        """What stands above the line, put together once a drawing."""
-        if self._above_at != self.app.render_counter:
-            self._above_at = self.app.render_counter
-            columns, rows = self.size
-            menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
-            rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
-            if self.question is not None:
-                self.question.drafting = bool(self.buffer.text)
-            self._above_lines = self._lines_above(columns - 1, rows)
-        return self._above_lines
-
-    def _lines_above(self, columns: int, rows: int) -> list[StyleAndTextTuples]:
-        """At most `rows` lines: the question has first claim on them, then the queue, then the end of what goes on."""
+        """What stands above the line: the question has first claim on the rows, then the queue, then what goes on."""
+        columns, rows = self.size
+        menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
+        rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
         asked: list[StyleAndTextTuples] = []
         if self.question is not None and rows > 0:
-            asked = [[line] for line in self.question.lines(columns, rows)]
-        waiting = _queue_lines(self._program.queue, columns)[: max(0, rows - len(asked))]
+            self.question.drafting = bool(self.buffer.text)
+            asked = [[line] for line in self.question.lines(columns - 1, rows)]
+        waiting = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(asked))]
         live, left = self.app.live, max(0, rows - len(asked) - len(waiting))
         return [*live[max(0, len(live) - left) :], *asked, *waiting]
 

@@ -15,7 +15,7 @@ from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import clean, one_line
 
 _OUTPUT_ROWS = 4
-THOUGHT_ROWS = 3
+_THOUGHT_ROWS = 3
 _WIDEST = 300  # characters of a line that is coming
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
 _SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
@@ -45,16 +45,16 @@ class Thought:
         self.length += len(text)
         self.text = (self.text + clean(text))[-_KEPT:]
 
-    def lines(self, width: int, rows: int) -> Text:
-        """The last `rows` lines, wrapped to `width`."""
+    def lines(self, width: int) -> Text:
+        """The last lines, wrapped to `width`."""
         wrapped = [line for part in self.text.strip().split("\n") for line in wrap(part, max(2, width)) or [""]]
-        return Text("\n".join(wrapped[-rows:]), style="reasoning")
+        return Text("\n".join(wrapped[-_THOUGHT_ROWS:]), style="reasoning")
 
     def folded(self, width: int, now: float) -> RenderableType:
         """What stays on the screen of it."""
         size = f"{self.length:,} characters"
         title = Text(f"thought for {duration((now - self.since) * 1000)} · {size}\n", style="quiet")
-        return prefixed(title + self.lines(width - 4, THOUGHT_ROWS), "✻ ", "quiet")
+        return prefixed(title + self.lines(width - 4), "✻ ", "quiet")
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import assert_never
 
 from rich.console import Group, RenderableType
@@ -32,7 +33,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import lines, review_view, tools
-from swecli.repl.render.activity import THOUGHT_ROWS, Activity, Thought
+from swecli.repl.render.activity import Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
@@ -45,7 +46,7 @@ FRAME = 0.1
 class Renderer:
     """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints.
 
-    While a loop runs, a task of it keeps the spinner turning; without one, call `tick`. `clock` in seconds.
+    While a loop runs, a task of it keeps the spinner turning; without one, call `draw`. `clock` in seconds.
     """
 
     def __init__(self, screen: Screen, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,19 +73,16 @@ class Renderer:
         self._asked.clear()
         self._has_text, self._gap, self._aside = False, True, True
         self._working, self._paused = True, False
-        self._keep_ticking()
-        self._draw(now=True)
+        with suppress(RuntimeError):  # no loop: whoever drives us calls `draw`
+            self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._tick_on())
+        self.draw(now=True)
 
     def show(self, event: Event) -> None:
         """Draw one event."""
         printed = self.screen.printed
         with self.screen.together():
             self._take(event)
-            self._draw(now=not self._shown or self.screen.printed != printed)
-
-    def tick(self) -> None:
-        """Draw the live region again if it is time."""
-        self._draw()
+            self.draw(now=not self._shown or self.screen.printed != printed)
 
     def end(self) -> None:
         """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
@@ -99,36 +97,30 @@ class Renderer:
             self._ticker.cancel()
             self._ticker = None
 
-    def pause(self) -> None:
-        """Somebody else takes the screen: the live region goes, text that was coming is finished."""
+    def ask(self, request: AskRequest) -> None:
+        """Show all of what a call would do, before its approval. Nothing is live until `answer`."""
         with self.screen.together():
             self._settle()
             self._paused = True
             self._hide()
+            self._asked.add(request.call.id)
+            self._put(tools.question(request))
 
-    def resume(self) -> None:
-        """The screen is ours again."""
+    def answer(self, request: AskRequest, decision: Decision | None) -> None:
+        """The line that stays of an approval; None where it was broken off."""
+        if decision is not None:
+            self._answered = request.call.id
+            self.screen.print(tools.answered(request, decision))
         self._paused = False
-        self._draw(now=True)
-
-    def ask(self, request: AskRequest) -> None:
-        """Show all of what a call would do, before its approval."""
-        self._asked.add(request.call.id)
-        self._put(tools.question(request))
-
-    def answer(self, request: AskRequest, decision: Decision) -> None:
-        """The line that stays of an approval."""
-        self._answered = request.call.id
-        self.screen.print(tools.answered(request, decision))
+        self.draw(now=True)
 
     def expand_last(self) -> bool:
         """Print all of the last tool's output; False if there was none yet."""
         if self._last is None:
             return False
-        last = self._last
         with self.screen.together():
-            self._put(tools.whole(last.summary, last.call, last.result))
-            self._draw(now=True)
+            self._put(tools.whole(self._last.summary, self._last.call, self._last.result))
+            self.draw(now=True)
         return True
 
     # Events
@@ -256,7 +248,8 @@ class Renderer:
         self._activity.running.clear()
         self._hide()
 
-    def _draw(self, now: bool = False) -> None:
+    def draw(self, now: bool = False) -> None:
+        """Draw the live region again if it is time, or `now`."""
         if not self._working or self._paused:
             return
         if now or self._clock() - self._drawn_at >= FRAME:
@@ -273,22 +266,14 @@ class Renderer:
         width = self.screen.width - 1
         parts = self._activity.output()
         if self._thought is not None:
-            parts.append(self._thought.lines(width - 2, THOUGHT_ROWS))
+            parts.append(self._thought.lines(width - 2))
         tail = self._stream.tail(rows - 1) if self._stream is not None else None
         parts += [tail] if tail is not None else []
         above = [Text("")] if self._gap else []
         below = [Text("")] if parts or self._stream is not None else []
         return Group(*above, *parts, *below, self._activity.spinner(width))
 
-    def _keep_ticking(self) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no loop: whoever drives us calls tick
-            return
-        if self._ticker is None:
-            self._ticker = loop.create_task(self._tick_on())
-
     async def _tick_on(self) -> None:
         while True:
             await asyncio.sleep(FRAME)
-            self.tick()
+            self.draw()

@@ -12,7 +12,7 @@ from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.sanitise import clean, one_line
 from swecli.review.publish.view import FindingView, brief, event_lines
 
-ENDS = {
+_ENDS = {
     "unreadable": "incomplete: a report could not be read",
     "max_loops": "stopped: as many loops as a review may make",
     "max_budget": "stopped: it has cost as much as it may",
@@ -62,7 +62,7 @@ def summary(event: ReviewFinished) -> RenderableType:
     """How it ended, in counts; with what could not be read."""
     counts = [counted(event.unique, "finding"), counted(event.total, "report"), counted(event.loops, "loop")]
     lines: list[RenderableType] = [
-        Text(" · ".join([*counts, *([ENDS[event.end]] if event.end in ENDS else [])]), "head")
+        Text(" · ".join([*counts, *([_ENDS[event.end]] if event.end in _ENDS else [])]), "head")
     ]
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -25,17 +24,13 @@ _LIST_TOOLS = {"todo": 20}
 _HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
-State = Literal["running", "asking", "ok", "failed", "denied"]
 
-
-def state_of(result: ToolResult) -> State:
+def state_of(result: ToolResult) -> str:
     """How a result is coloured."""
-    if result.denied:
-        return "denied"
-    return "ok" if result.ok else "failed"
+    return "denied" if result.denied else "ok" if result.ok else "failed"
 
 
-def head(summary: str, state: State, call: ToolCall | None = None) -> RenderableType:
+def head(summary: str, state: str, call: ToolCall | None = None) -> RenderableType:
     """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
     verb, space, rest = one_line(summary).partition(" ")
     text = Text.assemble((verb, "head"), space, rest)
@@ -52,9 +47,11 @@ def outcome(
     title = _title(summary, call, result)
     slow = duration(call.duration_ms or 0) if headless and (call.duration_ms or 0) >= _SLOW_MS else ""
     title = " · ".join(part for part in (title, slow) if part)
-    lines: list[RenderableType] = [Text(title, style=_title_style(result))] if title else []
-    if not result.denied:
-        lines += _diff(result, seen, _DIFF_LINES) if result.for_user.kind == "diff" else _folded(call, result)
+    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else state_of(result))] if title else []
+    if result.for_user.kind != "diff" and not result.denied:
+        lines += _folded(call, result)
+    elif not result.denied and not seen:
+        lines += _diff(result, _DIFF_LINES)
     if not lines and headless:
         lines.append(Text("done", style="quiet"))
     return _hung(lines)
@@ -63,7 +60,7 @@ def outcome(
 def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     """A call with all of its output: a change as its diff, anything else as the model got it."""
     if result.for_user.kind == "diff":
-        lines = _diff(result, False, 0)
+        lines = _diff(result)
     else:
         lines = [_output(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
     parts = [head(summary, state_of(result), call), _hung(lines)]
@@ -116,14 +113,6 @@ def _title(summary: str, call: ToolCall, result: ToolResult) -> str:
     return " · ".join(parts)
 
 
-def _title_style(result: ToolResult) -> str:
-    if result.denied:
-        return "denied"
-    if result.cancelled:
-        return "warn"
-    return "quiet" if result.ok else "failed"
-
-
 def _body(result: ToolResult) -> list[str]:
     shown = result.for_user
     text = clean(shown.body or ("" if shown.title else result.for_model))
@@ -135,19 +124,16 @@ def _folded(call: ToolCall, result: ToolResult) -> list[RenderableType]:
     lines = _body(result)
     room = _LIST_TOOLS.get(call.name, _OUTPUT_LINES)
     style = "output" if result.ok or result.for_user.title else "failed"
-    if len(lines) <= room:
-        return [_output(line, LINE_LIMIT, style) for line in lines]
-    hidden = len(lines) - room + 1
-    if result.exit_code is not None or result.cancelled:
-        shown = [_output(line, LINE_LIMIT, style) for line in lines[hidden:]]
-        return [Text(f"… {hidden:,} lines above ({_HINT})", style="quiet"), *shown]
-    shown = [_output(line, LINE_LIMIT, style) for line in lines[:-hidden]]
-    return [*shown, _more(hidden)]
+    hidden = len(lines) - room + 1 if len(lines) > room else 0
+    last = result.exit_code is not None or result.cancelled
+    shown = lines[hidden:] if last else lines[: len(lines) - hidden]
+    drawn: list[RenderableType] = [_output(line, LINE_LIMIT, style) for line in shown]
+    if not hidden:
+        return drawn
+    return [Text(f"… {hidden:,} lines above ({_HINT})", style="quiet"), *drawn] if last else [*drawn, _more(hidden)]
 
 
-def _diff(result: ToolResult, seen: bool, room: int) -> list[RenderableType]:
-    if seen:
-        return []
+def _diff(result: ToolResult, room: int = 0) -> list[RenderableType]:
     lines = diffs.parse(clean(result.for_user.body))
     if not room or len(lines) <= room:
         return [diffs.draw(lines)]

@@ -28,8 +28,8 @@ def repository() -> Path:
     return Path.cwd()
 
 
-def test_tracked_files_come_first_then_new_ones_and_ignored_ones_never(repository: Path) -> None:
-    assert list_files(repository) == [".gitignore", "zz.py", "src/new.py", "src/"]
+def test_what_git_ignores_is_left_out(repository: Path) -> None:
+    assert list_files(repository) == [".gitignore", "src/new.py", "zz.py", "src/"]
 
 
 def test_without_git_all_but_the_clutter_is_listed() -> None:

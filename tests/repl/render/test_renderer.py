@@ -65,11 +65,11 @@ def test_while_work_goes_on_the_last_line_says_what_runs_and_how_long() -> None:
     assert stage.seen()[-1].endswith("Working · 0 s · Esc to interrupt")
     stage.show(ToolStarted(canned.RUN, "Run pytest -q"))
     stage.clock.now += 12.3
-    stage.renderer.tick()
+    stage.renderer.draw()
     assert stage.seen()[-1].endswith("Run pytest -q · 12 s · Esc to interrupt")
     stage.show(ToolStarted(canned.READ, "Read a.py"))
     stage.clock.now += 1
-    stage.renderer.tick()
+    stage.renderer.draw()
     assert "Running 2 tools" in stage.seen()[-1]
     stage.renderer.end()
     assert not any("Esc to interrupt" in line for line in stage.seen())
@@ -80,7 +80,7 @@ def test_output_that_is_coming_is_shown_and_goes_when_the_call_is_done() -> None
     stage.renderer.begin()
     stage.show(ToolStarted(canned.RUN, "Run pytest -q"), ToolProgress(canned.RUN.id, "tick 1\ntick 2\n"))
     stage.clock.now += 1
-    stage.renderer.tick()
+    stage.renderer.draw()
     assert "    tick 2" in stage.seen()
     result = ToolResult(True, "passed", Display(body="passed"), exit_code=0)
     seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", result))
@@ -153,25 +153,24 @@ def test_ending_in_the_middle_keeps_what_came_and_says_what_was_interrupted() ->
     assert stage.seen() == ["Half", "● Run pytest -q", "  └ interrupted"]
 
 
-def test_a_pause_leaves_the_screen_to_others_until_it_is_over() -> None:
+def test_nothing_is_live_until_a_question_is_answered() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("So far."))
-    stage.renderer.pause()
+    stage.renderer.ask(canned.ASK_RUN)
     stage.clock.now += 5
-    stage.renderer.tick()
-    assert stage.seen() == ["So far."]
-    stage.renderer.resume()
+    stage.renderer.draw()
+    assert stage.seen()[0] == "So far."
+    assert "Working" not in stage.seen()[-1]
+    stage.renderer.answer(canned.ASK_RUN, None)
     assert "Working" in stage.seen()[-1]
 
 
 def test_a_call_that_was_approved_is_not_explained_twice() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
-    stage.renderer.pause()
     stage.renderer.ask(canned.ASK_EDIT)
     stage.renderer.answer(canned.ASK_EDIT, Decision(True))
-    stage.renderer.resume()
     result = ToolResult(True, "ok", canned.ASK_EDIT.preview)
     seen = stage.show(ToolFinished(canned.EDIT, canned.ASK_EDIT.summary, result), FINISHED)
     assert sum("choose_model" in line for line in seen) == 1

@@ -6,7 +6,7 @@ import io
 
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
-from swecli.repl.render.resume_banner import session_name, show_session
+from swecli.repl.render.lines import session_name, show_session
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
 
