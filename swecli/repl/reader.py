@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
+
 from swecli.repl.footer import Footer
 from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
-from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import is_dumb
+from swecli.repl.render.formatting import is_dumb, wants_color
 from swecli.repl.startup import Startup
 
 if TYPE_CHECKING:
@@ -23,16 +25,26 @@ if TYPE_CHECKING:
 class LineReader:
     """Puts the prompt together. `queue` holds the lines that were sent and not begun."""
 
-    def __init__(self, start: Start, startup: Startup, footer: Footer, program: Program, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        start: Start,
+        startup: Startup,
+        footer: Footer,
+        program: Program,
+        keyboard: Input | None,
+        output: Output | None,
+    ) -> None:
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
-        self._pastes, self._files = Pastes(), FileIndex(start.cwd)
-        self._history = LineHistory(start.paths.history, self._pastes)
+        self._files, self._history = FileIndex(start.cwd), LineHistory(start.paths.history)
         self.prompt: PromptLine | PromptByLine
         if is_dumb(start.environ):
-            self.prompt = PromptByLine(self._history, program, terminal.keyboard)
+            self.prompt = PromptByLine(self._history, program, keyboard)
             return
-        keys, completer = make_keys(program, self._pastes, start.environ), LineCompleter(startup, self._files)
-        self.prompt = PromptLine(program, self._history, keys, completer, footer.line, terminal)
+        color = wants_color(start.environ, terminal=True, setting=start.settings.color)
+        keys, completer = make_keys(program, self._history.pastes, start.environ), LineCompleter(startup, self._files)
+        self.prompt = PromptLine(
+            program, self._history, keys, completer, footer.line, Terminal(color, keyboard, output)
+        )
         self.prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
 
     async def next_line(self) -> str:
@@ -45,7 +57,7 @@ class LineReader:
 
     def expand(self, line: str) -> str:
         """The line with its pastes written out."""
-        return self._pastes.expand(line)
+        return self._history.pastes.expand(line)
 
     def give_up(self, error: Exception) -> None:
         """There will be no more lines: the one being typed is kept in the history, and reading raises `error`."""

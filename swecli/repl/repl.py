@@ -14,10 +14,8 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
 from swecli.repl.dispatch import Dispatcher, Work
 from swecli.repl.footer import Footer
-from swecli.repl.input.terminal import Terminal
 from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
-from swecli.repl.render.formatting import wants_color
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure
 
@@ -46,9 +44,8 @@ class REPL(Program):
         self._work = Work()
         self._footer = Footer(start)
         self._background = Background(self)
-        self._color = wants_color(start.environ, terminal=True, setting=start.settings.color)
         self._startup = Startup(start, build)
-        self.reader = LineReader(start, self._startup, self._footer, self, Terminal(self._color, keyboard, output))
+        self.reader = LineReader(start, self._startup, self._footer, self, keyboard, output)
         self._prompt, self.queue = self.reader.prompt, self.reader.queue
         self._dispatcher = Dispatcher(self, self.reader, self._startup, self._work, self._background)
 
@@ -58,7 +55,7 @@ class REPL(Program):
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, 128 + number)
-        self._prompt.write(banner(self.start, self._color, self._prompt.size[0]))
+        self._prompt.write(banner(self.start, self._prompt.color, self._prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
             await self._prompt.run()
@@ -191,7 +188,7 @@ class REPL(Program):
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
-        self._prompt.write(failure(self._known(error), self._color))
+        self._prompt.write(failure(self._known(error), self._prompt.color))
 
     def _refresh(self) -> None:
         self._footer.refresh()

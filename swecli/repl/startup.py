@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.daemon import spawn
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import wants_color
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -103,9 +102,7 @@ class Startup:
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
-        renderer = Renderer(
-            Screen(prompt, wants_color(self._start.environ, terminal=True, setting=runtime.settings.color))
-        )
+        renderer = Renderer(Screen(prompt, prompt.color))
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)

@@ -8,7 +8,6 @@ from typing import Literal
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Asker, Option
 from swecli.repl.render.renderer import Renderer
-from swecli.repl.render.sanitise import one_line
 
 Answer = Literal["once", "session", "project", "no", "instead"]
 
@@ -46,12 +45,12 @@ class Approver:
 def _answers(request: AskRequest) -> list[tuple[Answer, Option]]:
     """The answers there are. A number means the same in every question: 3 is never anything but no."""
     answers: list[tuple[Answer, Option]] = [("once", Option("yes", "1", "y"))]
-    covered = one_line(request.session_label or request.session_rule)
+    covered = request.session_label or request.session_rule
     if request.session_rule:
         answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))
     answers.append(("no", Option("no", "3", "n")))
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
-        saved = f"yes, always in this project for {covered} (saved in {one_line(request.project_file)})"
+        saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
         answers.append(("project", Option(saved, "5")))
     return answers

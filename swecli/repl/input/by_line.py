@@ -18,13 +18,15 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
-from swecli.repl.render.sanitise import clean
+from swecli.repl.render.sanitise import clean, one_line
 
 _MARK = "> "
 
 
 class PromptByLine:
     """Has the methods of `PromptLine`."""
+
+    color = False
 
     def __init__(self, history: History, program: Program, keyboard: Input | None = None) -> None:
         self._program = program
@@ -97,7 +99,7 @@ class PromptByLine:
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
         """Let the user pick an option by its mark or letter; its place, or None for an empty line."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
-        shown = [f"{mark} {clean(option.label)}" for mark, option in zip(marks, options, strict=True)]
+        shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
         self.write("\n".join([clean(title), *shown]) + "\n")
         if guarded:
             _forget_typed()

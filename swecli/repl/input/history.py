@@ -22,14 +22,14 @@ class LineHistory(History):
     the start. A history that cannot be kept must not cost the user the line: `take_problem` reports it instead.
     """
 
-    def __init__(self, path: Path, pastes: Pastes | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
-        self._path, self._pastes = path, pastes or Pastes()
+        self._path, self.pastes = path, Pastes()
         self._problem: str | None = None  # "" once it was reported
 
     def append_string(self, string: str) -> None:
         """Keep a line, with its pastes written out; the same line twice in a row is kept once."""
-        line = self._pastes.expand(string)
+        line = self.pastes.expand(string)
         if line.strip() and self._loaded_strings[:1] != [line]:
             super().append_string(line)
 

@@ -65,7 +65,7 @@ class PromptLine:
         footer: Callable[[int], list[tuple[str, str]]],
         terminal: Terminal,
     ) -> None:
-        self._footer, self._program = footer, program
+        self._footer, self._program, self.color = footer, program, terminal.color
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
         self._opening: asyncio.TimerHandle | None = None

@@ -14,7 +14,7 @@ from prompt_toolkit.filters import Condition, Filter, completion_is_selected, ha
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.render.sanitise import clean
+from swecli.repl.render.sanitise import clean, one_line
 
 QUIET = 0.7
 """Seconds without a key, after a guarded question was drawn, until it can be answered."""
@@ -54,7 +54,7 @@ class Question:
 
     def __init__(self, title: str, options: Sequence[Option] = (), *, guarded: bool = False) -> None:
         self.title = clean(title).strip()
-        self.options = [Option(clean(one.label, keep_newlines=False), one.mark, one.letter) for one in options]
+        self.options = [Option(one_line(one.label), one.mark, one.letter) for one in options]
         self.guarded = guarded
         self.at = None if guarded or not options else 0  # the option that Enter takes
         self.pending: int | None = None  # the one whose letter or digit was typed a moment ago

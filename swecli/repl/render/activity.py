@@ -9,7 +9,6 @@ from textwrap import wrap
 from rich.console import RenderableType
 from rich.text import Text
 
-from swecli.models.message import ToolCall
 from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.lines import duration
 from swecli.repl.render.sanitise import clean, one_line
@@ -26,7 +25,6 @@ _ESC = " · Esc to interrupt"
 class _Running:
     """A call at work; `since` on the renderer's clock."""
 
-    call: ToolCall
     summary: str
     since: float
     output: str = ""
@@ -72,9 +70,9 @@ class Activity:
         self.label, self.since = label, self.clock()
         self.begun = self.begun or self.since
 
-    def start(self, call: ToolCall, summary: str) -> None:
+    def start(self, call_id: str, summary: str) -> None:
         """A call begins to run."""
-        self.running[call.id] = _Running(call, summary, self.clock())
+        self.running[call_id] = _Running(summary, self.clock())
 
     def progress(self, call_id: str, text: str) -> None:
         """A running call has written something."""

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import assert_never
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -31,7 +30,6 @@ from swecli.models.events import (
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
-from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import lines, review_view, tools
 from swecli.repl.render.activity import Activity, Thought
 from swecli.repl.render.screen import Screen
@@ -88,8 +86,8 @@ class Renderer:
         """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
         with self.screen.together():
             self._settle()
-            for at in list(self._activity.running.values()):
-                if self._answered != at.call.id:
+            for call_id, at in list(self._activity.running.items()):
+                if self._answered != call_id:
                     self._put(tools.head(at.summary, "failed"))
                 self.screen.line("  └ interrupted", "warn")
             self._rest()
@@ -133,7 +131,7 @@ class Renderer:
                 self._reason(event.text)
             case ToolStarted():
                 self._settle()
-                self._activity.start(event.call, event.summary)
+                self._activity.start(event.call.id, event.summary)
             case ToolProgress():
                 self._activity.progress(event.call_id, event.text)
             case ToolFinished():
@@ -161,12 +159,10 @@ class Renderer:
                 self._remark(lines.not_learned(event), warn=True)
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
-            case ReviewEvent():
-                self._remark(review_view.drawn(event))
             case TurnStarted() | UsageReported() | ContextMeasured():
                 pass  # the prompt has drawn the one, the footer shows the others
             case _:
-                assert_never(event)
+                self._remark(review_view.drawn(event))
 
     def _text(self, text: str) -> None:
         if self._stream is None:

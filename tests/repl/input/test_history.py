@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.input.history import NEWEST_BYTES, LineHistory
-from swecli.repl.input.lines import Pastes
 
 
 def loaded(path: Path) -> list[str]:
@@ -41,8 +40,8 @@ def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
-    pastes, pasted = Pastes(), "word " * 1000
-    LineHistory(tmp_path / "h", pastes).append_string(f"see {pastes.take(pasted)}")
+    history, pasted = LineHistory(tmp_path / "h"), "word " * 1000
+    history.append_string(f"see {history.pastes.take(pasted)}")
     assert loaded(tmp_path / "h") == [f"see {pasted}"]
 
 
