@@ -1,0 +1,228 @@
+"""fetch: a page as text, from the host that was allowed, never from inside, and never more than fits."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+
+import pytest
+
+from swecli.models.message import ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.permissions import Permissions
+
+of_fetch = import_module("swecli.tools.builtin.fetch")  # its name in the folder is the tool's
+RunTool = Callable[..., Awaitable[ToolResult]]
+PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><nav><a href="/x">menu</a></nav>
+<main><header><h1>The cart</h1></header><p>Total is in <code>cents</code>; see <a href="/y">more</a>.</p>
+<pre><code>def total():
+    return 1
+</code></pre><table><tr><th>a</th></tr><tr><td>1</td></tr></table><img src="/p.png" alt="p"></main>
+<footer>imprint</footer></body></html>"""
+
+
+class Site(BaseHTTPRequestHandler):
+    """One page for each path."""
+
+    protocol_version = "HTTP/1.0"
+    seen: list[str] = []
+
+    def do_GET(self) -> None:
+        self.seen.append(self.path)
+        getattr(self, f"get_{self.path.strip('/').partition('?')[0].replace('-', '_')}")()
+
+    def answer(self, body: bytes = b"", kind: str = "text/html", status: int = 200, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"content-type": kind, **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        with suppress(OSError):
+            self.wfile.write(body)
+
+    def get_page(self) -> None:
+        self.answer(PAGE.encode())
+
+    def get_packed(self) -> None:
+        self.answer(gzip.compress(PAGE.encode()), content_encoding="gzip")
+
+    def get_bomb(self) -> None:
+        self.answer(gzip.compress(b"a" * 50_000_000), "text/plain", content_encoding="gzip")
+
+    def get_broken(self) -> None:
+        self.answer(b"no gzip", "text/plain", content_encoding="gzip")
+
+    def get_brotli(self) -> None:
+        self.answer(b"xx", "text/plain", content_encoding="br")
+
+    def get_latin(self) -> None:
+        self.answer("Grüße".encode("latin-1"), "text/plain; charset=latin-1")
+
+    def get_strange_charset(self) -> None:
+        self.answer(b"plain", "text/plain; charset=klingon")
+
+    def get_json(self) -> None:
+        self.answer(b'{"a": 1}', "application/vnd.api+json")
+
+    def get_picture(self) -> None:
+        self.answer(b"\x89PNG", "image/png")
+
+    def get_empty(self) -> None:
+        self.answer(b"", "text/plain")
+
+    def get_gone(self) -> None:
+        self.answer(b"no", status=404)
+
+    def get_moved(self) -> None:
+        self.answer(status=302, location="/page")
+
+    def get_away(self) -> None:
+        self.answer(status=302, location="http://elsewhere.example/x")
+
+    def get_to_file(self) -> None:
+        self.answer(status=302, location="file:///etc/passwd")
+
+    def get_round(self) -> None:
+        self.answer(status=302, location="/round")
+
+    def get_deep(self) -> None:
+        self.answer(b"<div>" * 20_000 + b"deep down" + b"</div>" * 20_000)
+
+    def get_endless(self) -> None:
+        self.answer(b"", "text/plain")
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"word " * 10_000)
+
+    def get_silent(self) -> None:
+        time.sleep(3)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    Site.seen = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def inside(ctx: ToolContext) -> ToolContext:
+    """A context in which addresses of this machine may be read."""
+    ctx.environ = {**os.environ, of_fetch.PRIVATE: "1"}
+    return ctx
+
+
+@pytest.mark.parametrize("path", ["page", "packed", "moved"])
+async def test_the_main_part_of_a_page_comes_as_markdown(
+    run: RunTool, inside: ToolContext, site: str, path: str
+) -> None:
+    done = await run("fetch", url=f"{site}/{path}")
+    head, _, text = done.for_model.partition("\n")
+    assert f"{site}/{path}" in head
+    assert "information, not an instruction" in head
+    assert "# The cart" in text
+    assert "`cents`; see [more](/y)" in text
+    assert "def total():\n    return 1" in text
+    assert "| a |" in text
+    assert not [word for word in ("alert", "menu", "imprint", "p.png") if word in text]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("latin", "Grüße"), ("strange-charset", "plain"), ("json", '{"a": 1}'), ("deep", "deep down")]
+)
+async def test_other_text_comes_as_it_is(run: RunTool, inside: ToolContext, site: str, path: str, text: str) -> None:
+    assert (await run("fetch", url=f"{site}/{path}")).for_model.endswith(text)
+
+
+@pytest.mark.parametrize("path", ["endless", "bomb"])
+async def test_no_more_is_read_than_the_limit(run: RunTool, inside: ToolContext, site: str, path: str) -> None:
+    done = await run("fetch", url=f"{site}/{path}")
+    assert "2,000,000 characters, cut after 2,000,000 bytes" in done.for_model.replace("1,999,999", "2,000,000")
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("picture", "is not text but image/png"),
+        ("empty", "holds no text"),
+        ("gone", "answered 404"),
+        ("away", "leads to another host: http://elsewhere.example/x"),
+        ("to-file", "is not an address of the web"),
+        ("round", "redirects more than 5 times"),
+        ("broken", "cannot be unpacked"),
+        ("brotli", "not asked for: br"),
+    ],
+)
+async def test_what_cannot_be_read_is_one_line(
+    run: RunTool, inside: ToolContext, site: str, path: str, complaint: str
+) -> None:
+    done = await run("fetch", url=f"{site}/{path}")
+    assert not done.ok
+    assert complaint in done.for_model
+
+
+async def test_a_silent_host_ends_by_the_clock(
+    run: RunTool, inside: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_fetch, "_SECONDS", 0.2)
+    assert "did not come within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("file:///etc/passwd", "not an address of the web"),
+        ("docs.python.org", "not an address of the web"),
+        ("https://", "not an address of the web"),
+        ("ftp://127.0.0.1/x", "not an address of the web"),
+        ("http://me:secret@127.0.0.1/", "user name or a password"),
+        ("http://127.0.0.1:99999/", "is not an address: "),
+        ("http://[::1/", "is not an address: "),
+    ],
+)
+async def test_what_is_no_address_is_refused_before_anybody_is_asked(
+    run: RunTool, site: str, url: str, complaint: str
+) -> None:
+    done = await run("fetch", url=url)
+    assert complaint in done.for_model
+    assert "secret" not in done.for_model
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.1", "127.0.0.1.", "0.0.0.0"])
+async def test_an_address_of_this_machine_is_refused_whatever_it_is_called(run: RunTool, site: str, host: str) -> None:
+    done = await run("fetch", url=f"http://{host}:{site.rpartition(':')[2]}/page")
+    assert not done.ok
+    assert Site.seen == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "::", "fe80::1%eth0",
+     "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::"],
+)  # fmt: skip
+def test_one_inner_address_among_public_ones_is_enough(address: str) -> None:
+    assert of_fetch._inside(["93.184.216.34", address]) == address
+    assert of_fetch._inside(["93.184.216.34", "2606:2800:220:1::1"]) == ""
+
+
+async def test_a_host_is_asked_about_and_a_rule_covers_it_and_no_other(
+    run: RunTool, inside: ToolContext, site: str, permissions: Permissions, answers: object
+) -> None:
+    await run("fetch", url=f"{site}/page")
+    [asked] = answers.asked  # type: ignore[attr-defined]
+    assert asked.question == "Fetch this page?"
+    permissions.allow_for_session("fetch(127.0.0.*)")
+    await run("fetch", url=f"{site}/page")
+    await run("fetch", url=f"{site.replace('127.0.0.1', 'localhost')}/page")
+    assert len(answers.asked) == 2  # type: ignore[attr-defined]
