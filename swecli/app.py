@@ -29,11 +29,13 @@ from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
+from swecli.undo.history import TurnHistory, keep_changes
 
 
 @dataclass(slots=True)
 class Runtime:
-    """What a face works with. `notices` are lines to show once, before the first turn."""
+    """What a face works with. `notices` are lines to show once, before the first turn; `history` undoes turns (None:
+    the database keeps nothing)."""
 
     start: Start
     settings: Settings
@@ -42,6 +44,7 @@ class Runtime:
     learning: LearningService
     choice: Choice
     notices: list[str]
+    history: TurnHistory | None = None
 
     @property
     def cwd(self) -> Path:
@@ -180,7 +183,8 @@ def build_runtime(
     notices += [line] if (line := agent.too_small()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
-    runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices)
+    history = keep_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
+    runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.use_reflector(model)
     if missing := learning.reflector.missing:
         notices.append(f"no model reflects now, only the rules do; turns for a model wait: {missing}")

@@ -115,6 +115,9 @@ class Program(Protocol):
     def expand_last(self) -> None:
         """Print the last tool's whole output."""
 
+    def set_draft(self, text: str) -> None:
+        """Put a text into the input line."""
+
     def cycle_mode(self) -> None:
         """Go on to the next permission mode."""
 

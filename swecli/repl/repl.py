@@ -164,6 +164,9 @@ class REPL(Program):
         if self._startup.parts is not None and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
 
+    def set_draft(self, text: str) -> None:
+        self._prompt.set_draft(text)
+
     def cycle_mode(self) -> None:
         self._footer.cycle_mode()
         self._prompt.redraw()

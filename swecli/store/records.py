@@ -176,3 +176,38 @@ class TurnLessons:
     cost: float | None = 0.0
     marked: MarkedTurn | None = None
     replaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is at a path: the digest of its content (of a link: of where it leads) and its mode; 0: nothing is there."""
+
+    digest: str = ""
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One absolute path before and after; `interaction` is the turn that changed it, `key` its row."""
+
+    path: str
+    before: FileState
+    after: FileState
+    interaction: int = 0
+    key: int = 0
+
+
+UNDO_PARTS = ("files", "conversation", "window", "playbook")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoStep:
+    """An undo of those turns, of some of `UNDO_PARTS`. `strategies` are the bullets that were changed back, `refused`
+    says why others were not."""
+
+    id: int
+    first: int
+    last: int
+    parts: tuple[str, ...]
+    strategies: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from swecli.store.sessions.search import FLOOR, search_session
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
+from swecli.store.undo import UndoStore
 
 
 class SessionManager(SessionWriter):
@@ -28,6 +29,7 @@ class SessionManager(SessionWriter):
         super().__init__(database)
         self.playbook = PlaybookStore(database)
         self.context = ContextStore(database)
+        self.undo = UndoStore(database)
 
     def start(
         self, directory: str, model: str, *, title: str = "", window: WindowSpec | None = None, project: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -81,6 +82,14 @@ class Memory(Protocol):
         ...
 
 
+class Changes(Protocol):
+    """What keeps the files that calls change, so that they can be brought back."""
+
+    def around(self, kind: str, subject: str) -> AbstractAsyncContextManager[None]:
+        """Keep what a permitted call changes: `kind` and `subject` are those of permission rules. Never raises."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use, made once per session.
@@ -90,7 +99,7 @@ class ToolContext:
     started programs get, before keys are taken out (None: this process's own); `may_read` is whether the permission
     rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
     tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
-    summary when it begins; `memory` is the playbook.
+    summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does).
     """
 
     root: Path
@@ -105,6 +114,7 @@ class ToolContext:
     output: HeadTail | None = None
     started: Callable[[ToolCall, str], None] = lambda call, summary: None
     memory: Memory | None = None
+    changes: Changes | None = None
 
     def printed(self) -> str:
         """What the running call has printed so far."""

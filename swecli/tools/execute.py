@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
@@ -57,7 +58,8 @@ async def execute(
     if refusal is not None:
         return _recorded(call, refusal), summary
     ctx.started(call, summary)
-    return _recorded(call, await _run(call, ready, ctx)), summary
+    async with _changes_kept(ready, ctx):
+        return _recorded(call, await _run(call, ready, ctx)), summary
 
 
 def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: str | None) -> _Ready | ToolResult:
@@ -159,6 +161,12 @@ async def _run(call: ToolCall, ready: _Ready, ctx: ToolContext) -> ToolResult:
         return _fault(ready.tool, error)
     finally:
         call.duration_ms = round((time.monotonic() - begun) * 1000)
+
+
+def _changes_kept(ready: _Ready, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
+    if ctx.changes is None or ready.tool.kind.reads:
+        return nullcontext()
+    return ctx.changes.around(ready.tool.kind.name, ready.plan.subject)
 
 
 def _not_begun(call: ToolCall) -> str:

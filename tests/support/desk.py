@@ -24,6 +24,7 @@ class Desk(CommandContext):
         self.table = discover()
         super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False
+        self.draft = ""
         self.settled = 0
         self.offered: list[list[tuple[str, str]]] = []
         self.handed_over: list[list[str]] = []
@@ -32,6 +33,9 @@ class Desk(CommandContext):
     def will_pick(self, *picks: str | None) -> None:
         """What the user answers from now on, in order."""
         self._picks = list(picks)
+
+    def set_draft(self, text: str) -> None:
+        self.draft = text
 
     def leave(self, code: int = 0) -> None:
         self.left = True

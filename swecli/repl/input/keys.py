@@ -37,6 +37,12 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
     def next_mode(event: KeyPressEvent) -> None:
         program.cycle_mode()
 
+    idle = Condition(lambda: not program.working and not get_app().current_buffer.text)
+
+    @keys.add("escape", "escape", filter=typing & idle & ~has_completions)
+    def rewind(event: KeyPressEvent) -> None:
+        program.submit("/rewind")
+
     @keys.add("c-o", filter=typing)
     def expand(event: KeyPressEvent) -> None:
         program.expand_last()

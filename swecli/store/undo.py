@@ -1,0 +1,215 @@
+"""What turns changed of files, and undo: turns taken out of a session and put back, each in one transaction.
+
+Turns that were taken out belong to another session, which no folder has: nothing that reads this one has to pass over
+them, and their numbers are free for what comes instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlmodel
+from sqlalchemy import func
+from sqlmodel import col, select
+
+from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
+from swecli.models.session import Session
+from swecli.store.playbook import deltas
+from swecli.store.playbook.ops import FREE
+from swecli.store.records import FileChange, FileState, UndoStep
+from swecli.store.sessions.reading import find_turn
+from swecli.store.sqlite.database import Database
+from swecli.store.tables.file_versions import FileChangeRow, UndoRow
+from swecli.store.tables.playbook import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
+from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, ReductionRow, SessionRow, SurvivorRow
+
+# what goes with a turn; what it cost stays
+_OF_TURNS: tuple[Any, ...] = (MessageRow, ReductionRow, SurvivorRow, TurnRow, ChoiceRow, ReflectionRow)
+
+
+class UndoStore:
+    """File changes and undos of sessions. Every function may raise StoreError; then nothing has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, session: Session, changes: Iterable[FileChange]) -> None:
+        """Commit what the newest turn changed; what it changed before of the same path is one change with it."""
+        of = (_theirs(session.id), col(FileChangeRow.interaction) == session.interactions, *_STANDS)
+        with self._database.transaction() as db:
+            known = {row.path: row for row in db.exec(select(FileChangeRow).where(*of).order_by(col(FileChangeRow.id)))}
+            for change in changes:
+                row = known.get(change.path)
+                if row is None or FileState(row.after, row.after_mode) != change.before:
+                    db.add(_change_row(session, change))
+                    continue
+                row.after, row.after_mode = change.after.digest, change.after.mode
+                if change.after == FileState(row.before, row.before_mode):
+                    db.delete(row)
+
+    def changes(self, session: Session, first: int, last: int | None = None, *, step: int = 0) -> list[FileChange]:
+        """What those turns changed and is not undone, in order; with `step` what that undo changed."""
+        of = [col(FileChangeRow.made_by) == step] if step else [*_STANDS, col(FileChangeRow.interaction) >= first]
+        which = select(FileChangeRow).where(_theirs(session.id), *of).order_by(col(FileChangeRow.id))
+        with self._database.reading() as db:
+            rows = db.exec(which).all()
+        return [_change(row) for row in rows if step or last is None or row.interaction <= last]
+
+    def to_redo(self, session: Session) -> UndoStep | None:
+        """The undo that a redo would take back: the newest, unless a turn has run since."""
+        with self._database.reading() as db:
+            row = db.exec(_open(session.id).limit(1)).first()
+        if row is None or row.interactions != session.interactions:
+            return None
+        return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))
+
+    def take_back(
+        self,
+        session: Session,
+        first: int,
+        parts: Collection[str],
+        files: Sequence[FileChange],
+        settled: Collection[int],
+    ) -> UndoStep:
+        """Commit an undo from the turn `first` on, which changed `files` and undid the `settled` changes. Load the
+        session again after it. Raises BadInput: another process has gone on with the session."""
+        with self._database.transaction() as db:
+            row = _session_row(db, session)
+            earlier = db.exec(_open(session.id)).all()
+            for stale in earlier if earlier and earlier[0].interactions != row.interactions else ():
+                stale.open = False  # a turn has run since
+            step = UndoRow(session_id=session.id, first=first, last=row.interactions)
+            db.add(step)
+            db.flush()
+            db.add_all(_change_row(session, change, step.id) for change in files)
+            for key in settled:
+                db.get_one(FileChangeRow, key).undone_by = step.id or 0
+            taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
+            names, refused = _take_strategies(db, session, first, step.id) if "playbook" in parts else ([], [])
+            begun = find_turn(db, session.id, first)
+            if begun is not None and begun.window_spec:  # else it is of an older version
+                row.window_spec = begun.window_spec if "window" in parts else row.window_spec
+                row.window_start = begun.window_start if "conversation" in parts else row.window_start
+            if "conversation" in parts:
+                taken["session"] = _take_turns(db, row, first)
+            step.interactions, step.taken = row.interactions, taken
+            return UndoStep(step.id or 0, first, step.last, tuple(parts), tuple(names), tuple(refused))
+
+    def bring_back(self, session: Session, step: UndoStep) -> UndoStep:
+        """Commit the redo of an undo whose files were put back. Load the session again after it. Raises BadInput."""
+        with self._database.transaction() as db:
+            row, stored = _session_row(db, session), db.get_one(UndoRow, step.id)
+            db.exec(sqlmodel.delete(FileChangeRow).where(col(FileChangeRow.made_by) == step.id))
+            undone = sqlmodel.update(FileChangeRow).where(col(FileChangeRow.undone_by) == step.id)
+            db.exec(undone.values(undone_by=0))
+            if "session" in stored.taken:
+                _bring_turns(db, row, stored.taken["session"])
+            row.window_spec, row.window_start = stored.taken["window"]
+            names, refused = _bring_strategies(db, session, step.id)
+            stored.open = False
+            return replace(step, strategies=tuple(names), refused=tuple(refused))
+
+
+_STANDS = (col(FileChangeRow.made_by) == 0, col(FileChangeRow.undone_by) == 0)
+
+
+def _theirs(session_id: str) -> Any:
+    return col(FileChangeRow.session_id) == session_id
+
+
+def _open(session_id: str) -> Any:
+    of = (col(UndoRow.session_id) == session_id, col(UndoRow.open) == sqlmodel.true())
+    return select(UndoRow).where(*of).order_by(col(UndoRow.id).desc())
+
+
+def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
+    row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+    if row is None or row.interactions != session.interactions:
+        raise BadInput("Another swecli has gone on with this session.", f"Load it again: /resume {session.id}")
+    return row
+
+
+def _change_row(session: Session, change: FileChange, made_by: int | None = 0) -> FileChangeRow:
+    row = FileChangeRow(session_id=session.id, path=change.path, made_by=made_by or 0)
+    row.interaction = change.interaction or session.interactions
+    row.before, row.before_mode = change.before.digest, change.before.mode
+    row.after, row.after_mode = change.after.digest, change.after.mode
+    return row
+
+
+def _change(row: FileChangeRow) -> FileChange:
+    before, after = FileState(row.before, row.before_mode), FileState(row.after, row.after_mode)
+    return FileChange(row.path, before, after, row.interaction, row.id or 0)
+
+
+def _take_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
+    """Put the turns from `first` on aside; the session that has them now. It has no project: nothing learns of it."""
+    aside = SessionRow(**row.model_dump(exclude={"number"}) | {"id": uuid7(), "directory": "", "project": ""})
+    aside.parent_id, aside.cost, aside.title = row.id, 0.0, f"undone: {row.title or row.first_query}"[:80]
+    db.add(aside)
+    db.flush()
+    _move(db, row, aside, first)
+    row.interactions, row.first_query = first - 1, row.first_query if first > 1 else ""
+    return aside.id
+
+
+def _bring_turns(db: sqlmodel.Session, row: SessionRow, aside_id: str) -> None:
+    aside = db.exec(select(SessionRow).where(col(SessionRow.id) == aside_id)).one()
+    for fact in db.exec(select(SurvivorRow).where(col(SurvivorRow.session_id) == aside_id)).all():
+        same = (col(SurvivorRow.kind) == fact.kind, col(SurvivorRow.key) == fact.key)
+        db.exec(sqlmodel.delete(SurvivorRow).where(col(SurvivorRow.session_id) == row.id, *same))
+    _move(db, aside, row, 0)
+    row.interactions, row.first_query = aside.interactions, row.first_query or aside.first_query
+    db.delete(aside)
+
+
+def _move(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
+    """Let the turns from `first` on belong to another session, with all that goes with them."""
+    theirs = select(MessageRow.id).where(col(MessageRow.session_id) == source.id, col(MessageRow.interaction) >= first)
+    moves = [sqlmodel.update(CallRow).where(col(CallRow.message_id).in_(theirs))]
+    moves += [
+        sqlmodel.update(table).where(col(table.session_id) == source.id, col(number) >= first)
+        for table, number in (*((one, one.interaction) for one in _OF_TURNS), (InteractionRow, InteractionRow.number))
+    ]
+    for move in moves:
+        db.exec(move.values(session_id=target.id).execution_options(synchronize_session=False))
+    db.flush()
+    for row in (source, target):
+        of = col(MessageRow.session_id) == row.id
+        row.messages = db.exec(sqlmodel.select(func.count(col(MessageRow.id))).where(of)).one()
+
+
+def _take_strategies(db: sqlmodel.Session, session: Session, first: int, step: Any) -> tuple[list[str], list[str]]:
+    """Take back what those turns changed of the playbook, but for what the user changed by hand; the bullets, and why
+    a change stays. Its id is another one then: the same lesson may be learned again."""
+    of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.interaction) >= first)
+    which = select(DeltaRow).where(*of, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number).desc())
+    rows = [row for row in db.exec(which).all() if row.author not in FREE or row.reason.startswith("mark ")]
+    names, refused = _turn(db, rows, deltas.take_back)
+    for row in rows:
+        row.id += f"~{step}" * row.undone
+    return names, refused
+
+
+def _bring_strategies(db: sqlmodel.Session, session: Session, step: int) -> tuple[list[str], list[str]]:
+    of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.id).endswith(f"~{step}"), col(DeltaRow.undone).is_(True))
+    rows = db.exec(select(DeltaRow).where(*of).order_by(col(DeltaRow.number))).all()
+    names, refused = _turn(db, rows, deltas.bring_back)
+    for row in rows:
+        row.id = row.id if row.undone else row.id.removesuffix(f"~{step}")
+    return names, refused
+
+
+def _turn(db: sqlmodel.Session, rows: Sequence[DeltaRow], how: Any) -> tuple[list[str], list[str]]:
+    names, refused = dict[str, None](), []
+    for row in rows:
+        try:
+            with db.begin_nested():
+                how(db, row)
+            names |= dict.fromkeys(row.before)
+        except BadInput as error:
+            refused.append(str(error))
+    return list(names), refused

@@ -1,0 +1,57 @@
+"""An undo whose files cannot be written: a limit on the size of files takes the place of a full disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import asyncio, resource, signal
+from pathlib import Path
+from tests.support.desk import Desk
+from tests.support.runtime import make_runtime
+
+async def main():
+    runtime = make_runtime(resume="", mode="auto")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limit = max(path.stat().st_size for path in Path(runtime.sessions.database.path).parent.iterdir()) + 200_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    print(await Desk(runtime).type("/undo"))
+    runtime.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> None:
+    from tests.support.desk import Desk  # noqa: PLC0415
+    from tests.support.runtime import calls, make_runtime, run_turn  # noqa: PLC0415
+
+    Path("long").write_bytes(b"before" * 1_000_000)
+    Path("short").write_text("before")
+    run = calls(("run_command", {"command": "printf turn > long; printf turn > short"}))
+    runtime = make_runtime([run, "done"], mode="auto", reflect_with_model=False)
+    await run_turn(runtime, "shorten both")
+    runtime.close()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "long is not as it was: File too large" in done.stdout
+    assert Path("long").read_text() == "turn"
+    assert Path("short").read_text() == "before"
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["long", "short"]
+    again = make_runtime(resume="", mode="auto")
+    await Desk(again).type("/redo")
+    assert Path("short").read_text() == "turn"
+    await Desk(again).type("/undo")
+    assert Path("long").read_bytes() == b"before" * 1_000_000
+    again.close()

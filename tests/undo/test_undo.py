@@ -1,0 +1,370 @@
+"""Undo and redo of whole turns: real files, a real shell, a real database, and a model that is scripted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.llm.providers.scripted import Reply
+from swecli.models.errors import BadInput, UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import calls, make_runtime, run_turn
+
+Look = dict[str, tuple[int, bytes]]
+
+
+def look(root: Path | None = None) -> Look:
+    """Every path below the working directory with its mode and its bytes."""
+    top, found = root or Path.cwd(), {}
+    for path in sorted(top.rglob("*")):
+        status = path.lstat()
+        data = b"" if stat.S_ISDIR(status.st_mode) else os.fsencode(os.readlink(path)) if path.is_symlink() else b""  # noqa: PTH115
+        data = path.read_bytes() if stat.S_ISREG(status.st_mode) else data
+        found[str(path.relative_to(top))] = (status.st_mode, data)
+    return found
+
+
+def shell(command: str) -> Reply:
+    return calls(("run_command", {"command": command}))
+
+
+def edit(path: str, old: str, new: str) -> Reply:
+    return calls(("edit_file", {"path": path, "edits": [{"old_text": old, "new_text": new}]}))
+
+
+def write(path: str, content: str) -> Reply:
+    return calls(("write_file", {"path": path, "content": content}))
+
+
+TEN = [
+    edit("a.py", "one", "two"),
+    write("deep/er/new.py", "print('new')\n"),
+    shell("rm old.txt"),
+    shell("mv a.py b.py && mkdir -p pkg && mv keep.txt pkg/kept.txt"),
+    shell("sed -i s/two/three/ b.py && printf '\\000\\001' >> image.bin"),
+    shell("chmod 755 tool.sh && rm image.bin && printf '\\377' > image.bin"),
+    shell("ln -sf tool.sh link && mkdir empty && rm -r folder"),
+    edit("b.py", "three", "four"),
+    shell("rm -r deep && printf x > deep && rm tool.sh && mkdir tool.sh && touch tool.sh/inside"),
+    Reply("nothing but words"),
+]
+
+
+def lay_out() -> None:
+    Path("a.py").write_text("one\n")
+    Path("old.txt").write_text("gone soon\r\n")
+    Path("keep.txt").write_text("kept")
+    Path("image.bin").write_bytes(bytes(range(256)) * 10)
+    Path("tool.sh").write_text("echo\n")
+    Path("tool.sh").chmod(0o644)
+    Path("link").symlink_to(".//nowhere")
+    Path("folder/sub").mkdir(parents=True)
+    Path("folder/sub/file").write_text("in a folder")
+    Path("folder").chmod(0o750)
+
+
+def replies(turns: list[Reply]) -> list[Reply | str]:
+    return [part for turn in turns for part in ((turn, "done") if turn.calls else (turn,))]
+
+
+async def ten_turns() -> tuple[Runtime, list[Look]]:
+    lay_out()
+    runtime, states = make_runtime(replies(TEN), mode="auto", reflect_with_model=False), [look()]
+    for number in range(1, 11):
+        await run_turn(runtime, f"turn {number}")
+        states.append(look())
+    return runtime, states
+
+
+def queries(runtime: Runtime) -> list[str]:
+    session = runtime.sessions.current_session
+    assert session is not None
+    return [message.content for message in session.messages if message.opens]
+
+
+async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() -> None:
+    runtime, states = await ten_turns()
+    desk = Desk(runtime)
+    printed = await desk.type("/undo 10")
+    assert look() == states[0]
+    assert queries(runtime) == []
+    assert "is not as it was" not in printed
+    assert desk.draft == "turn 1"
+    await desk.type("/redo")
+    assert look() == states[10]
+    assert queries(runtime) == [f"turn {n}" for n in range(1, 11)]
+    runtime.close()
+
+
+async def test_each_turn_is_undone_and_redone_by_itself() -> None:
+    runtime, states = await ten_turns()
+    desk = Desk(runtime)
+    for number in range(9, -1, -1):
+        await desk.type("/undo")
+        assert look() == states[number], number
+    for number in range(1, 11):
+        await desk.type("/redo")
+        assert look() == states[number], number
+    runtime.close()
+
+
+async def test_undo_and_redo_work_after_a_restart() -> None:
+    runtime, states = await ten_turns()
+    runtime.close()
+    again = make_runtime(resume="", mode="auto")
+    await Desk(again).type("/undo 7")
+    assert look() == states[3]
+    assert queries(again) == ["turn 1", "turn 2", "turn 3"]
+    again.close()
+    third = make_runtime(resume="", mode="auto")
+    await Desk(third).type("/redo")
+    assert look() == states[10]
+    assert len(queries(third)) == 10
+    third.close()
+
+
+async def runtime_with(*turns: Reply, **settings: object) -> Runtime:
+    runtime = make_runtime(replies(list(turns)), mode="auto", reflect_with_model=False, **settings)
+    for number in range(1, len(turns) + 1):
+        await run_turn(runtime, f"turn {number}")
+    return runtime
+
+
+async def test_a_turn_after_an_undo_ends_what_could_be_redone() -> None:
+    Path("a").write_text("0")
+    runtime = make_runtime(replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto")
+    await run_turn(runtime, "first")
+    await run_turn(runtime, "second")
+    desk = Desk(runtime)
+    await desk.type("/undo")
+    await run_turn(runtime, "third")
+    assert queries(runtime) == ["first", "third"]
+    with pytest.raises(BadInput, match="nothing to redo"):
+        await desk.type("/redo")
+    assert Path("a").read_text() == "3\n"
+    await desk.type("/undo")
+    assert Path("a").read_text() == "1\n"
+    await desk.type("/redo")
+    assert Path("a").read_text() == "3\n"
+    with pytest.raises(BadInput, match="nothing to redo"):
+        await desk.type("/redo")
+    runtime.close()
+
+
+@pytest.mark.parametrize("answer", ["leave", "overwrite", "", None])
+async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str | None) -> None:
+    Path("mine").write_text("before")
+    Path("theirs").write_text("before")
+    runtime = await runtime_with(shell("echo turn | tee mine > theirs"))
+    Path("theirs").write_text("by the user")
+    desk = Desk(runtime, answer)
+    printed = await desk.type("/undo")
+    assert len(desk.offered) == 1
+    now = (Path("mine").read_text(), Path("theirs").read_text(), queries(runtime))
+    if not answer:
+        assert now == ("turn\n", "by the user", ["turn 1"])
+        assert "nothing was changed" in printed
+        return
+    assert now == ("before", "by the user" if answer == "leave" else "before", [])
+    assert ("left as they are, changed since by another hand: theirs" in printed) == (answer == "leave")
+    await desk.type("/redo")
+    assert Path("mine").read_text() == "turn\n"
+    assert Path("theirs").read_text() == "by the user"
+    runtime.close()
+
+
+async def test_a_change_of_the_users_between_two_turns_is_asked_about_too() -> None:
+    runtime = await runtime_with(shell("echo 1 > a"))
+    Path("a").write_text("the user's")
+    runtime.agent.model = make_runtime(replies([shell("echo 2 >> a")])).agent.model
+    await run_turn(runtime, "turn 2")
+    desk = Desk(runtime, None)
+    await desk.type("/undo 2")
+    assert desk.offered
+    assert Path("a").read_text() == "the user's2\n"
+    runtime.close()
+
+
+async def test_without_a_terminal_it_is_refused_and_named() -> None:
+    Path("a").write_text("before")
+    runtime = await runtime_with(shell("echo turn > a"))
+    Path("a").write_text("by the user")
+    history = runtime.history
+    assert history is not None
+    with pytest.raises(BadInput, match="Changed since by another hand, nothing was undone: a"):
+        history.undo(1, ("files", "conversation"), history.plan(1))
+    assert Path("a").read_text() == "by the user"
+    assert queries(runtime) == ["turn 1"]
+    runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "left"),
+    [("files", "before", 1), ("conversation", "turn\n", 0), ("window", "turn\n", 1), ("playbook", "turn\n", 1)],
+)
+async def test_each_part_is_undone_and_redone_alone(part: str, content: str, left: int) -> None:
+    Path("a").write_text("before")
+    runtime = await runtime_with(shell("echo turn > a"))
+    desk = Desk(runtime)
+    await desk.type("/window full")
+    await desk.type(f"/undo {part}")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert (Path("a").read_text(), len(queries(runtime))) == (content, left)
+    assert str(session.window) == ("5+3" if part == "window" else "full")
+    await desk.type("/redo")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert (Path("a").read_text(), len(queries(runtime)), str(session.window)) == ("turn\n", 1, "full")
+    runtime.close()
+
+
+async def test_what_a_turn_taught_goes_with_it_and_may_be_learned_again() -> None:
+    taught = calls(("remember", {"text": "Use tabs in this project", "quote": "Always use tabs in this project"}))
+    runtime = make_runtime([taught, "ok", taught, "ok"], mode="auto", reflect_with_model=False)
+    query = "Always use tabs in this project"
+    await run_turn(runtime, query, learn=False)
+    live = [b.content for b in runtime.sessions.current_session.playbook.bullets.values()]  # type: ignore[union-attr]
+    assert live
+    desk = Desk(runtime)
+    assert "strategies: P-1" in await desk.type("/undo")
+    assert not runtime.sessions.current_session.playbook.bullets  # type: ignore[union-attr]
+    await desk.type("/redo")
+    again = [b.content for b in runtime.sessions.current_session.playbook.bullets.values()]  # type: ignore[union-attr]
+    assert again == live
+    await desk.type("/undo")
+    await run_turn(runtime, query, learn=False)
+    assert [b.content for b in runtime.sessions.current_session.playbook.bullets.values()] == live  # type: ignore[union-attr]
+    runtime.close()
+
+
+async def test_the_next_request_has_nothing_of_an_undone_turn_and_goes_on_with_the_rest() -> None:
+    runtime = await runtime_with(write("one", "1"), write("two", "2"))
+    await Desk(runtime).type("/undo")
+    turn = runtime.agent.prepare("and now?")
+    text = str(turn.request.messages)
+    assert "turn 1" in text
+    assert "turn 2" not in text
+    runtime.agent.model = make_runtime(["fine"]).agent.model
+    await run_turn(runtime, "and now?")
+    assert queries(runtime) == ["turn 1", "and now?"]
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert session.interactions == 2
+    runtime.close()
+
+
+async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_undo() -> None:
+    Path("big.bin").write_bytes(b"\0" * 50_000_000)
+    Path("small").write_text("s")
+    runtime = make_runtime(replies([shell("printf x >> big.bin; echo t > small")]), mode="auto")
+    events = await run_turn(runtime, "grow it")
+    lines = [event.text for event in events if event.type == "notice"]
+    assert any("big.bin" in line and "too large" in line for line in lines), lines
+    printed = await Desk(runtime).type("/undo")
+    assert "big.bin is not as it was: it was too large" in printed
+    assert Path("big.bin").stat().st_size == 50_000_001
+    assert Path("small").read_text() == "s"
+    runtime.close()
+
+
+async def test_a_folder_that_holds_more_than_the_turn_made_stays_and_is_named() -> None:
+    Path(".gitignore").write_text("*.log\n")
+    runtime = await runtime_with(shell("mkdir out && echo x > out/a && echo y > out/b.log"))
+    printed = await Desk(runtime).type("/undo")
+    assert "out is not as it was: Directory not empty" in printed
+    assert not Path("out/a").exists()
+    assert Path("out/b.log").read_text() == "y\n"
+    runtime.close()
+
+
+async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: Path) -> None:
+    Path("src").mkdir()
+    Path("src/a").write_text("before")
+    runtime = await runtime_with(shell("echo turn > src/a"))
+    outside = tmp_path / "outside"
+    Path("src").rename(outside)
+    Path("src").symlink_to(outside)
+    printed = await Desk(runtime).type("/undo")
+    assert "src/a is not as it was: a link is on the way" in printed
+    assert (outside / "a").read_text() == "turn\n"
+    runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("/undo 0", "'0' is no number of turns to undo: this session has 1"),
+        ("/undo 99", "'99' is no number of turns to undo: this session has 1"),
+        ("/undo x", "'x' is no number of turns"),
+        ("/undo 1 2", "'1 2' is more than one turn or part"),
+        ("/rewind T9", "There is no turn T9: this session has 1"),
+        ("/redo 2", "/redo takes nothing"),
+        ("/redo", "nothing to redo"),
+        ("/diff T99", "There is no turn T99: this session has 1"),
+        ("/diff x", "There is no turn x"),
+    ],
+)
+async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, message: str) -> None:
+    runtime = await runtime_with(write("a", "1"))
+    with pytest.raises((BadInput, UsageError), match=message):
+        await Desk(runtime).type(line)
+    assert Path("a").read_text() == "1"
+    assert queries(runtime) == ["turn 1"]
+    runtime.close()
+
+
+@pytest.mark.parametrize("line", ["/undo", "/redo", "/diff", "/rewind"])
+async def test_a_session_without_turns_has_nothing_to_undo(line: str) -> None:
+    runtime = make_runtime()
+    with pytest.raises((BadInput, UsageError), match="nothing to undo|nothing to redo|There is no turn"):
+        await Desk(runtime).type(line)
+    runtime.close()
+
+
+async def test_rewind_offers_the_turns_with_what_each_changed() -> None:
+    runtime = await runtime_with(write("a", "1"), shell("echo 2 > a; echo 3 > b"), Reply("words"))
+    desk = Desk(runtime, "2", "files")
+    await desk.type("/rewind")
+    assert [label for _, label in desk.offered[0]] == ["T3 · turn 3", "T2 · turn 2 · a, b", "T1 · turn 1 · a"]
+    assert Path("a").read_text() == "1"
+    assert not Path("b").exists()
+    assert len(queries(runtime)) == 3
+    desk.will_pick(None)
+    assert await desk.type("/rewind") == ""
+    desk.will_pick("1", None)
+    assert await desk.type("/rewind") == ""
+    runtime.close()
+
+
+async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
+    Path("a").write_text("old\n")
+    runtime = await runtime_with(edit("a", "old", "new"), shell("echo more >> a; printf '\\000' > bin; chmod 600 a"))
+    desk = Desk(runtime)
+    last = await desk.type("/diff")
+    assert "more" in last
+    assert "bin: made" in last
+    assert "mode 100644 → 100600" in last
+    assert "old" not in last
+    first = await desk.type("/diff T1")
+    assert "old" in first
+    assert "more" not in first
+    both = await desk.type("/diff session")
+    assert both.count("a: ") == 1
+    assert "(+2 −1)" in both
+    await desk.type("/undo 2 files")
+    assert "no file is different" in await desk.type("/diff session")
+    runtime.close()
+
+
+async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
+    Path(".gitignore").write_text("*.log\n")
+    runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
+    assert runtime.sessions.undo.changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
+    await Desk(runtime).type("/undo 2")
+    assert Path("a.log").exists()
+    runtime.close()
