@@ -174,7 +174,7 @@ def build_runtime(
     permissions, idle = _permissions(start, root)
     idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
     agent = Agent(model, Toolkit(tools, permissions, ctx, ask), builder)
-    notices = [*database.unreported(), *instructions().notices, *idle]
+    notices = [*database.notices, *instructions().notices, *idle]
     if settings.condense_model:
         try:
             agent.condense_model = make_model(settings.condense_model, settings, start.environ)

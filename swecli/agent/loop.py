@@ -52,8 +52,8 @@ class Loop:
         record, calls = self.record, self.calls
         state, moved = record.open(turn)
         yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
-        for notice in (*(Notice(line, "warning") for line in turn.notices), *record.notices()):
-            yield notice
+        for line in turn.notices:
+            yield Notice(line, "warning")
         if turn.found:
             yield Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
         outcome = "cancelled"
@@ -91,8 +91,6 @@ class Loop:
             yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
             if step.reply.note:
                 yield Notice(step.reply.note, "warning")
-            for notice in record.notices():
-                yield notice
             async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
                 yield event
             reason = self._answered(state, message, step.reply)

@@ -101,10 +101,6 @@ class TurnRecord:
         shown, choice = turn.request.shown, turn.selection.to_json()
         self.sessions.finish_interaction(outcome, shown=shown, cited=cited(text, shown), choice=choice)
 
-    def notices(self) -> list[Notice]:
-        """Lines of the database that were not reported yet."""
-        return [Notice(line, "warning") for line in self.sessions.database.unreported()]
-
     @property
     def session(self) -> Session:
         """The one in use."""

@@ -108,7 +108,7 @@ def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[S
 
         database = open_database(location, to_read=not make)
         try:
-            for notice in database.unreported():
+            for notice in database.notices:
                 sys.stderr.write(complaint(notice, "") + "\n")
             yield SessionManager(database)
         finally:

@@ -40,7 +40,7 @@ class Epoch:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        """Read back what `to_json` gave."""
+        """The epoch that `to_json` wrote."""
         return cls(**(value | {"pins": tuple(value.get("pins", ()))}))
 
 
@@ -66,7 +66,7 @@ class Edits:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Edits:
-        """Read back what `to_json` gave."""
+        """The edits that `to_json` wrote."""
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
         return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
 

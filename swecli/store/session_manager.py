@@ -14,7 +14,7 @@ from swecli.store.playbook.store import PlaybookStore
 from swecli.store.records import FoundInteraction
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
-from swecli.store.sessions.reading import load_messages, load_session
+from swecli.store.sessions.mapping import load_messages, load_session
 from swecli.store.sessions.search import FLOOR, search_session
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database

@@ -1,8 +1,5 @@
-"""Changes of the playbook, within a transaction: made, taken back, brought back, and read.
-
-Every bullet that one touches is kept as it was before. Taken back it has its words and its state as they were; its
-belief and counts are worked out again from the evidence that stands.
-"""
+"""Changes of the playbook, within a transaction: made, taken back, brought back, and read. Every bullet that one
+touches is kept as it was before; its belief and counts are worked out again from the evidence that is left."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.mapping import project_of
 from swecli.store.records import PendingReflection, Spent
+from swecli.store.sessions.mapping import find_turn, runs_elsewhere
 from swecli.store.sessions.queries import spent_by_purpose
-from swecli.store.sessions.reading import find_turn, runs_elsewhere
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.playbook import ReflectionRow
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow

@@ -14,17 +14,7 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
 from swecli.models.session import Session
-from swecli.store.playbook import evidence, mapping
-from swecli.store.playbook.deltas import (
-    PlaybookHistory,
-    bring_back,
-    last_number,
-    newest,
-    take_back,
-    taken_back_last,
-    touched,
-    write,
-)
+from swecli.store.playbook import deltas, evidence, mapping
 from swecli.store.playbook.mapping import applies, concerns, is_current, load_bullets, made_by, seen_of
 from swecli.store.playbook.queue import ReflectionQueue, note_reflection
 from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn, put_mark
@@ -39,7 +29,7 @@ class PlaybookStore(ReflectionQueue):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.history = PlaybookHistory(database)
+        self.history = deltas.PlaybookHistory(database)
         self.turns = TurnRecords(database)
 
     def load(self, session: Session) -> SessionPlaybook:
@@ -57,14 +47,11 @@ class PlaybookStore(ReflectionQueue):
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
         """Apply a delta, all of it or nothing; one whose id was applied before changes nothing and is given back.
 
-        New bullets get numbers that were never used. The session's playbook is brought up to date.
-
-        Raises:
-            BadInput: an operation names no bullet that applies to the session, or cannot be carried out; or the delta
-                is more than a turn may change.
+        New bullets get numbers that were never used. Raises BadInput when an operation names no bullet that applies to
+        the session, or cannot be carried out, or the delta is more than a turn may change.
         """
         with self._changing(session) as (db, names):
-            row = _made(db, delta.id) or write(db, delta, session)
+            row = _made(db, delta.id) or deltas.write(db, delta, session)
             names.update(row.before)
             return mapping.applied_of(row)
 
@@ -80,31 +67,21 @@ class PlaybookStore(ReflectionQueue):
         session.update_playbook(playbook)
 
     def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
-        """Take back the newest `n` deltas of the session's project that concern it (fewer if there are fewer), the
-        newest first. What another project changed of the user's strategies is that project's to take back.
-
-        What only brought the evidence of a turn is passed over. Every bullet has its words and state again, and what
-        it is worth by the evidence that stands. The session's playbook is brought up to date.
-
-        Raises:
-            BadInput: there is nothing to take back, or another session has changed the same bullet since.
-        """
+        """Take back the newest `n` deltas of the session's project that concern it, the newest first, but not what only
+        brought the evidence of a turn. Every bullet has its words and state again, and what it is worth by the evidence
+        that is left. Raises BadInput when there is none, or another session has changed the same bullet since."""
         return self._turn(session, n, back=False)
 
     def redo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
-        """Bring back what the last `n` undos in the session's project took back (fewer if there are fewer), the last
-        one first: with the same ids, counts and evidence.
-
-        Raises:
-            BadInput: nothing was taken back, or a strategy has been changed since; then nothing is brought back.
-        """
+        """Bring back what the last `n` undos in the session's project took back, the last one first: with the same ids,
+        counts and evidence. Raises BadInput when there is none, or a strategy has been changed since."""
         return self._turn(session, n, back=True)
 
     def _turn(self, session: Session, n: int, *, back: bool) -> list[AppliedDelta]:
         if n < 1:
             raise BadInput(f"{n} changes cannot be {'brought back' if back else 'undone'}.", "Give a number from 1.")
         with self._changing(session) as (db, names):
-            rows = taken_back_last(db, session, n) if back else newest(db, session, n)
+            rows = deltas.taken_back_last(db, session, n) if back else deltas.newest(db, session, n)
             if not rows and back:
                 raise BadInput("There is no undo of the playbook to take back.")
             if not rows:
@@ -112,28 +89,22 @@ class PlaybookStore(ReflectionQueue):
                 hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
                 raise BadInput("There is no change of the playbook to undo.", hint)
             for row in rows:
-                bring_back(db, row) if back else take_back(db, row)
-                names |= touched(db, row)
+                deltas.bring_back(db, row) if back else deltas.take_back(db, row)
+                names |= deltas.touched(db, row)
             return [mapping.applied_of(row) for row in rows]
 
     def conclude(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
-        """Keep all that a look at a turn came to, in one: after a crash all of it is there or nothing.
-
-        A delta that the user took back before stays taken back. The session's playbook is brought up to date.
-        Gives back the delta if it stands.
-
-        Raises:
-            BadInput: as `apply`; nothing is kept then.
-        """
+        """Keep all that a look at a turn came to, in one; returns the delta unless the user took it back before. Raises
+        BadInput as `apply`; nothing is kept then."""
         with self._changing(session) as (db, names):
             row = _made(db, lessons.delta.id) if lessons.delta else None
             fresh = lessons.delta is not None and row is None
             for earlier in lessons.replaces if fresh else ():
                 if (old := _made(db, earlier)) is not None and not old.undone:
-                    take_back(db, old)
+                    deltas.take_back(db, old)
                     old.turned = 0  # no undo of the user's: nothing that brings back would bring it
             if lessons.delta is not None and row is None:
-                row = write(db, lessons.delta, session, lessons.verdicts)
+                row = deltas.write(db, lessons.delta, session, lessons.verdicts)
                 if lessons.marked:
                     put_mark(db, row, lessons.marked)
             if fresh or lessons.delta is None:
@@ -177,11 +148,8 @@ class PlaybookStore(ReflectionQueue):
             return None if row is None else mapping.bullet_of(row)
 
     def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
-        """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`.
-
-        Raises:
-            BadInput: it is no id, or there is none of that id here; one that was removed only with `gone_too`.
-        """
+        """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`; one that was removed only with
+        `gone_too`. Raises BadInput."""
         name = short_id("P", ref) or short_id("P", f"P{ref}")
         if name is None:
             raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
@@ -200,13 +168,8 @@ class PlaybookStore(ReflectionQueue):
             return None if row is None else mapping.bullet_of(row)
 
     def verify(self, session: Session, stale: Mapping[str, str], fresh: Collection[str]) -> None:
-        """Keep what a look for anchors came to; only rows that change are written.
-
-        Args:
-            session: whose strategies were looked at; those for all projects stay as they are.
-            stale: by id what is gone of what it names; those that are not named are not stale any more.
-            fresh: ids of those that name something, all of which was found: only these are verified.
-        """
+        """Keep what a look for the anchors of a session's strategies came to, but not of those for all projects: by id
+        what is gone (`stale`; the others are not stale any more), and whose anchors were all found (`fresh`)."""
         now, bullets = datetime.now(UTC), session.playbook.bullets
         wanted = {n for n, b in bullets.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
         with self._changing(session) as (db, names):
@@ -221,7 +184,7 @@ class PlaybookStore(ReflectionQueue):
     def last_number(self) -> int:
         """The highest number that was ever given to a strategy, 0 before the first."""
         with self._database.reading() as db:
-            return last_number(db)
+            return deltas.last_number(db)
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns said of it instead."""

@@ -15,7 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.mapping import project_of
 from swecli.store.records import Check, MarkedTurn, TurnRecord
-from swecli.store.sessions.reading import find_turn
+from swecli.store.sessions.mapping import find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.playbook import CheckRow, ChoiceRow, DeltaRow, EvidenceRow, LearnedRow, SwitchRow, TurnRow

@@ -159,30 +159,17 @@ def _write_calls(db: sqlmodel.Session, message: MessageRow, calls: list[Archive]
 
 
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
-    """Copy a session up to that interaction (None: all) into a new one; returns its id.
-
-    Messages, calls, turn records, reductions and the session's own strategies go along; what it cost stays with the
-    first. What the copied turns say of strategies counts once (see `TurnRecords.here`).
-
-    Raises:
-        BadInput: none is meant by `ref`, or more than one.
-    """
+    """Copy a session up to that interaction (None: all) into a new one; returns its id. Messages, calls, turn records,
+    reductions and the session's own strategies go along; what it cost stays with the first. What the copied turns show
+    of strategies counts once. Raises BadInput when none is meant by `ref`, or more than one."""
     with database.transaction() as db:
         old = find_row(db, ref, "")
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
         whole, now = read(db, old.id, last), datetime.now(UTC)
-        changed = {
-            "id": uuid7(),
-            "title": title or (old.title and f"{old.title} (fork)"),
-            "parent_id": old.id,
-            "window_start": max(1, min(old.window_start, last)),
-            "interactions": last,
-            "messages": len(whole["messages"]),
-            "cost": 0.0,
-            "created_at": now,
-            "updated_at": now,
-        }
-        new = SessionRow(**old.model_dump(exclude={"number"}) | changed)
+        new = SessionRow(**old.model_dump(exclude={"number"}))
+        new.id, new.parent_id, new.title = uuid7(), old.id, title or (old.title and f"{old.title} (fork)")
+        new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
+        new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
         db.add(new)
         db.flush()
         write(db, new.id, whole | {"requests": []})
@@ -216,13 +203,8 @@ def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> 
 
 
 def delete(database: Database, ref: str, keep: str = "") -> str:
-    """Delete a session with all that belongs to it alone; returns its id.
-
-    Strategies of its project and of the user stay, with the evidence that speaks for them.
-
-    Raises:
-        BadInput: none is meant by `ref`, more than one, or the one with the id `keep`.
-    """
+    """Delete a session with all that belongs to it alone; returns its id. Strategies of its project and of the user
+    stay, with their evidence. Raises BadInput when none is meant by `ref`, more than one, or the one of id `keep`."""
     with database.transaction() as db:
         session = find_row(db, ref, "").id
         if session == keep:

@@ -13,8 +13,7 @@ from sqlmodel import col, select
 from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.sessions.mapping import request_of
-from swecli.store.sessions.reading import read_messages
+from swecli.store.sessions.mapping import read_messages, request_of
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_json, clean_text, shared, values
 from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
@@ -37,9 +36,10 @@ class ContextStore:
         state = ContextState()
         with self._database.reading() as db:
             state.reductions = _present(db, session.id)
-            found = db.exec(_known(session.id)).all()
-        rows = [row for row, _ in found if row is not None]
-        asked = next((request for _, request in found if request is not None), None)
+            theirs = select(SurvivorRow).where(col(SurvivorRow.session_id) == session.id)
+            rows = db.exec(theirs.order_by(col(SurvivorRow.id))).all()
+            turns = (col(RequestRow.session_id) == session.id, col(RequestRow.purpose) == "turn")
+            asked = db.exec(select(RequestRow).where(*turns).order_by(col(RequestRow.id).desc()).limit(1)).first()
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
         state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
         if asked is not None:
@@ -148,17 +148,6 @@ def _clean(epoch: Epoch | None) -> Epoch | None:
 def _newest_first(session_id: str, *where: Any) -> Any:
     which = select(ReductionRow).where(col(ReductionRow.session_id) == session_id, *where)
     return which.order_by(col(ReductionRow.number).desc())
-
-
-def _known(session_id: str) -> Any:
-    """The session's facts, oldest first, each beside its newest request: one statement, at least one row."""
-    newest = select(func.max(RequestRow.id)).where(
-        col(RequestRow.session_id) == session_id, col(RequestRow.purpose) == "turn"
-    )
-    which = select(SurvivorRow, RequestRow).select_from(SessionRow)
-    which = which.outerjoin(SurvivorRow, col(SurvivorRow.session_id) == col(SessionRow.id))
-    which = which.outerjoin(RequestRow, col(RequestRow.id) == newest.scalar_subquery())
-    return which.where(col(SessionRow.id) == session_id).order_by(col(SurvivorRow.id))
 
 
 def _delete(db: sqlmodel.Session, session_id: str, kind: str, key: str) -> None:

@@ -21,8 +21,8 @@ from swecli.redact import redact
 from swecli.store.first_write import first_query
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
+from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
 from swecli.store.sessions.queries import SessionQueries
-from swecli.store.sessions.reading import INTERRUPTED, RUNNING, find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, finite
 from swecli.store.tables.playbook import BulletRow, ChoiceRow
@@ -32,10 +32,8 @@ _UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is kn
 
 
 class SessionWriter(SessionQueries):
-    """Commits what happens in the session in use, and shows it in `current_session` after.
-
-    Any of its functions may raise StoreError, with one line for the user; then neither has changed.
-    """
+    """Commits what happens in the session in use, and shows it in `current_session` after. Any of its functions may
+    raise StoreError, with one line for the user; then neither has changed."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -135,14 +133,8 @@ class SessionWriter(SessionQueries):
         return [call.id or 0 for call in calls]
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
-        """Commit what became of a call: decision, result, error, duration.
-
-        Args:
-            full_result: the whole output, where the model got less than that in `call.result`.
-
-        Raises:
-            BadInput: no message of the session has such a call.
-        """
+        """Commit what became of a call: decision, result, error, duration. `full_result` is the whole output, where the
+        model got less than that in `call.result`. Raises BadInput when no message of the session has such a call."""
         mapping.clean_call(call)
         which = select(CallRow).where(col(CallRow.session_id) == self._session().id)
         if (key := self._open_calls.get(call.id)) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,11 +68,11 @@ def make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
     return engine
 
 
-def use_journal(engine: Engine, wal: bool) -> None:
-    """Switch to WAL, or to DELETE journals. A file system without shared memory keeps DELETE by itself."""
+def use_wal(engine: Engine) -> None:
+    """Switch to a write-ahead log. A file system without shared memory keeps its journal by itself."""
     raw = engine.raw_connection()
     try:
-        raw.driver_connection.execute(f"PRAGMA journal_mode = {'WAL' if wal else 'DELETE'}")  # type: ignore[union-attr]  # open
+        raw.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]  # open
     finally:
         raw.close()
 
@@ -138,16 +139,16 @@ def copy_file(engine: Engine, to: Path) -> None:
 def create_search(connection: Connection) -> None:
     """Make the full-text indexes that are not there yet. They hold no text of their own; triggers keep them in step."""
     present = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name LIKE '%_fts'").scalars().all()
-    for table, (searched, key, more) in SEARCHED.items():
-        if f"{table}_fts" not in present:
-            for statement in _SEARCH:
-                connection.exec_driver_sql(statement.format(table=table, column=searched, key=key, more=more))
-            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
+    missing = {table: how for table, how in SEARCHED.items() if f"{table}_fts" not in present}
+    for table, (searched, key, more) in missing.items():
+        for statement in _SEARCH:
+            connection.exec_driver_sql(statement.format(table=table, column=searched, key=key, more=more))
+    rebuild_search(connection, missing)
 
 
-def rebuild_search(connection: Connection) -> None:
-    """Rebuild the full-text indexes from their tables."""
-    for table in SEARCHED:
+def rebuild_search(connection: Connection, tables: Iterable[str] = SEARCHED) -> None:
+    """Rebuild full-text indexes from their tables."""
+    for table in tables:
         connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
 
 

@@ -34,7 +34,6 @@ class Database:
         self.path, self.only_read = path, only_read
         self.notices: list[str] = []
         self.engine = sqlite.make_engine(path, only_read=only_read)
-        self._reported = 0
         self._file = (0, 0)
         self._turn = threading.RLock()
         self._inside = False
@@ -102,13 +101,8 @@ class Database:
                     with self.engine.begin() as connection:
                         sqlite.rebuild_search(connection)
                     suspect.unlink(missing_ok=True)
-                sqlite.use_journal(self.engine, wal=self._writer is None or self._writer.works)
+                sqlite.use_wal(self.engine)
                 self._file = files.identity(self.path)
-
-    def unreported(self) -> list[str]:
-        """The notices that came since this was last asked."""
-        fresh, self._reported = self.notices[self._reported :], len(self.notices)
-        return fresh
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:

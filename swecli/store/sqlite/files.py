@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,11 +43,8 @@ def locate(location: str | Path) -> Path | None:
 
 
 def make_folders(path: Path) -> None:
-    """Make the missing folders of a file, for this user alone. Raises OSError.
-
-    The modes are given one by one instead of by a umask, which would for a moment also govern files that other
-    threads write for the user. SQLite gives its side files the mode of the database.
-    """
+    """Make the missing folders of a file, for this user alone. Raises OSError. (A umask would for a moment also govern
+    files that other threads write for the user.)"""
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -94,29 +91,16 @@ class WriterLock:
     """A lock beside the database that lets one of our processes write at a time, where SQLite's own is not enough.
 
     SQLite versions with the WAL-reset bug are safe in WAL only while no commit runs beside a checkpoint of another
-    connection. The way round it by DELETE journals needs the first process to leave WAL when a second one comes,
-    and SQLite refuses that for as long as the first has the file open, which is until it ends. So on those versions
-    commits and the checkpoints that follow them are made one after the other, under this lock; the database stays
-    in WAL. Where the file system has no such locks, `works` is False and DELETE journals are used from the start.
+    connection. So on those versions commits and the checkpoints that follow them are made one after the other, under
+    this lock. Where the file system has no such locks there is none.
     """
 
     def __init__(self, database: Path) -> None:
         self._file = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
-        self.works = True
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-        except BlockingIOError:
-            pass  # another holds it: it works
-        except OSError:
-            self.works = False
 
     @contextmanager
     def held(self, patience: float = BUSY_SECONDS) -> Iterator[None]:
         """Hold it. Raises StoreError after that many seconds of waiting."""
-        if not self.works:
-            yield
-            return
         until = time.monotonic() + patience
         while True:
             try:
@@ -126,10 +110,13 @@ class WriterLock:
                 if time.monotonic() >= until:
                     raise StoreError(*BUSY_LINES) from None
                 time.sleep(0.002)
+            except OSError:
+                break
         try:
             yield
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            with suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Give it up."""

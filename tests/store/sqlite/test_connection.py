@@ -94,10 +94,3 @@ def test_a_small_file_is_checked_and_a_large_one_where_damage_was_met(tmp_path: 
     assert not files.needs_check(path)
     Path(f"{path}{files.SUSPECT}").touch()
     assert files.needs_check(path)
-
-
-def test_the_journal_can_be_a_file_that_is_deleted(database: Database, path: Path) -> None:
-    sqlite.use_journal(database.engine, wal=False)
-    with database.reading() as db:
-        assert db.connection().exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
-    assert not Path(f"{path}-wal").exists()

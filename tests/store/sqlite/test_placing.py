@@ -56,7 +56,7 @@ def test_an_empty_file_is_named_and_its_journal_kept(path: Path) -> None:
     with pytest.raises(DamagedDatabase, match=r"is empty \(0 bytes\)"):
         open_database(path, to_read=True)
     database = open_database(path)
-    [notice] = database.unreported()
+    [notice] = database.notices
     database.close()
     assert "is empty (0 bytes)" in notice
     [kept] = path.parent.glob("swecli.db.lost-*-wal")
@@ -74,7 +74,7 @@ def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path
     path.unlink()
     shutil.move(f"{path}.copy", f"{path}-wal")
     database = open_database(path)
-    [notice] = database.unreported()
+    [notice] = database.notices
     assert "was gone" in notice
     assert database.check() == []
     assert SessionManager(database).list_sessions() == []
