@@ -29,11 +29,7 @@ class WindowSpec:
 
     @classmethod
     def parse(cls, text: str) -> WindowSpec:
-        """Read `N`, `N+S`, `full` or `auto`.
-
-        Raises:
-            ValueError: with a line for the user, when the text is none of these.
-        """
+        """Read `N`, `N+S`, `full` or `auto`. Raises ValueError with a line for the user."""
         text = text.strip().lower()
         if text == "full":
             return cls(mode="full")

@@ -44,14 +44,8 @@ class SessionManager(SessionWriter):
         return self.use(session)
 
     def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
-        """Go on with a session: its newest `window_hint` interactions and its playbook are loaded.
-
-        Args:
-            ref: an id, a title, or the unique beginning of an id; None or "" for the newest of the directory.
-
-        Raises:
-            BadInput: none is meant, or more than one.
-        """
+        """Go on with a session: its newest `window_hint` interactions and its playbook are loaded. `ref` is an id, a
+        title, or the unique beginning of an id; None or "" for the newest of the directory. Raises BadInput."""
         session = load_session(self.database, ref, clean_text(directory), window_hint)
         session.context = self.context.load(session)
         self.use(session)

@@ -176,16 +176,16 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     manager.begin_interaction("q")
     running = manager.interaction_info(1)
     assert running
-    assert (running.status, running.finished_at, running.pending) == ("running", None, False)
+    assert (running.status, running.pending) == ("running", False)
     manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-1"])
     info = manager.interaction_info(1)
     assert info
     assert (info.status, info.shown, info.cited, info.pending) == ("done", ("P-1", "P-2"), ("P-1",), True)
-    assert info.finished_at
-    assert session.playbook.bullets["P-1"].last_used == info.finished_at
+    used = session.playbook.bullets["P-1"].last_used
+    assert used
     bullet = manager.playbook.get("P-1")
     assert bullet
-    assert bullet.last_used == info.finished_at
+    assert bullet.last_used == used
     assert manager.interaction_info(2) is None
 
 

@@ -16,7 +16,7 @@ from swecli.models.playbook import Bullet, Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.playbook import evidence, mapping
 from swecli.store.playbook.mapping import applies, made_in, project_of, revocable
-from swecli.store.playbook.ops import FREE, Outcome, check_caps, work_out
+from swecli.store.playbook.ops import FREE, check_caps, work_out
 from swecli.store.playbook.turns import mark_again, unmark
 from swecli.store.records import Change, InteractionInfo
 from swecli.store.sessions.mapping import interaction_of
@@ -41,31 +41,22 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
     row = mapping.delta_row(delta, project_of(session), reach)
     row.before, row.added = before | dict.fromkeys(added), added
-    _carry_out(row, outcome, rows)
+    for name in outcome.touched:
+        if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
+            rows[name].session_id, rows[name].project = row.session_id, row.project
+        mapping.fill_bullet(rows[name], outcome.bullets[name])
     db.add(row)
     db.flush()
     for name, item in outcome.evidence:
         db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
     db.flush()
     for name in outcome.touched:
-        if _prior_moved(before[name], rows[name]):
+        after = mapping.bullet_json(rows[name])
+        if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # evidence counts otherwise
             evidence.recompute(db, rows[name])
     evidence.add_verdicts(db, row, verdicts)
     db.refresh(row)  # as the database has it, cleaned
     return row
-
-
-def _prior_moved(before: dict[str, Any], row: BulletRow) -> bool:
-    """Whether the user has said something of a strategy by which its evidence counts otherwise."""
-    vouched = row.vouched_at.isoformat() if row.vouched_at else None
-    return bool(before["trust"] != row.trust or before["vouched_at"] != vouched)
-
-
-def _carry_out(row: DeltaRow, outcome: Outcome, rows: dict[str, BulletRow]) -> None:
-    for name in outcome.touched:
-        if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
-            rows[name].session_id, rows[name].project = row.session_id, row.project
-        mapping.fill_bullet(rows[name], outcome.bullets[name])
 
 
 def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
@@ -105,17 +96,16 @@ def last_number(db: sqlmodel.Session) -> int:
     return int(found.scalar() or 0)
 
 
-def newest(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
-    """The newest `n` deltas that stand and are more than the evidence of a turn."""
-    which = select(DeltaRow).where(revocable(session), col(DeltaRow.undone) == sqlmodel.false())
-    which = which.where((cast(col(DeltaRow.before), Text) != "{}") | (col(DeltaRow.reason).like("mark %")))
-    return list(db.exec(which.order_by(col(DeltaRow.number).desc()).limit(n)))
-
-
-def taken_back_last(db: sqlmodel.Session, session: Session, n: int) -> list[DeltaRow]:
-    """The deltas that the last `n` undos took back, the last one first."""
-    undone = (revocable(session), col(DeltaRow.undone) == sqlmodel.true(), col(DeltaRow.turned) > 0)
-    return list(db.exec(select(DeltaRow).where(*undone).order_by(col(DeltaRow.turned).desc()).limit(n)))
+def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
+    """The newest `n` deltas that can be taken back and are more than the evidence of a turn; with `undone` those that
+    the last undos took back, the last one first."""
+    theirs = select(DeltaRow).where(revocable(session), col(DeltaRow.undone).is_(undone))
+    if undone:
+        which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
+    else:
+        which = theirs.where((cast(col(DeltaRow.before), Text) != "{}") | (col(DeltaRow.reason).like("mark %")))
+        which = which.order_by(col(DeltaRow.number).desc())
+    return list(db.exec(which.limit(n)))
 
 
 def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:

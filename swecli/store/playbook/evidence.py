@@ -100,17 +100,14 @@ def _after(row: BulletRow) -> Any:
     return (col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful")
 
 
-def with_verdicts(
-    db: sqlmodel.Session, rows: Sequence[DeltaRow], changes: Sequence[AppliedDelta]
-) -> list[AppliedDelta]:
-    """The changes, each with the bullets it brought verdicts on."""
-    keys = {row.id: row.number for row in rows}
+def with_verdicts(db: sqlmodel.Session, rows: Sequence[DeltaRow]) -> list[AppliedDelta]:
+    """The changes of these rows, each with the bullets it brought verdicts on."""
     which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
-    which = which.where(col(EvidenceRow.delta).in_(list(keys.values())), col(EvidenceRow.kind) != "")
+    which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
     found: dict[int | None, list[tuple[str, Tag]]] = {}
     for delta, bullet, tag in db.exec(which.order_by(col(EvidenceRow.id))):
         found.setdefault(delta, []).append((f"P-{bullet}", tag))  # type: ignore[arg-type]
-    return [replace(change, verdicts=tuple(found.get(keys.get(change.delta.id), ()))) for change in changes]
+    return [replace(mapping.applied_of(row), verdicts=tuple(found.get(row.number, ()))) for row in rows]
 
 
 def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:

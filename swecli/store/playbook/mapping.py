@@ -3,7 +3,7 @@ another's. Deltas are kept as JSON with all that is needed to undo them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -139,14 +139,8 @@ def applies(session: Session) -> ColumnElement[bool]:
     )
 
 
-def concerns(session: Session) -> ColumnElement[bool]:
-    """Whether a change touched what the session sees, wherever it was made; see `seen_of` for the part it sees."""
-    in_project = and_(made_in(session), col(DeltaRow.reach) == "project")
-    return or_(made_by(session), in_project, col(DeltaRow.reach) == "user")
-
-
 def revocable(session: Session) -> ColumnElement[bool]:
-    """Whether a change that concerns the session was made in its project: only there may it be taken back."""
+    """Whether a change was made in the session, or in its project with more reach: there it is listed and undone."""
     return or_(made_by(session), and_(made_in(session), col(DeltaRow.reach).in_(("project", "user"))))
 
 
@@ -163,28 +157,6 @@ def made_by(session: Session) -> ColumnElement[bool]:
 def _of(session: Session, owner: Any) -> ColumnElement[bool]:
     """Whether something is the session's own: before there is a session nothing is, though the ids are alike."""
     return owner == session.id if session.id else false()
-
-
-def seen_of(db: sqlmodel.Session, rows: Sequence[DeltaRow], session: Session) -> list[AppliedDelta]:
-    """Changes as far as the session sees them: of one that was made in another project only what it did to strategies
-    that apply in this one or were for all projects then, without what was refused there. Within a transaction."""
-    project, seen = project_of(session), []
-    names = {name for row in rows if row.project != project for name in row.before}
-    here = bullet_rows(db, names, applies(session)).keys()
-    for row in rows:
-        applied = mine = applied_of(row)
-        if row.project != project:
-            may = {*here, *(name for name, old in applied.before.items() if old is not None and old.scope == "user")}
-            ops = tuple(op for name, op in applied.named() if name in may)
-            mine = AppliedDelta(
-                replace(applied.delta, ops=ops, refused=()),
-                {name: old for name, old in applied.before.items() if name in may},
-                tuple(name for name in applied.added if name in may),
-                applied.undone,
-            )
-        if mine.delta.ops or not row.ops:
-            seen.append(mine)
-    return seen
 
 
 def load_bullets(db: sqlmodel.Session, session: Session, changed: Iterable[str] | None = None) -> SessionPlaybook:

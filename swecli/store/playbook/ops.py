@@ -56,15 +56,8 @@ def _quotes_user(op: Op) -> bool:
 
 
 def check_caps(delta: Delta, earlier: Sequence[Op] = ()) -> None:
-    """See whether a turn may change this much; the user's own words are never capped.
-
-    Args:
-        delta: what is to be applied.
-        earlier: the operations of deltas that rules and models made of the same turn before.
-
-    Raises:
-        BadInput: it is too much; the line says what and how much is allowed. Nothing of it is to be applied.
-    """
+    """Raises BadInput when a delta, with the operations that rules and models made of the same turn `earlier`, is more
+    than a turn may change. The user's own words are never capped."""
     if delta.author in FREE:
         return
     if len(delta.ops) > _WHOLE:
@@ -77,11 +70,7 @@ def check_caps(delta: Delta, earlier: Sequence[Op] = ()) -> None:
 
 
 def work_out(delta: Delta, bullets: dict[str, Bullet]) -> Outcome:
-    """Apply a delta to the bullets it names.
-
-    Raises:
-        BadInput: an operation cannot be carried out; the line says which and why.
-    """
+    """Apply a delta to the bullets it names. Raises BadInput when an operation cannot be carried out."""
     outcome = Outcome(dict(bullets))
     for op in delta.ops:
         if op.op == "ADD":
@@ -171,17 +160,12 @@ def _checked(op: Op) -> dict[str, Any]:
         elif name == "when" and isinstance(value, str):
             values[name] = " ".join(clean_text(value).split()[:MAX_WHEN])[:MAX_LETTERS]
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
-            values[name] = clean_text(value)
-            if name == "content":
-                _check_length(op, values[name])
+            values[name] = content = clean_text(value)
+            words = len(content.split())
+            if name == "content" and words > MAX_WORDS:
+                raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
+            if name == "content" and len(content) > MAX_LETTERS:
+                raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")
         else:
             raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
     return values
-
-
-def _check_length(op: Op, content: str) -> None:
-    words = len(content.split())
-    if words > MAX_WORDS:
-        raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
-    if len(content) > MAX_LETTERS:
-        raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")

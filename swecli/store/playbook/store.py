@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -15,9 +15,8 @@ from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
 from swecli.models.session import Session
 from swecli.store.playbook import deltas, evidence, mapping
-from swecli.store.playbook.mapping import applies, concerns, is_current, load_bullets, made_by, seen_of
-from swecli.store.playbook.queue import ReflectionQueue, note_reflection
-from swecli.store.playbook.turns import TurnRecords, note_checks, note_turn, put_mark
+from swecli.store.playbook.mapping import applies, is_current, load_bullets, made_by, revocable
+from swecli.store.playbook.turns import ReflectionQueue, TurnRecords, note_checks, note_reflection, note_turn, put_mark
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
@@ -81,13 +80,11 @@ class PlaybookStore(ReflectionQueue):
         if n < 1:
             raise BadInput(f"{n} changes cannot be {'brought back' if back else 'undone'}.", "Give a number from 1.")
         with self._changing(session) as (db, names):
-            rows = deltas.taken_back_last(db, session, n) if back else deltas.newest(db, session, n)
+            rows = deltas.newest(db, session, n, undone=back)
             if not rows and back:
                 raise BadInput("There is no undo of the playbook to take back.")
             if not rows:
-                elsewhere = select(DeltaRow.number).where(concerns(session), col(DeltaRow.undone).is_(False))
-                hint = "What another project changed is undone there." if db.exec(elsewhere.limit(1)).first() else ""
-                raise BadInput("There is no change of the playbook to undo.", hint)
+                raise BadInput("There is no change of the playbook to undo.", "Another project's is undone there.")
             for row in rows:
                 deltas.bring_back(db, row) if back else deltas.take_back(db, row)
                 names |= deltas.touched(db, row)
@@ -113,7 +110,9 @@ class PlaybookStore(ReflectionQueue):
                 note_checks(db, session, lessons.checks)
                 if lessons.known:
                     note_turn(db, session.id, lessons.interaction, **lessons.known)
-                _count_uses(db, lessons.shown)
+                used = col(BulletRow.number).in_([mapping.number_of(name) for name in lessons.shown])
+                more: dict[str, Any] = {"uses": col(BulletRow.uses) + 1}
+                db.exec(sqlmodel.update(BulletRow).where(used).values(**more))
                 evidence.let_fade(db, lessons.held_back)
             if lessons.final:
                 note_reflection(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
@@ -123,11 +122,10 @@ class PlaybookStore(ReflectionQueue):
         return applied if applied and not applied.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
-        """The deltas that concern the session, newest first, those taken back too, each with its verdicts."""
-        newest_first = select(DeltaRow).where(concerns(session)).order_by(col(DeltaRow.number).desc())
+        """The deltas made in the session and its project, newest first, undone ones too, each with its verdicts."""
+        newest_first = select(DeltaRow).where(revocable(session)).order_by(col(DeltaRow.number).desc())
         with self._database.reading() as db:
-            rows = db.exec(newest_first.limit(max(0, limit))).all()
-            return evidence.with_verdicts(db, rows, seen_of(db, rows, session))
+            return evidence.with_verdicts(db, db.exec(newest_first.limit(max(0, limit))).all())
 
     def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """The deltas made of those turns of a session, newest first, those taken back too."""
@@ -197,11 +195,3 @@ class PlaybookStore(ReflectionQueue):
 
 def _made(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:
     return db.exec(select(DeltaRow).where(col(DeltaRow.id) == clean_text(delta_id))).first()
-
-
-def _count_uses(db: sqlmodel.Session, shown: Sequence[str]) -> None:
-    numbers = [mapping.number_of(name) for name in shown]
-    values: dict[str, Any] = {"uses": col(BulletRow.uses) + 1}
-    change = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(**values)
-    db.exec(change.execution_options(synchronize_session=False))
-    db.expire_all()

@@ -142,14 +142,9 @@ _Export = _shape(
 
 
 def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> Imported:
-    """Take in what `SessionManager.export` gave, under its own id; its turns count as reflected upon.
-
-    `lines` are those of the transcript that it was read from, each with its number: what the session has no place for
-    stays with it.
-
-    Raises:
-        BadInput: it is no export, naming the first thing that is wrong; or the session is already here.
-    """
+    """Take in what `SessionManager.export` gave, under its own id; its turns count as reflected upon. `lines` are those
+    of the transcript that it was read from, with their numbers: they hold what the session has no place for. Raises
+    BadInput with the first thing that is wrong, or when the session is already there."""
     try:
         whole = _Export.model_validate(value).model_dump()
     except ValidationError as error:
@@ -226,11 +221,7 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
 
 
 def import_file(database: Database, path: Path) -> Imported:
-    """Take in the session that a file holds. What is broken in a transcript is skipped and named.
-
-    Raises:
-        BadInput: it cannot be read, is too large, holds no session, or one that is already here.
-    """
+    """Take in the session that a file holds. What is broken in a transcript is skipped and named. Raises BadInput."""
     try:
         size = path.stat().st_size
         if size > LARGEST:

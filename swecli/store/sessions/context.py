@@ -70,13 +70,8 @@ class ContextStore:
         return clean
 
     def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Take the newest reduction back; what was sent before it is sent again. Returns what was taken back.
-
-        An undo row keeps the same reduction from being made again at once: see `Reduction`.
-
-        Raises:
-            BadInput: there is nothing to take back.
-        """
+        """Take the newest reduction back, and return it; what was sent before it is sent again. An undo row keeps it
+        from being made again at once: see `Reduction`. Raises BadInput when there is none."""
         with self._database.transaction() as db:
             which = _newest_first(session.id, col(ReductionRow.undone).is_(False))
             row = db.exec(which.where(col(ReductionRow.how).not_in((BEGIN, UNDO))).limit(1)).first()

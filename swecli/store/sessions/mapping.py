@@ -125,12 +125,8 @@ def interaction_of(row: InteractionRow) -> InteractionInfo:
 
 
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
-    """A session with its newest interactions; one that a dead process left running is marked as interrupted.
-
-    Raises:
-        BadInput: none is meant by `ref`, or more than one.
-        DamagedDatabase: a row of it holds what was never written.
-    """
+    """A session with its newest interactions; one that a dead process left running is marked as interrupted. Raises
+    BadInput when none is meant by `ref`, or more than one; DamagedDatabase when a row holds what was never written."""
     with _legible(), database.reading() if database.only_read else database.transaction() as db:
         row = find_row(db, ref, directory)
         if not database.only_read:

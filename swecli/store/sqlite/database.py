@@ -42,13 +42,8 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlmodel.Session]:
-        """Change the database: all of the block is committed at its end, or nothing of it when it raises.
-
-        What is committed survives a kill and a power cut. Transactions do not nest.
-
-        Raises:
-            StoreError: with one line, when the disk, its space or another program does not let it.
-        """
+        """Change the database: all of the block is committed at its end, or nothing of it when it raises. What is
+        committed survives a kill and a power cut. Transactions do not nest. Raises StoreError."""
         if self.only_read:
             raise StoreError(
                 f"The database {self.path} can only be read.",
@@ -140,15 +135,8 @@ class Database:
             return sqlite.problems(db.connection())
 
     def backup(self, to: Path | None = None) -> Path:
-        """Copy the database, as of now, into one new file; returns its path.
-
-        Args:
-            to: the file to make, or a folder to make it in; None for beside the database, with the date in its name.
-
-        Raises:
-            BadInput: the file is there already, or the database lives in memory and no place is given.
-            StoreError: it cannot be written; nothing half-made is left.
-        """
+        """Copy the database, as of now, into one new file; returns its path. `to` is the file, or a folder to make it
+        in; None for beside the database. Raises BadInput, StoreError; nothing half-made is left."""
         if to is None and self.path is None:
             raise BadInput("A copy of a database in memory needs a path.")
         beside = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
@@ -172,14 +160,11 @@ class Database:
 
 
 def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
-    """Open the database there, make it if there is none, and bring it to the newest shape.
+    """Open the database at a path or a sqlite:/// URL, make it if there is none, and bring it to the newest shape.
 
     An older one is first copied to a file beside it. One that is damaged is set aside and what is readable is
-    saved into a new one; `Database.notices` reports it.
-
-    Args:
-        location: a path or a sqlite:/// URL.
-        to_read: for who asks it something: one that cannot be written is opened as it is, an empty one is refused.
+    saved into a new one; `Database.notices` reports it. With `to_read` one that cannot be written is opened as it is,
+    and an empty one is refused.
 
     Raises:
         BadInput: the location cannot be used.

@@ -101,11 +101,7 @@ STEPS: tuple[Step, ...] = (
 
 
 def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:
-    """Take a database of that `version` to the newest, inside the running transaction.
-
-    Raises:
-        NewerDatabase: when it has seen steps that this program does not know.
-    """
+    """Take a database of that `version` to the newest, inside the running transaction. Raises NewerDatabase."""
     if version > len(steps):
         raise NewerDatabase(
             f"The database was made by a newer swecli (shape {version}, this one knows {len(steps)}).",

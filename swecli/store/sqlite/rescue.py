@@ -29,14 +29,8 @@ _ADOPT_ORPHANS = (
 
 
 def rescue(path: Path, reason: str, steps: Sequence[Step]) -> str:
-    """Put a new database in place of the damaged one at `path`; returns a line that reports it.
-
-    The damaged file is kept beside it, whatever happens; if the new one cannot be made, it stays where it is.
-
-    Raises:
-        DamagedDatabase: another process has it open.
-        OSError, sqlite3.Error: the new one cannot be written.
-    """
+    """Put a new database in place of the damaged one at `path`, which is kept beside it; returns a line about it.
+    Raises DamagedDatabase when another process has it open; OSError, sqlite3.Error when none can be written."""
     fresh = spare_name(path, "rescued")
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as old:

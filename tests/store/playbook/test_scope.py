@@ -36,33 +36,17 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
     assert [row.summary() for row in manager.playbook.undo(a)] == ["add P-1"]
 
 
-def test_of_a_change_in_another_project_only_what_is_for_all_projects_is_seen(
+def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_made(
     manager: SessionManager, places: tuple[Session, Session]
 ) -> None:
     a, b = places
-    manager.playbook.apply(Delta("d1", adding("project", "user"), "user", refused=("a secret",)), a)
-    manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"), Op("QUARANTINE", "P-2")), "user"), a)
-    assert [(row.summary(), row.delta.refused) for row in manager.playbook.log(b)] == [
-        ("quarantine P-2", ()),
-        ("add P-2", ()),
-    ]
-    with pytest.raises(BadInput, match="no change"):
-        manager.playbook.undo(b)
-    assert set(manager.playbook.load(a).bullets) == {"P-1", "P-2"}
-
-
-def test_what_came_from_another_project_keeps_its_past_and_leaves_no_empty_lines(
-    manager: SessionManager, places: tuple[Session, Session]
-) -> None:
-    a, b = places
-    manager.playbook.apply(Delta("d1", adding("user", "user"), "user"), a)
-    manager.playbook.apply(Delta("d2", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), b)
-    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-1", "add P-1, add P-2"]
-    manager.playbook.apply(Delta("d3", (Op("UPDATE", "P-2", fields={"scope": "project"}),), "user"), a)
-    assert [row.summary() for row in manager.playbook.log(b)] == ["update P-2", "update P-1", "add P-1"]
-    manager.playbook.undo(b)
-    manager.playbook.apply(Delta("d4", (Op("UPDATE", "P-1", fields={"scope": "project"}),), "user"), a)
-    assert [row.delta.id for row in manager.playbook.log(b)] == ["d4", "d3", "d2"]
+    manager.playbook.apply(Delta("d1", adding("project", "user"), "user"), a)
+    manager.playbook.apply(Delta("d2", (Op("QUARANTINE", "P-2"),), "user"), b)
+    assert [row.summary() for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
+    assert [row.summary() for row in manager.playbook.log(b)] == ["quarantine P-2"]
+    assert [change.applied.delta.id for change in manager.playbook.history.of("P-2")] == ["d1", "d2"]
+    with pytest.raises(BadInput, match="P-2 has been changed since"):
+        manager.playbook.undo(a)
 
 
 def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
