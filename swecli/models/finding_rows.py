@@ -78,6 +78,7 @@ def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str 
         lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
         return None
     start, end = _place(row)
+    word = str(row.get("severity") or row.get("level") or row.get("priority") or "").strip().lower()
     improvement = _text(_first(row, _IMPROVEMENT), "improvement")
     suggestion = _text(row.get("suggestion") or row.get("replacement"), "suggestion")
     if match := _SUGGESTION.search(improvement or suggestion):
@@ -88,7 +89,7 @@ def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str 
         start or 0,
         rule or kind.upper(),
         message or rule,
-        severity=_severity(row.get("severity") or row.get("level") or row.get("priority")),
+        severity=word if word in SEVERITIES else _SEVERITY.get(word, "medium"),
         improvement=improvement,
         end_line=end if end and start and end > start else None,
         loop=loop,
@@ -112,8 +113,7 @@ def _text(value: Any, name: str) -> str:
 
 def _clean_path(text: str) -> str:
     """A path as the ledger keeps it: forward slashes, no `./`, no `a/` of a diff's header with a line behind it."""
-    text = " ".join(text.split("\n")[0].split()).strip("`'\"")
-    text = text.replace("\\", "/")
+    text = " ".join(text.split("\n")[0].split()).strip("`'\"").replace("\\", "/")
     while text.startswith("./"):
         text = text[2:]
     return text
@@ -162,8 +162,3 @@ def _number(value: Any) -> int | None:
     if isinstance(value, float):
         value = int(value) if value.is_integer() and abs(value) < 1e15 else None
     return min(value, LARGEST_LINE) if isinstance(value, int) and value >= 1 else None
-
-
-def _severity(value: Any) -> str:
-    word = str(value or "").strip().lower()
-    return word if word in SEVERITIES else _SEVERITY.get(word, "medium")

@@ -210,11 +210,7 @@ class SessionPlaybook:
         return best[: max(0, max_strategies)]
 
     def as_context(self, max_strategies: int = 30) -> str:
-        """The playbook as prompt text: the `chosen` bullets, "" when there is none.
-
-        Written in order of minting, so that the text changes only when the choice or a content does. No counts,
-        scores or dates in it.
-        """
+        """The `chosen` bullets as prompt text, in order of minting, without counts, scores or dates; "" for none."""
         return render_bullets(self.chosen(max_strategies))
 
 

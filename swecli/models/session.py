@@ -14,10 +14,6 @@ from swecli.models.playbook import SessionPlaybook
 from swecli.models.window import WindowSpec
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(slots=True)
 class Session:
     """One conversation in one directory.
@@ -29,8 +25,8 @@ class Session:
 
     id: str
     working_directory: str = ""
-    created_at: datetime = field(default_factory=_now)
-    updated_at: datetime = field(default_factory=_now)
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    updated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     title: str = ""
     model: str = ""
     messages: list[ChatMessage] = field(default_factory=list)

@@ -123,18 +123,20 @@ def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
     """Store what `read` gave as another session's, which has its row already. Within a transaction."""
     of: Archive = {"session_id": session_id}
     for turn in whole["interactions"]:
-        known = {name: value for name, value in turn.items() if name != "playbook"}
-        db.add(InteractionRow(**known, **of, pending=False))
+        db.add(InteractionRow(**_without(turn, "playbook"), **of, pending=False))
         if turn["playbook"] is not None:
             db.add(TurnRow(**turn["playbook"], **of, interaction=turn["number"]))
-    messages = [
-        MessageRow(**{name: value for name, value in message.items() if name not in ("id", "tool_calls")}, **of)
-        for message in whole["messages"]
-    ]
+    messages = [MessageRow(**_without(message, "id", "tool_calls"), **of) for message in whole["messages"]]
     db.add_all(messages)
     db.flush()  # gives them their keys, in this order
     for row, message in zip(messages, whole["messages"], strict=True):
-        _write_calls(db, row, message["tool_calls"])
+        for call in message["tool_calls"]:
+            known = _without(call, "id", "full_result")
+            stored_call = CallRow(**known, **of, call_id=call["id"], message_id=row.id or 0)
+            db.add(stored_call)
+            if call.get("full_result") is not None:
+                db.flush()
+                db.add(FullResultRow(call=stored_call.id or 0, text=call["full_result"]))
     db.add_all(RequestRow(**request, **of) for request in whole["requests"])
     db.add_all(SurvivorRow(**survivor, **of) for survivor in whole["survivors"])
     numbers: dict[str, int | None] = {}
@@ -148,14 +150,8 @@ def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
     db.flush()
 
 
-def _write_calls(db: sqlmodel.Session, message: MessageRow, calls: list[Archive]) -> None:
-    for call in calls:
-        known = {name: value for name, value in call.items() if name not in ("id", "full_result")}
-        row = CallRow(**known, call_id=call["id"], session_id=message.session_id, message_id=message.id or 0)
-        db.add(row)
-        if call.get("full_result") is not None:
-            db.flush()
-            db.add(FullResultRow(call=row.id or 0, text=call["full_result"]))
+def _without(value: Archive, *names: str) -> Archive:
+    return {name: item for name, item in value.items() if name not in names}
 
 
 def fork(database: Database, ref: str, upto: int | None, title: str) -> str:

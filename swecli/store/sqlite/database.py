@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite import files
-from swecli.store.sqlite.errors import code_of, explain
+from swecli.store.sqlite.files import code_of, explain
 from swecli.store.sqlite.migrations import STEPS, Step, migrate
 from swecli.store.sqlite.rescue import rescue
 

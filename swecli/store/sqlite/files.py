@@ -1,4 +1,5 @@
-"""The database's file: where it is, that it is private to the user, and who writes it. Needs no SQLModel."""
+"""The database's file: where it is, that it is private to the user, who writes it, and what SQLite reports of it as one
+line for the user. Needs no SQLModel."""
 
 from __future__ import annotations
 
@@ -11,13 +12,36 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from swecli.models.errors import BadInput, StoreError
-from swecli.store.sqlite.errors import BUSY_LINES
+from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
 SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
 CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
 BUSY_SECONDS = 10.0
+_BUSY_LINES = ("The database is in use by another program.", "Try again, or close the other program.")
+_ELSEWHERE = "Check the permissions of the file and its folder, or choose another with --db."
+_LINES = {
+    sqlite3.SQLITE_FULL: (
+        "No space is left to write {path}.",
+        "Free some and try again; what was saved before is safe.",
+    ),
+    sqlite3.SQLITE_READONLY: ("The database {path} cannot be written.", _ELSEWHERE),
+    sqlite3.SQLITE_CANTOPEN: ("The database {path} cannot be opened.", _ELSEWHERE),
+    sqlite3.SQLITE_IOERR: (
+        "The disk failed while reading or writing {path}.",
+        "Check the disk and its free space; what was saved before is safe.",
+    ),
+    sqlite3.SQLITE_BUSY: _BUSY_LINES,
+    sqlite3.SQLITE_LOCKED: _BUSY_LINES,
+    sqlite3.SQLITE_CORRUPT: (
+        "The database {path} is damaged.",
+        "Start again: what is readable will be saved into a new one, and the damaged file kept.",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "{path} is not a database.",
+        "Choose another with --db, or move the file away to start with a new one.",
+    ),
+}
 
 
 def locate(location: str | Path) -> Path | None:
@@ -108,7 +132,7 @@ class WriterLock:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
-                    raise StoreError(*BUSY_LINES) from None
+                    raise StoreError(*_BUSY_LINES) from None
                 time.sleep(0.002)
             except OSError:
                 break
@@ -121,3 +145,23 @@ class WriterLock:
     def close(self) -> None:
         """Give it up."""
         os.close(self._file)
+
+
+def code_of(error: BaseException) -> int:
+    """SQLite's primary result code behind an error; 0 where there is none."""
+    origin = getattr(error, "orig", None) or error
+    return int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
+
+
+def explain(error: Exception, path: Path | None) -> StoreError:
+    """The error as a line for the user, with what to do next."""
+    code, name = code_of(error), str(path or "in memory")
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:  # also what a full disk is reported as
+        with suppress(OSError):
+            code = code if os.statvfs(path.parent).f_bavail else sqlite3.SQLITE_FULL
+    if code not in _LINES:
+        origin = getattr(error, "orig", None) or error
+        return StoreError(f"The database {name} refused: {' '.join(str(origin).split())}")
+    message, hint = _LINES[code]
+    kind = DamagedDatabase if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
+    return kind(message.replace("{path}", name), hint)

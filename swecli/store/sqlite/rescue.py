@@ -11,8 +11,7 @@ from pathlib import Path
 
 from swecli.models.errors import DamagedDatabase
 from swecli.store.sqlite import connection as sqlite
-from swecli.store.sqlite.errors import code_of
-from swecli.store.sqlite.files import new_file, spare_name
+from swecli.store.sqlite.files import code_of, new_file, spare_name
 from swecli.store.sqlite.migrations import Step, migrate
 
 _CHUNK = 1000  # rows read at once while all goes well
