@@ -20,7 +20,7 @@ from swecli.models.session import Session
 from swecli.store.playbook import deltas
 from swecli.store.playbook.ops import FREE
 from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sessions.reading import find_turn
+from swecli.store.sessions.mapping import find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.file_versions import FileChangeRow, UndoRow
 from swecli.store.tables.playbook import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
