@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swecli.models.session import Session
 
 _SEPARATOR = " · "
-Fragments = list[tuple[str, str]]
+_Fragments = list[tuple[str, str]]
 _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto": "class:footer.auto"}
 
 
@@ -37,12 +37,12 @@ class FooterState:
     hint: str = ""
 
 
-def format_footer(state: FooterState, width: int) -> Fragments:
+def format_footer(state: FooterState, width: int) -> _Fragments:
     """The footer as styled pieces, at most `width` columns; what matters least goes first."""
     if state.hint:
         return [("class:footer.hint", clip(state.hint, width))]
     style, held = "class:footer", "" if state.held is None else f": {state.held}"
-    pieces: Fragments = [  # most important first
+    pieces: _Fragments = [  # most important first
         (style, state.model),
         (_MODE_STYLE.get(state.mode, style), state.mode),
         (style, f"window {state.window}{held}"),
@@ -61,7 +61,7 @@ def format_footer(state: FooterState, width: int) -> Fragments:
     return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
-def _length(pieces: Fragments) -> int:
+def _length(pieces: _Fragments) -> int:
     return len(_SEPARATOR.join(text for _, text in pieces))
 
 
@@ -114,7 +114,7 @@ class Footer:
         if session is not None and session.id != self._session:
             self._session, state.context = session.id, None
 
-    def line(self, width: int) -> Fragments:
+    def line(self, width: int) -> _Fragments:
         """The footer now, in that many columns."""
         return format_footer(self.state, width)
 
