@@ -69,7 +69,7 @@ def thinking(value: Any) -> str:
     return word
 
 
-def listed(what: str, fits: Callable[[str], object] = bool) -> Callable[[Any], tuple[str, ...]]:
+def listed(what: str, fits: Callable[[str], object] = lambda word: True) -> Callable[[Any], tuple[str, ...]]:
     """What reads a list of words, each of which `fits`."""
 
     def parse(value: Any) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class _SessionReader(Protocol):
         ...
 
 
-class Memory(Protocol):
+class _Memory(Protocol):
     """The playbook as tools use it."""
 
     def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
@@ -113,7 +113,7 @@ class ToolContext:
     page_limit: int = 24_000
     output: HeadTail | None = None
     started: Callable[[ToolCall, str], None] = lambda call, summary: None
-    memory: Memory | None = None
+    memory: _Memory | None = None
     changes: Changes | None = None
 
     def printed(self) -> str:
@@ -206,7 +206,7 @@ class ToolError(BadInput):
 
 
 Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
-MakePlan = Callable[[Any, ToolContext], ToolPlan]
+_MakePlan = Callable[[Any, ToolContext], ToolPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +222,14 @@ class Tool:
     params: type[BaseModel]
     kind: PermissionKind
     run: Run
-    plan: MakePlan
+    plan: _MakePlan
 
     def spec(self) -> ToolSpec:
         """What the model reads of it. Stable from run to run, byte for byte."""
         return ToolSpec(self.name, self.description, deepcopy(_plain_schema(self.params)))
 
 
-def tool(kind: PermissionKind, params: type[BaseModel], plan: MakePlan) -> Callable[[Run], Tool]:
+def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[Run], Tool]:
     """Declare a tool: the decorated function becomes a `Tool` named like it, described by the .md beside it."""
 
     def declare(run: Run) -> Tool:

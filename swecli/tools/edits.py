@@ -102,7 +102,7 @@ class _FileChange:
     shown: str
     base: str | None
     data: bytes
-    diff: Diff
+    diff: _Diff
 
 
 def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
@@ -167,7 +167,7 @@ _MAX_COMPARED = 6000
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class _Diff:
     """A unified diff, with the number of lines added and removed, and (first, last) new lines of each hunk's change."""
 
     text: str
@@ -182,7 +182,7 @@ class Diff:
         return " ".join(part for part in both if part) or "±0"
 
 
-def unified(path: str, old: str | None, new: str) -> Diff:
+def unified(path: str, old: str | None, new: str) -> _Diff:
     """The diff from `old` (None: there was no file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
     groups = _groups(before, after)
@@ -190,7 +190,7 @@ def unified(path: str, old: str | None, new: str) -> Diff:
     for group in groups:
         out.extend(_hunk(group, before, after))
     real = [code for group in groups for code in group if code[0] != "equal"]
-    return Diff(
+    return _Diff(
         text="".join(out) if real else "",
         added=sum(j2 - j1 for _, _, _, j1, j2 in real),
         removed=sum(i2 - i1 for _, i1, i2, _, _ in real),

@@ -19,7 +19,7 @@ from swecli.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
 
-CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
+_CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 
@@ -103,7 +103,7 @@ async def _permit(
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error, call.result = "cancelled", CANCELLED_BEFORE
+        call.error, call.result = "cancelled", _CANCELLED_BEFORE
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is reported
         _log.exception("asking for approval failed")

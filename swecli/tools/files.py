@@ -17,7 +17,7 @@ from pathlib import Path
 from swecli.tools.base import ToolError
 from swecli.tools.paths import missing, shown
 
-MAX_BYTES = 10_000_000
+_MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -31,7 +31,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_bytes(root: Path, path: Path, limit: int = MAX_BYTES) -> bytes:
+def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
     """The bytes of a regular file at a located path.
 
     Raises:
@@ -68,7 +68,7 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
 def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat_result | None:
     name = shown(root, path)
     try:
-        data, status = _read(root, path, folder, MAX_BYTES)
+        data, status = _read(root, path, folder, _MAX_BYTES)
     except FileNotFoundError:
         if expected is None:
             return None

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import deque
 
-RESULT_LIMIT = 30_000
 LINE_LIMIT = 2_000
 
 

@@ -50,7 +50,7 @@ def _closest(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
         start = _find([same(line) for line in lines], [same(line) for line in wanted])
         if start is not None:
             return start, f"only {what} differs"
-    return _alike(lines, wanted)
+    return _alike(lines, wanted) if any(line.strip() for line in wanted) else None
 
 
 def _find(lines: list[str], wanted: list[str]) -> int | None:

@@ -15,7 +15,7 @@ from swecli.tools.limits import one_line
 from swecli.tools.paths import sensitive
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-PLAN_REFUSAL = (
+_PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
     "describe what you would do; "
     "the user leaves plan mode with /mode."
@@ -122,7 +122,7 @@ class Permissions:
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
             reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
             reads_only = PermissionVerdict("allow", "mode", "read-only")
-            return reads_only if reads else PermissionVerdict("deny", "mode", PLAN_REFUSAL)
+            return reads_only if reads else PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
         if rule := _exact([*self.session, *self.project], tool, plan):
             return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
         if asking:

@@ -51,6 +51,7 @@ def test_written_out_line_ends_are_recognised() -> None:
 def test_nothing_alike_says_so() -> None:
     assert "Nothing in the file looks like it" in hint(TEXT, "zzzzzz qqqqqq", "x")
     assert "Nothing in the file looks like it" in hint("", "zzz", "x")
+    assert "Nothing in the file looks like it" in hint("a\n\nb\n", " \n \t", "x")
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))

@@ -184,8 +184,8 @@ def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
 
 
 def test_rules_that_can_never_apply_are_named() -> None:
-    permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["fetch(example.org)", "todo"])
-    assert permissions.unknown_kinds(TOOLS) == ["rnu(x)", "fetch(example.org)"]
+    permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["deploy(example.org)", "todo"])
+    assert permissions.unknown_kinds(TOOLS) == ["rnu(x)", "deploy(example.org)"]
 
 
 def test_a_rule_may_hold_brackets_and_lines() -> None:

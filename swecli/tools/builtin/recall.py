@@ -8,18 +8,18 @@ from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 
 
-class RecallParams(Params):
+class _RecallParams(Params):
     """Parameters of recall."""
 
     query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
 
 
-def _plan(params: RecallParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: _RecallParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(f"Look up strategies: {params.query}")
 
 
-@tool(READ, RecallParams, _plan)
-async def recall(params: RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(READ, _RecallParams, _plan)
+async def recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Look up strategies."""
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")

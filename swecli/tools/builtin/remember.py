@@ -10,7 +10,7 @@ from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 
 
-class RememberParams(Params):
+class _RememberParams(Params):
     """Parameters of remember."""
 
     text: str = Field(
@@ -26,14 +26,14 @@ class RememberParams(Params):
     replaces: str = Field("", max_length=20, description="The id of a strategy that holds no more, for example P-7.")
 
 
-def _plan(params: RememberParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
     return ToolPlan(f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}")
 
 
-@tool(READ, RememberParams, _plan)
-async def remember(params: RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(READ, _RememberParams, _plan)
+async def remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     """Keep what the user states."""
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
