@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, Tex
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
-    ModelChunk,
     ModelReply,
     ModelRequest,
     RequestRecord,
@@ -69,11 +69,9 @@ class ModelStep:
         started = time.monotonic()
         held = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
         builder = ReplyBuilder(taken={*held, *self.taken})
-        happened: asyncio.Queue[ModelChunk | Retry | None] = asyncio.Queue()
-        task = asyncio.create_task(self._pump(happened))
-        task.add_done_callback(lambda _: happened.put_nowait(None))
-        try:
-            while (item := await happened.get()) is not None:
+        chunks = stream_with_retry(self.model, self.request, sleep=self.sleep, attempts=self.attempts)
+        async with aclosing(chunks):
+            async for item in chunks:
                 if isinstance(item, Retry):
                     builder.reset()
                     self.partial = ""
@@ -88,19 +86,8 @@ class ModelStep:
                 if shown := item.text + item.refusal:
                     self.partial += shown
                     yield TextDelta(shown)
-            await task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
         self.reply = builder.build()
         self.duration_ms = round((time.monotonic() - started) * 1000)
-
-    async def _pump(self, happened: asyncio.Queue[ModelChunk | Retry | None]) -> None:
-        """Chunks and retries in one line: a retry must be seen while it waits, not after."""
-        async for chunk in stream_with_retry(
-            self.model, self.request, sleep=self.sleep, on_retry=happened.put_nowait, attempts=self.attempts
-        ):
-            happened.put_nowait(chunk)
 
 
 @dataclass(frozen=True, slots=True)

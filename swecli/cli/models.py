@@ -16,7 +16,7 @@ from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.learned import LearnedFacts
 from swecli.llm.merge import ReplyBuilder
-from swecli.llm.price_table import chat_models, model_table, row_of
+from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.registry import in_tree, installed, load, make_model
 from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
@@ -88,13 +88,12 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
     ]
     request = ModelRequest(model.name, messages, [ping], min(_TEST_TOKENS, model.profile.reserve()))
     builder, began = ReplyBuilder(), time.monotonic()
-
-    def retried(retry: Retry) -> None:
-        builder.reset()
-        notices.append(retry.reason or "asked again")
-
-    async for chunk in stream_with_retry(model, request, on_retry=retried):
-        builder.add(chunk)
+    async for item in stream_with_retry(model, request):
+        if isinstance(item, Retry):
+            builder.reset()
+            notices.append(item.reason or "asked again")
+        else:
+            builder.add(item)
     return builder.build(), time.monotonic() - began
 
 
@@ -144,11 +143,12 @@ def _live(settings: Settings) -> list[tuple[str, str, str, str]]:
 
 
 def _rows() -> list[tuple[str, str, str, str]]:
-    """The services of this tree's providers, then those of installed packages."""
-    rows = [_row(service) for own in in_tree() for service in own.services]
+    """The services that are known, then those of providers in this tree and of installed packages."""
+    own = [one.service for one in in_tree() if one.service.keys or one.service.default_model]
+    rows = [_row(service) for service in (*KEYED, *LOCAL, *own)]
     for entry in installed():
         try:
-            rows += [_row(service) for service in load(entry).services]
+            rows.append(_row(load(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
     return rows
@@ -164,13 +164,12 @@ def _row(service: Service) -> tuple[str, str, str, str]:
 
 def _known(args: argparse.Namespace) -> ActionResult:
     models = model_table()
-    names = [name for service in (*LOCAL, *KEYED) for name in chat_models(models, service.name)]
-    found = [name for name in names if args.word.lower() in name.lower()]
+    known = [pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()]
+    found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(f"No known model has {args.word!r} in its name.", "It may work all the same: try it with -m.")
     value = []
-    for name in found:
-        row = row_of(models, name) or {}
+    for name, row in found:
         prices = {
             f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")
         }

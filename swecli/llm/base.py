@@ -38,34 +38,16 @@ Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Makes the models named `name/...`.
+    """Makes the models named `service.name/...`: `make` takes the whole name, the settings and the environment."""
 
-    `make` takes the whole name, the settings and the environment. `key_variables` may hold the key, the first that
-    is set counts; without one of them no model is made. `default_model` is meant by the provider's name alone.
-    `listed` are the services behind it, where it reaches several.
-    """
-
-    name: str
+    service: Service
     make: Make
-    key_variables: tuple[str, ...] = ()
-    default_model: str = ""
-    fallback: bool = False
-    listed: tuple[Service, ...] = ()
-
-    @property
-    def services(self) -> tuple[Service, ...]:
-        """What it reaches, for a list: itself where nothing else is named, nothing without key or default model."""
-        if self.listed or not (self.key_variables or self.default_model):
-            return self.listed
-        return (Service(self.name, self.key_variables, default_model=self.default_model),)
 
 
-def provider(
-    name: str,
-    key_variables: tuple[str, ...] = (),
-    default_model: str = "",
-    fallback: bool = False,
-    listed: tuple[Service, ...] = (),
-) -> Callable[[Make], Provider]:
-    """Declare that a function makes the models named `name/...`; `fallback` for the one that takes all other names."""
-    return lambda make: Provider(name, make, key_variables, default_model, fallback, listed)
+def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Provider]:
+    """Declare that a function makes the models named `name/...`.
+
+    `key_variables` may hold the key, the first that is set counts; without one of them no model is made.
+    `default_model` is meant by the provider's name alone.
+    """
+    return lambda make: Provider(Service(name, key_variables, default_model=default_model), make)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -37,58 +37,41 @@ class Service:
         return self.port > 0
 
 
-def _keyed(name: str, address: str, *keys: str, default_model: str = "", api: Api = "openai") -> Service:
+def _keyed(name: str, address: str, default: str = "", *keys: str, api: Api = "openai") -> Service:
     stem = name.upper()
     bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
-    return Service(name, keys or (f"{stem}_API_KEY",), bases, address, default_model=default_model, api=api)
+    return Service(name, keys or (f"{stem}_API_KEY",), bases, address, 0, default and f"{name}/{default}", (), api)
 
 
-def _local(name: str, port: int, *bases: str, alias: str = "") -> Service:
-    stem = name.upper()
-    bases = (*bases, f"{stem}_BASE_URL", f"{stem}_API_BASE")
-    address = f"http://127.0.0.1:{port}/v1"
-    return Service(name, (f"{stem}_API_KEY",), bases, address, port, aliases=(alias,) if alias else ())
+def _local(name: str, port: int, alias: str, *bases: str) -> Service:
+    known = _keyed(name, f"http://127.0.0.1:{port}/v1")
+    return replace(known, bases=(*bases, *known.bases), port=port, aliases=(alias,))
 
 
 LOCAL = (
-    _local("ollama", 11434, "OLLAMA_HOST", alias="ollama_chat"),
-    _local("lm_studio", 1234, alias="lmstudio"),
-    _local("llamacpp", 8080, alias="llama.cpp"),
-    _local("vllm", 8000, "HOSTED_VLLM_API_BASE", alias="hosted_vllm"),
+    _local("ollama", 11434, "ollama_chat", "OLLAMA_HOST"),
+    _local("lm_studio", 1234, "lmstudio"),
+    _local("llamacpp", 8080, "llama.cpp"),
+    _local("vllm", 8000, "hosted_vllm", "HOSTED_VLLM_API_BASE"),
 )
+_GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.together.xyz/v1"
+_FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
 # default models stand in litellm's local table, with tools and prices; where it names none such, a key chooses nothing
 KEYED = (
-    _keyed("openai", "https://api.openai.com/v1", default_model="openai/gpt-6.1-sol"),
-    _keyed("anthropic", "https://api.anthropic.com", default_model="anthropic/claude-sonnet-5-5", api="anthropic"),
-    _keyed(
-        "gemini",
-        "https://generativelanguage.googleapis.com",
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        default_model="gemini/gemini-3.8-flash",
-        api="litellm",
-    ),
+    _keyed("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
+    _keyed("anthropic", "https://api.anthropic.com", "claude-sonnet-5-5", api="anthropic"),
+    _keyed("gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"),
     _keyed("openrouter", "https://openrouter.ai/api/v1"),
-    _keyed("mistral", "https://api.mistral.ai/v1", default_model="mistral/mistral-large-4"),
-    _keyed("groq", "https://api.groq.com/openai/v1", default_model="groq/openai/gpt-oss-120b"),
-    _keyed("deepseek", "https://api.deepseek.com", default_model="deepseek/deepseek-v4-pro"),
-    _keyed("xai", "https://api.x.ai/v1", default_model="xai/grok-4.7"),
-    _keyed("cerebras", "https://api.cerebras.ai/v1", default_model="cerebras/gpt-oss-120b"),
+    _keyed("mistral", "https://api.mistral.ai/v1", "mistral-large-4"),
+    _keyed("groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+    _keyed("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
+    _keyed("xai", "https://api.x.ai/v1", "grok-4.7"),
+    _keyed("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
     _keyed(
-        "together_ai",
-        "https://api.together.xyz/v1",
-        "TOGETHERAI_API_KEY",
-        "TOGETHER_AI_API_KEY",
-        default_model="together_ai/zai-org/GLM-5.3",
+        "together_ai", "https://api.together.xyz/v1", "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"
     ),
-    _keyed(
-        "fireworks_ai",
-        "https://api.fireworks.ai/inference/v1",
-        "FIREWORKS_AI_API_KEY",
-        "FIREWORKS_API_KEY",
-        default_model="fireworks_ai/accounts/fireworks/models/glm-5p3",
-    ),
-    _keyed("perplexity", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    _keyed("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+    _keyed("perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
 )
 SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)}
 
@@ -129,10 +112,8 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     """Where `provider/model` is and how to call it, by the variables of its service and by the user's own table. An
     address of the user's own gets no key but one that stands beside it.
 
-    Raises:
-        ModelNotFound: when the name has no provider or no model in it.
-        AuthFailed: when the provider needs a key and no variable holds one, or it cannot be one; names the variable.
-        ConfigError: for an address that is none, or a header with a variable that is not set.
+    Raises ModelNotFound for a name without provider or model, AuthFailed for a key that is missing or cannot be one,
+    and ConfigError for an address that is none or a header with a variable that is not set.
     """
     head, _, model = name.strip().partition("/")
     if not head or not model:
@@ -144,8 +125,12 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     base = base_of(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
     needed = (own.key_env,) if own.key_env else ()
     optional = () if own.base_url or own.key_command else service.keys
-    key_name, key = _key(needed or optional, environ)
-    if key is None and (needed or not (base or own.key_command or head not in SERVICES)):
+    key_name, key = _first(environ, needed or optional)
+    if not (key.isascii() and key.isprintable()):
+        raise AuthFailed(
+            f"{key_name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
+        )
+    if not key and (needed or not (base or own.key_command or head not in SERVICES)):
         raise AuthFailed(
             f"{key_name} is not set, so {entry or name} cannot be used.",
             f"Set it (export {key_name}=…), choose another model with -m, or try -m {DEMO}.",
@@ -159,7 +144,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
     clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
     return Endpoint(
-        name, head, model, api, base, key, address, key_name or "key_command", service.local,
+        name, head, model, api, base, key or None, address, key_name or "key_command", service.local,
         headers=_headers(own, environ), extra_body=own.extra_body or {}, thinking=own.thinking or "",
         key_command=own.key_command or (), **clocks,
     )  # fmt: skip
@@ -179,22 +164,9 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
 
 
-def _key(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str | None]:
-    """The variable that holds the key and its value. Raises AuthFailed for one that no header can hold."""
-    name, key = _first(environ, names)
-    if not (key.isascii() and (key.isprintable())):
-        raise AuthFailed(
-            f"{name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
-        )
-    return name, key or None
-
-
 def base_of(service: Service, environ: Mapping[str, str]) -> str | None:
     """The address the environment gives for a provider, None for none; a local one has a usual one, and gets scheme,
-    port and `/v1` filled in.
-
-    Raises ConfigError for one that is none.
-    """
+    port and `/v1` filled in. Raises ConfigError for one that is none."""
     variable, given = _first(environ, service.bases)
     if not given:
         return service.address if service.local else None

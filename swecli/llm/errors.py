@@ -40,58 +40,50 @@ _KINDS = {"overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded
 
 def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
     """The error for an HTTP status, the words that came with it, and the seconds it asked us to wait."""
-    at, tail = endpoint.address, f": {words}" if words else "."
-    broke = status == 402 or any(mark in words.lower() for mark in _NO_MONEY)
-    if status in (401, 403) and not broke:
-        verb = "refused the key in" if status == 401 else "does not allow this with the key in"
-        hint = f"Put a valid key into {endpoint.key_name}, or choose another model with -m."
-        return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
-    if broke:
-        hint = "Add credit there, or choose another model with -m."
+    at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
+    if status == 402 or any(mark in words.lower() for mark in _NO_MONEY):
+        hint = f"Add credit there, {other}"
         return ProviderError(f"{at} says the account has no credit left ({status}){tail}", hint, status=status)
+    if status in (401, 403):
+        verb = "refused the key in" if status == 401 else "does not allow this with the key in"
+        hint = f"Put a valid key into {endpoint.key_name}, {other}"
+        return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
     if status == 404:
-        known = [
-            *(f"{endpoint.provider}/{name}" for name in offered(endpoint)),
-            *chat_models(model_table(), endpoint.provider),
-        ]
+        known = [f"{endpoint.provider}/{name}" for name in offered(endpoint)]
+        known += chat_models(model_table(), endpoint.provider)
         near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
         return overflow(words, endpoint, status)
-    if status == 429 or status in _PASSING or status >= 500:
-        return _passing(status, tail, wait, endpoint)
+    if status == 429 and "request too large" in words.lower():  # more at once than the limit of a minute
+        hint = f"Make the window smaller (/window), {other}"
+        return ProviderError(f"{at} never takes a request of this size (429){tail}", hint, status=status)
+    if status == 429:
+        hint = f"Wait {f'{wait:g} s' if wait else 'a little'} and try again, {other}"
+        return RateLimited(f"{at} takes no more requests for now (429){tail}", hint, retry_after=wait)
+    if status in _PASSING or status >= 500:
+        words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
+        if wait is not None:
+            return RateLimited(words, f"Try again later, {other}", status=status, retry_after=wait)
+        return Unavailable(words, f"Try again later, {other}", status=status)
     hint = "Check the model's name and settings; swecli's log has more."
     return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
 
 
-def _passing(status: int, tail: str, wait: float | None, endpoint: Endpoint) -> Unavailable:
-    at = endpoint.address
-    if status == 429:
-        later = f"Wait {wait:g} s" if wait else "Wait a little"
-        hint = f"{later} and try again, or choose another model with -m."
-        return RateLimited(f"{at} takes no more requests for now (429){tail}", hint, retry_after=wait)
-    kind = "is overloaded" if status in (503, 529) else "failed"
-    hint = "Try again later, or choose another model with -m."
-    if wait is not None:
-        return RateLimited(f"{at} {kind} ({status}){tail}", hint, status=status, retry_after=wait)
-    return Unavailable(f"{at} {kind} ({status}){tail}", hint, status=status)
-
-
-def by_answer(status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint) -> ProviderError:
+def by_answer(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
     """The error for an answer that is no stream: its status, or where it redirects to."""
-    text = body.decode("utf-8", "replace")
     if 300 <= status < 400:
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
         return ProviderError(f"{endpoint.address} redirects to {target} ({status}).", hint, status=status)
-    return by_status(status, words_in(text), retry_after(headers, text), endpoint)
+    return by_status(status, refusal_in(text)[0], retry_after(headers, text), endpoint)
 
 
 def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
     """The error for an error object that came instead of an answer, or in its middle."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
-    words = one_line(_with_code(inner) if inner.get("message") else json.dumps(inner))
+    words = one_line(_with_code(inner, inner.get("message") or json.dumps(inner)))
     kinds = [_KINDS[str(inner[key])] for key in ("type", "code") if str(inner.get(key)) in _KINDS]
     status = next(iter(kinds), inner.get("code", inner.get("status")))
     if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
@@ -106,16 +98,17 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
     at, chain = endpoint.address, list(chain_of(error))
     names = {kind.__name__ for kind in type(error).__mro__}
     if faults := [link for link in chain if isinstance(link, ssl.SSLError)]:
-        return _untrusted(faults[0], endpoint)
+        why = one_line(str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0]))
+        hint = "For a private authority set SSL_CERT_FILE to its certificate."
+        return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
     if "ReadTimeout" in names:
         return silent(at, endpoint.first_byte, "sent no byte")
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
     if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):
         reason = one_line(str(error))
-        return ProviderError(
-            f"{at} cannot be asked: {reason}", f"Check the address, and the key in {endpoint.key_name}."
-        )
+        hint = f"Check the address, and the key in {endpoint.key_name}."
+        return ProviderError(f"{at} cannot be asked: {reason}", hint)
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # certificates that cannot be read
         return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
     hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."
@@ -126,12 +119,6 @@ def silent(at: str, seconds: float | None, what: str) -> Unavailable:
     """A service that took the request and keeps silent: it is not asked again, that would be paid twice."""
     hint = "It may have been billed. Try again, or choose another model with -m."
     return Unavailable(f"{at} {what} for {seconds or 0:g} s.", hint, tries=1)
-
-
-def _untrusted(fault: ssl.SSLError, endpoint: Endpoint) -> ProviderError:
-    why = one_line(str(getattr(fault, "verify_message", "") or fault.reason or fault))
-    hint = "For a private authority set SSL_CERT_FILE to its certificate."
-    return ProviderError(f"The certificate or TLS version of {endpoint.address} is not accepted: {why}.", hint)
 
 
 def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
@@ -159,38 +146,27 @@ def retry_after(headers: Mapping[str, str], text: str = "", now: datetime | None
     return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
 
 
-def words_in(text: str) -> str:
-    """The service's own words in an error's body, on one line."""
+def refusal_in(text: str) -> tuple[str, str]:
+    """The service's own words in an error's body, on one line, and the field that it names ("" for none)."""
     start = text.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value = None
     inner = value.get("error", value) if isinstance(value, dict) else None
-    if isinstance(inner, dict):
-        found = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
-        if found is not None:
-            return one_line(_with_code({**inner, "message": found}))
-    return one_line(inner if isinstance(inner, str) else text)
+    if not isinstance(inner, dict):
+        return one_line(inner if isinstance(inner, str) else text), ""
+    words = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
+    param = inner.get("param")
+    return one_line(text if words is None else _with_code(inner, words)), param if isinstance(param, str) else ""
 
 
-def param_in(body: bytes) -> tuple[str, str]:
-    """The field that an error object names, "" for none, and its words."""
-    text = body.decode("utf-8", "replace")
-    try:
-        error = json.loads(text).get("error")
-        param = error.get("param") if isinstance(error, dict) else ""
-    except (ValueError, AttributeError, RecursionError):
-        param = ""
-    return param if isinstance(param, str) else "", words_in(text)
-
-
-def _with_code(body: Mapping[str, Any]) -> str:
-    """The message, with its code and the size of the context where the message does not name them."""
-    message, code, context = body["message"], body.get("code"), body.get("n_ctx")
-    message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+def _with_code(error: Mapping[str, Any], message: Any) -> str:
+    """The message, with the error's code and the size of the context where the message does not name them."""
+    code, context = error.get("code"), error.get("n_ctx")
+    words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     beside = (code if isinstance(code, str) else "", f"context size {context}" if isinstance(context, int) else "")
-    return message + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in message)
+    return words + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in words)
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

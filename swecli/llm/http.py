@@ -1,22 +1,25 @@
-"""One HTTP client a process and event loop, over turns; the only import of httpx in the program."""
+"""One HTTP client a process and event loop, over turns, the only import of httpx; and keys that a command prints."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from swecli.models.errors import AuthFailed
 
 if TYPE_CHECKING:
     import httpx
 
-CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0
+_KEY_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
-_LATER = 0.5
 _LEFT_OUT = ("httpx._main", "h2")
 _KEPT_SECONDS = 300.0
 _LONGEST_REFUSAL = 1 << 16
@@ -42,44 +45,26 @@ def load_httpx() -> Any:
     return httpx
 
 
-def load_certificates() -> ssl.SSLContext:
-    """The certificates that the environment names (SSL_CERT_FILE, SSL_CERT_DIR), else those of certifi.
-
-    Raises OSError or ssl.SSLError where the named file is missing or holds none.
-    """
-    context: ssl.SSLContext = load_httpx().create_ssl_context(trust_env=True)
-    return context
-
-
 @asynccontextmanager
-async def posting(
-    url: str, body: bytes, headers: Mapping[str, str], silence: float | None, sent: asyncio.Event
-) -> AsyncIterator[Any]:
+async def posting(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
     """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed. `sent` is set
-    when the request's last byte was written.
+    when the request's last byte was written; the caller watches how long the service is silent then.
 
-    `silence` are seconds without a byte once the body was sent, None for ever. Raises what httpx raises, and OSError
-    or ssl.SSLError for certificates that cannot be loaded.
+    Raises what httpx raises, and OSError or ssl.SSLError for certificates that cannot be loaded.
     """
     httpx = load_httpx()
     client = await _client(httpx, url)
-    # behind the caller's own clock, which runs once the head of the answer has come: two that end at once lose a socket
-    read = None if silence is None else silence + _LATER
-    limits = httpx.Timeout(CONNECT_SECONDS, write=_WRITE_SECONDS, read=read)
+    limits = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
     plain = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
 
     async def trace(name: str, _: Any) -> None:
         if name.endswith("send_request_body.complete"):
             sent.set()
 
-    request = client.build_request(
+    async with client.stream(
         "POST", url, content=body, headers=plain | dict(headers), timeout=limits, extensions={"trace": trace}
-    )
-    response = await client.send(request, stream=True)
-    try:
+    ) as response:
         yield response
-    finally:
-        await response.aclose()
 
 
 async def refusal_of(response: Any) -> bytes:
@@ -95,29 +80,57 @@ async def refusal_of(response: Any) -> bytes:
 async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     """The running loop's client for such an address; the end of the loop closes it."""
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
-    secure = url[:5].lower() != "http:" or any(_secure_proxy(value) for value in os.environ.items())
+    # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from there itself
+    proxies = [value for name, value in os.environ.items() if name.lower().endswith("_proxy")]
+    secure = url[:5].lower() != "http:" or any(proxy.lower().startswith("https") for proxy in proxies)
     if secure not in clients:
-        verify = await asyncio.to_thread(load_certificates) if secure else False
+        verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
         if secure not in clients:  # another request may have made it meanwhile
             holder = _held(httpx, verify)
             clients[secure] = (holder, await anext(holder))
     return clients[secure][1]
 
 
-def _secure_proxy(variable: tuple[str, str]) -> bool:
-    # reads the environment: httpx takes its proxies from there itself
-    return variable[0].lower().endswith("_proxy") and variable[1].lower().startswith("https")
-
-
 async def _held(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[httpx.AsyncClient]:
     """A client that is closed with its event loop: a loop that ends closes its open generators."""
-    kept = httpx.Limits(keepalive_expiry=_KEPT_SECONDS)
-    async with httpx.AsyncClient(verify=verify, limits=kept, follow_redirects=False, headers=_no_agent()) as client:
-        yield client
-
-
-def _no_agent() -> dict[str, str]:
     # late: not on the way of a start that asks no model
     from swecli import __version__  # noqa: PLC0415
 
-    return {"user-agent": f"swecli/{__version__}"}
+    agent, kept = {"user-agent": f"swecli/{__version__}"}, httpx.Limits(keepalive_expiry=_KEPT_SECONDS)
+    async with httpx.AsyncClient(verify=verify, limits=kept, follow_redirects=False, headers=agent) as client:
+        yield client
+
+
+async def printed_key(command: Sequence[str]) -> str:
+    """The key that a command prints; it and all it started are ended after 10 s, or when nobody waits any more.
+
+    Raises AuthFailed where it gives none; what it printed is never in the message.
+    """
+
+    def failed(what: str) -> AuthFailed:
+        return AuthFailed(f"The key_command {command[0]} {what}.", "Run it in a shell: it has to print the key alone.")
+
+    try:
+        running = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise failed(f"cannot be started: {error.strerror}") from None
+    try:
+        async with asyncio.timeout(_KEY_SECONDS):
+            printed, _ = await running.communicate()
+    except TimeoutError:
+        raise failed(f"printed no key within {_KEY_SECONDS:g} s") from None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    key = printed.decode("utf-8", "replace").strip()
+    if running.returncode:
+        raise failed(f"failed with exit code {running.returncode}")
+    if not key or not (key.isascii() and key.isprintable()):
+        raise failed("printed more than one line, or a letter that no key has" if key else "printed nothing")
+    return key

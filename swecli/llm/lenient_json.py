@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-MOST_VALUES = 200  # values looked for in one text
-MOST_TRIES = 2_000
-DEEPEST = 60
-_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+_MOST_VALUES = 200  # values looked for in one text
+_MOST_TRIES = 2_000
+_DEEPEST = 60
 _OPENS = re.compile(r"[\[{]")
-_MARKS = re.compile(r"//[^\n]*|/\*.*?\*/|[\[\]{},]|[\"'`]", re.DOTALL)
 _CLOSES = {"{": "}", "[": "]"}
+# A quote ends a text only where something may follow it, since models forget to escape those inside. The end of a code
+# block ends everything, unless the block began within the text.
+_MARKS = re.compile(
+    r"""
+    (?P<fence>^[ \t]*```) | //[^\n]* | /\*.*?\*/ | (?P<mark>[\[\]{},])
+    | (?P<quote>["'])
+      (?> \\. | (?!(?P=quote)(?=\s*(?:[,:}\]=/\#]|\Z)))[^\n\\] | \n[ \t]*```[A-Za-z].*?\n[ \t]*``` | \n(?![ \t]*```) )*+
+      (?P<end>(?P=quote)?)
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +44,9 @@ def values_in(text: str) -> list[Found]:
     """Every object and array that stands in a text, in order; what lies inside another is not found twice. Total."""
     found: list[Found] = []
     at = 0
-    for _ in range(MOST_TRIES):
+    for _ in range(_MOST_TRIES):
         opens = _OPENS.search(text, at)
-        if opens is None or len(found) >= MOST_VALUES:
+        if opens is None or len(found) >= _MOST_VALUES:
             break
         value = _strict(text, opens.start()) or _repaired(text, opens.start())
         if value is not None:
@@ -60,68 +68,32 @@ def _repaired(text: str, at: int) -> Found | None:
     # late: 0.1 s, and most answers need no repair
     import json_repair  # noqa: PLC0415
 
-    steps = list(_scan(text, at))
-    end, whole, open_ones = steps[-1]
-    if len(open_ones) > DEEPEST:
+    end, whole, open_ones = _scan(text, at)
+    if len(open_ones) > _DEEPEST:
         return None
-    source = text[at:end] if not open_ones else text[at:whole] + "".join(_CLOSES[mark] for mark in reversed(open_ones))
+    source = text[at:whole] + "".join(_CLOSES[mark] for mark in reversed(open_ones))
     try:
         value = json_repair.loads(source, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, (dict, list)):
-        return None
-    return Found(value, True, bool(open_ones), at, max(end, at + 1))
+    return Found(value, True, bool(open_ones), at, max(end, at + 1)) if isinstance(value, (dict, list)) else None
 
 
-def _scan(text: str, at: int) -> Iterator[tuple[int, int, str]]:
-    """After each mark: how far it is, where the last whole part ended, and the brackets that are open there."""
+def _scan(text: str, at: int) -> tuple[int, int, str]:
+    """How far the value that begins there goes, where its last whole part ends, and the brackets open there."""
     open_ones = whole_open = ""
     whole = at
-    while match := _MARKS.search(text, at):
-        fence = _FENCE.search(text, at, match.end() + 2)
-        if fence is not None and fence.start() <= match.start():
-            yield fence.end(), whole, whole_open  # the block around it ends first
-            return
-        mark, at = match[0], match.end()
-        if mark in _CLOSES:
-            open_ones += mark
-        elif mark in "]}" and open_ones:
-            open_ones = open_ones[:-1]
-        elif mark in "\"'":
-            at = _string_end(text, at, mark)
-            if at > len(text):
-                break
-            continue
-        elif mark != ",":
-            continue
-        whole, whole_open = (match.start() if mark == "," else at), open_ones
-        if len(open_ones) > DEEPEST:
+    for match in _MARKS.finditer(text, at):
+        fence = _MARKS.match(text, match.end() + 1) if match["quote"] and not match["end"] else match
+        if fence and fence["fence"]:
+            return fence.end(), whole, whole_open  # the block around it ends first
+        if fence is not match:
             break
-        yield at, whole, whole_open
-        if not open_ones:
-            return
-    yield len(text), whole, whole_open
-
-
-def _string_end(text: str, at: int, quote: str) -> int:
-    """Behind the text that began there; past the end where it does not end.
-
-    A quote ends it only where something may follow a text, since models forget to escape those inside. A code
-    block's end ends all, unless the block began within the text.
-    """
-    opened = False
-    while at < len(text):
-        letter = text[at]
-        if letter == "\n" and (fence := _FENCE.match(text, at + 1)):
-            if not opened and not text[fence.end() : fence.end() + 1].isalpha():
-                return at
-            opened = not opened
-        at += 1
-        if letter == "\\":
-            at += 1
-        elif letter == quote:
-            rest = text[at : at + 200].lstrip()
-            if not rest or rest[0] in ",:}]=/#":
-                return at
-    return len(text) + 1
+        mark = match["mark"]
+        if not mark:
+            continue
+        open_ones = open_ones + mark if mark in _CLOSES else open_ones if mark == "," else open_ones[:-1]
+        whole, whole_open = (match.start() if mark == "," else match.end()), open_ones
+        if not open_ones or len(open_ones) > _DEEPEST:
+            return match.end(), whole, whole_open
+    return len(text), whole, whole_open

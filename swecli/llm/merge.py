@@ -6,10 +6,10 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from swecli.models.message import Blocks, CallDelta, ModelChunk, ModelReply, StopReason, ToolCall, Usage
+from swecli.models.message import CallDelta, ModelChunk, ModelReply, ToolCall
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
@@ -49,49 +49,37 @@ class ReplyBuilder:
 
     def reset(self) -> None:
         """Forget everything that came: the answer begins again."""
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
+        self._last: dict[str, Any] = {}
         self._slots: list[_Slot] = []
-        self.usage: Usage | None = None
-        self.cost: float | None = None
-        self.stop: StopReason | None = None
-        self.blocks: Blocks | None = None
-        self.note = ""
-        self._refusal: list[str] = []
 
     def add(self, chunk: ModelChunk) -> None:
         """Take one more piece."""
-        self._text.append(chunk.text)
-        self._reasoning.append(chunk.reasoning)
-        self._refusal.append(chunk.refusal)
+        for name, pieces in self._texts.items():
+            pieces.append(getattr(chunk, name))
+        for name in ("usage", "cost", "stop", "blocks", "note"):
+            if (value := getattr(chunk, name)) not in (None, ""):
+                self._last[name] = value
         if chunk.call is not None:
             self._add_call(chunk.call)
-        self.usage = chunk.usage or self.usage
-        self.cost = self.cost if chunk.cost is None else chunk.cost
-        self.stop = chunk.stop or self.stop
-        self.blocks = chunk.blocks or self.blocks
-        self.note = chunk.note or self.note
 
     def build(self) -> ModelReply:
         """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
-        reply = ModelReply(
-            text=whole_characters("".join(self._text)),
-            reasoning=whole_characters("".join(self._reasoning)),
-            usage=self.usage,
-            cost=self.cost,
-            stop=self.stop or "stop",
-            refusal=whole_characters("".join(self._refusal)),
-            blocks=self.blocks,
-            note=self.note,
-        )
+        texts: dict[str, Any] = {name: _whole_characters("".join(pieces)) for name, pieces in self._texts.items()}
+        reply = ModelReply(**texts, **self._last)
         used = set(self._taken)
         for slot in self._slots:
             call_id = self._free_id(slot.id, used)
             used.add(call_id)
-            call, problem = _finish(replace(slot, id=call_id))
-            reply.calls.append(call)
+            arguments = "".join(slot.arguments)
+            parameters, problem = parse_arguments(arguments)
+            name = slot.name
+            if not _NAME.fullmatch(name):  # no provider would take it back
+                problem = f"{name!r} is no tool name"
+                name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+            reply.calls.append(ToolCall(id=call_id, name=name, parameters=parameters))
             if problem:
-                reply.malformed[call_id], reply.broken[call_id] = problem, "".join(slot.arguments)
+                reply.malformed[call_id], reply.broken[call_id] = problem, arguments
         return reply
 
     def _add_call(self, delta: CallDelta) -> None:
@@ -113,29 +101,19 @@ class ReplyBuilder:
         return fresh
 
 
-def _finish(slot: _Slot) -> tuple[ToolCall, str]:
-    """The call, and what is wrong with it ("" for nothing). A name no provider would take back is made harmless."""
-    parameters, problem = parse_arguments("".join(slot.arguments))
-    if not problem and holds_nul(parameters):
-        problem = "they hold a NUL character, which no path, command or text file can hold"
-    name = slot.name
-    if not _NAME.fullmatch(name):
-        problem = f"{name!r} is no tool name"
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
-    return ToolCall(id=slot.id, name=name, parameters=parameters), problem
-
-
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """The arguments of a call, and what is wrong with them ("" for nothing). No text at all means no arguments."""
-    if not text.strip():
-        return {}, ""
+    excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        return {}, f"the arguments are no valid JSON ({error}): {_excerpt(text)}"
+        return {}, f"the arguments are no valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
-        return {}, f"the arguments are no JSON object: {_excerpt(text)}"
-    return clean_value(value), ""
+        return {}, f"the arguments are no JSON object: {excerpt}"
+    try:
+        return _clean(value), ""
+    except ValueError as error:
+        return {}, str(error)
 
 
 def _whole(arguments: str) -> bool:
@@ -146,32 +124,20 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _excerpt(text: str) -> str:
-    return text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
-
-
-def clean_value(value: Any) -> Any:
-    """The same JSON value with whole characters only."""
+def _clean(value: Any) -> Any:
+    """The same JSON value with whole characters only. Raises ValueError for a NUL: the store would replace it, and
+    another thing would be done."""
     if isinstance(value, str):
-        return whole_characters(value)
+        if "\0" in value:
+            raise ValueError("they hold a NUL character, which no path, command or text file can hold")
+        return _whole_characters(value)
     if isinstance(value, list):
-        return [clean_value(item) for item in value]
+        return [_clean(item) for item in value]
     if isinstance(value, dict):
-        return {whole_characters(key): clean_value(item) for key, item in value.items()}
+        return {_clean(key): _clean(item) for key, item in value.items()}
     return value
 
 
-def holds_nul(value: Any) -> bool:
-    """Whether a JSON value has a NUL in any of its texts. The store would replace it: another thing would be done."""
-    if isinstance(value, dict):
-        return any("\0" in key or holds_nul(item) for key, item in value.items())
-    if isinstance(value, list):
-        return any(holds_nul(item) for item in value)
-    return isinstance(value, str) and "\0" in value
-
-
-def whole_characters(text: str) -> str:
+def _whole_characters(text: str) -> str:
     """Surrogate pairs that came in two pieces joined, lone halves replaced by U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -39,9 +39,8 @@ def prepare_environment(environ: MutableMapping[str, str]) -> None:
 
 def tokenizer_folder() -> Path | None:
     """The token tables litellm brings along, in tiktoken's cache layout; None when they are not there."""
-    folder = _litellm_folder()
-    tables = folder / "litellm_core_utils" / "tokenizers" if folder else None
-    return tables if tables is not None and tables.is_dir() else None
+    tables = _litellm_folder() / "litellm_core_utils" / "tokenizers"
+    return tables if tables.is_dir() else None
 
 
 def model_table() -> dict[str, dict[str, Any]]:
@@ -63,13 +62,9 @@ def provider_names() -> set[str]:
 
 
 def find_row(provider: str, model: str) -> Row | None:
-    """The row of one model, found by searching the table's bytes (5 ms); None where the table does not know it.
-
-    Rows of other providers do not count.
-    """
+    """The row of one provider's model, found by searching the table's bytes (5 ms); None where it is not there."""
     text = _read(_PRICES)
-    row = _row_at(text, f"{provider}/{model}")
-    if row is not None:
+    if row := _row_at(text, f"{provider}/{model}"):
         return row
     row = _row_at(text, model)
     owner = str(row.get("litellm_provider", "")) if row else ""
@@ -83,14 +78,14 @@ def owner_of(model: str) -> str | None:
     return str(owner) if owner else None
 
 
-def chat_models(models: Mapping[str, Row], provider: str) -> list[str]:
-    """The chat models of one provider as `provider/name`, sorted."""
-    names = {
-        name if name.startswith(f"{provider}/") else f"{provider}/{name}"
+def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
+    """The rows of one provider's chat models by `provider/name`, sorted."""
+    rows = {
+        name if name.startswith(f"{provider}/") else f"{provider}/{name}": row
         for name, row in models.items()
         if row.get("litellm_provider") == provider and row.get("mode") in ("chat", "responses")
     }
-    return sorted(names)
+    return dict(sorted(rows.items()))
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
@@ -102,15 +97,6 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
-def row_of(models: Mapping[str, Row], name: str) -> Row | None:
-    """The row of `provider/model` in a table that was read."""
-    provider, _, model = name.partition("/")
-    if name in models:
-        return models[name]
-    row = models.get(model)
-    return row if row is not None and row.get("litellm_provider") == provider else None
-
-
 def cost_of(usage: Usage, row: Row | None) -> float | None:
     """US dollars for the tokens of one request; None where the table has no price.
 
@@ -119,21 +105,25 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
     """
     if not row:
         return None
-    suffix = _tier(row, usage.prompt)
-    price_in = _price(row, "input_cost_per_token", suffix)
-    price_out = _price(row, "output_cost_per_token", suffix)
-    if price_in is None or price_out is None:
-        return None
-    read = _price(row, "cache_read_input_token_cost", suffix)
-    write = _price(row, "cache_creation_input_token_cost", suffix)
-    reasoning = _price(row, "output_cost_per_reasoning_token", suffix)
-    return (
-        usage.input * price_in
-        + usage.cache_read * (price_in if read is None else read)
-        + usage.cache_write * (price_in if write is None else write)
-        + usage.output * price_out
-        + usage.reasoning * (price_out if reasoning is None else reasoning)
-    )
+    sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
+    reached = [size for size in sizes if usage.prompt > size * 1000]
+    suffix = f"_above_{max(reached)}k_tokens" if reached else ""
+    came, made = "input_cost_per_token", "output_cost_per_token"
+    counted: list[tuple[int, tuple[str, ...]]] = [
+        (usage.input, (came,)),
+        (usage.cache_read, ("cache_read_input_token_cost", came)),
+        (usage.cache_write, ("cache_creation_input_token_cost", came)),
+        (usage.output, (made,)),
+        (usage.reasoning, ("output_cost_per_reasoning_token", made)),
+    ]
+    cost = 0.0
+    for count, keys in counted:
+        prices = [row.get(name) for key in keys for name in (key + suffix, key)]
+        price = next((price for price in prices if isinstance(price, int | float)), None)
+        if price is None:
+            return None
+        cost += count * price
+    return cost
 
 
 def limit(row: Row | None, *keys: str) -> int | None:
@@ -145,42 +135,27 @@ def limit(row: Row | None, *keys: str) -> int | None:
     return None
 
 
-def _tier(row: Row, prompt: int) -> str:
-    """The suffix of the price keys for a prompt of that many tokens."""
-    sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
-    reached = [size for size in sizes if prompt > size * 1000]
-    return f"_above_{max(reached)}k_tokens" if reached else ""
-
-
-def _price(row: Row, key: str, suffix: str) -> float | None:
-    for name in (key + suffix, key):
-        value = row.get(name)
-        if isinstance(value, int | float):
-            return float(value)
-    return None
-
-
 def _row_at(text: str, name: str) -> Row | None:
     key = json.dumps(name)
     start = text.find(f"\n    {key}: {{")
     if start < 0:
         return None
     try:
-        row, _ = json.JSONDecoder().raw_decode(text, start + len(key) + 7)
+        row: Row = json.JSONDecoder().raw_decode(text, start + len(key) + 7)[0]
     except ValueError:
         return None
-    return row if isinstance(row, dict) else None
+    return row
 
 
-def _litellm_folder() -> Path | None:
-    """Where litellm is installed, found without importing it; None when it is not."""
+def _litellm_folder() -> Path:
+    """Where litellm is installed, found without importing it; where the table is not, it is unknown."""
     spec = importlib.util.find_spec("litellm")
-    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    return Path(spec.origin).parent if spec and spec.origin else Path()
 
 
 def _read(name: str) -> str:
     """A table's text; "" where it cannot be read: prices and limits are unknown then, and shown as unknown."""
     try:
-        return ((_litellm_folder() or Path()) / name).read_text(encoding="utf-8")
+        return (_litellm_folder() / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""

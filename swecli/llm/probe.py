@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from swecli.llm.endpoints import Endpoint
 
-CONNECT_SECONDS, ANSWER_SECONDS = 0.05, 0.5
+_CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
 _ANSWER_BYTES = 1 << 22
 _OLLAMA_DEFAULT = 4_096
 _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
@@ -20,12 +20,10 @@ _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 def probe(at: Endpoint) -> dict[str, Any]:
     """Fields of the record that the chosen server itself names; empty where it keeps silent for half a second."""
     place = _place(at)
-    if place is None:
-        return {}
     asked = {"ollama": (_ollama,), "ollama_chat": (_ollama,), "lm_studio": (_lm_studio,), "lmstudio": (_lm_studio,)}
-    for ask in asked.get(at.provider, (_vllm, _llama_cpp)):
-        if found := ask(place, at.model):
-            return {name: value for name, value in found.items() if value is not None}
+    for ask in asked.get(at.provider, (_listed_window, _llama_cpp)):
+        if place and (known := {name: value for name, value in ask(place, at.model).items() if value is not None}):
+            return known
     return {}
 
 
@@ -37,10 +35,12 @@ def offered(at: Endpoint) -> list[str]:
 
 def listed(provider: str, place: tuple[str, int]) -> list[str]:
     """The chat models that a local server lists; none where it lists none, or is no model's server."""
-    path, key, field = ("/v1/models", "data", "id")
     if provider in ("ollama", "ollama_chat"):
-        path, key, field = ("/api/tags", "models", "name")
-    return _names(_ask(place, path), key, field)
+        names = [row.get("name") for row in _rows(_ask(place, "/api/tags"), "models")]
+    else:
+        names = [row.get("id") for row in _rows(_ask(place, "/v1/models"), "data")]
+    good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
+    return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
 
 
 def _place(at: Endpoint) -> tuple[str, int] | None:
@@ -51,55 +51,46 @@ def _place(at: Endpoint) -> tuple[str, int] | None:
     return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
-def _names(answer: Any, key: str, field: str) -> list[str]:
-    names = [row.get(field) for row in _rows(answer, key)]
-    good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
-    return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
-
-
-def _ollama(place: tuple[str, int], model: str) -> dict[str, Any] | None:
+def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     shown = _ask(place, "/api/show", {"model": model})
     if not isinstance(shown, dict):
-        return None
-    info = shown.get("model_info")
-    sizes = [v for k, v in info.items() if k.endswith(".context_length")] if isinstance(info, dict) else []
+        return {}
+    sizes = [_size(value) for key, value in _part(shown, "model_info").items() if key.endswith(".context_length")]
     running = [row for row in _rows(_ask(place, "/api/ps"), "models") if model in (row.get("name"), row.get("model"))]
     allocated = _size(running[0].get("context_length")) if running else None
     chosen = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
-    trained = next((size for value in sizes if (size := _size(value))), assumed)
     able = shown.get("capabilities")
-    able = able if isinstance(able, list) else None
-    return {
-        "window": allocated or min(trained, assumed),
-        "tools": None if able is None else "tools" in able,
-        "images": None if able is None else "vision" in able,
-    }
+    tools, images = ("tools" in able, "vision" in able) if isinstance(able, list) else (None, None)
+    window = allocated or min([assumed, *[size for size in sizes if size][:1]])
+    return {"window": window, "tools": tools, "images": images}
 
 
-def _llama_cpp(place: tuple[str, int], model: str) -> dict[str, Any] | None:
-    answer = _ask(place, "/props")
-    settings = answer.get("default_generation_settings") if isinstance(answer, dict) else None
-    return {"window": _size(settings.get("n_ctx"))} if isinstance(settings, dict) else None
-
-
-def _vllm(place: tuple[str, int], model: str) -> dict[str, Any] | None:
+def _listed_window(place: tuple[str, int], model: str) -> dict[str, Any]:
+    """What vLLM and newer llama.cpp servers name beside the model."""
     rows = [row for row in _rows(_ask(place, "/v1/models"), "data") if row.get("id") == model]
-    size = _size(rows[0].get("max_model_len")) if rows else None
-    return {"window": size} if size else None
+    sizes = [_size(row.get("max_model_len")) or _size(_part(row, "meta").get("n_ctx")) for row in rows]
+    return {"window": next(iter(sizes), None)}
 
 
-def _lm_studio(place: tuple[str, int], model: str) -> dict[str, Any] | None:
+def _llama_cpp(place: tuple[str, int], model: str) -> dict[str, Any]:
+    return {"window": _size(_part(_ask(place, "/props"), "default_generation_settings").get("n_ctx"))}
+
+
+def _lm_studio(place: tuple[str, int], model: str) -> dict[str, Any]:
     for row in _rows(_ask(place, "/api/v1/models"), "models"):
         if model in (row.get("key"), row.get("id")):
-            loaded = row.get("loaded_instances")
-            configs = [one.get("config") for one in loaded if isinstance(one, dict)] if isinstance(loaded, list) else []
-            sizes = [_size(one.get("context_length")) for one in configs if isinstance(one, dict)]
+            sizes = [_size(_part(one, "config").get("context_length")) for one in _rows(row, "loaded_instances")]
             return {"window": next(iter(sizes), None) or _size(row.get("max_context_length"))}
     for row in _rows(_ask(place, "/api/v0/models"), "data"):
         if row.get("id") == model:
             return {"window": _size(row.get("loaded_context_length")) or _size(row.get("max_context_length"))}
-    return None
+    return {}
+
+
+def _part(answer: Any, key: str) -> dict[str, Any]:
+    part = answer.get(key) if isinstance(answer, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _rows(answer: Any, key: str) -> list[dict[str, Any]]:
@@ -119,25 +110,13 @@ def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
     sent = b"" if body is None else json.dumps(body).encode()
     head = f"{'POST' if sent else 'GET'} {path} HTTP/1.0\r\nHost: {place[0]}:{place[1]}\r\nAccept: application/json\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n" if sent else ""
-    silent = suppress(OSError, ValueError, RecursionError)
-    with silent, socket.create_connection(place, CONNECT_SECONDS * 4) as connection:
-        connection.settimeout(ANSWER_SECONDS)
-        connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + sent)
-        answer, _, text = _receive(connection).partition(b"\r\n\r\n")
-        if answer.split(b" ", 2)[1:2] == [b"200"]:
-            return json.loads(text)
-    return None
-
-
-def _receive(connection: socket.socket) -> bytes:
-    """Everything up to the end, or up to the length the head announces. Raises ValueError for far too much."""
     received = b""
-    while piece := connection.recv(65536):
-        received += piece
-        head, end, body = received.partition(b"\r\n\r\n")
-        lengths = [line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-        if end and lengths and len(body) >= int(lengths[0]):
-            break
-        if len(received) > _ANSWER_BYTES:
-            raise ValueError("too long an answer")
-    return received
+    with suppress(OSError), socket.create_connection(place, _CONNECT_SECONDS) as connection:
+        connection.settimeout(_ANSWER_SECONDS)
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + sent)
+        while (piece := connection.recv(65536)) and len(received) < _ANSWER_BYTES:
+            received += piece
+    answer, _, text = received.partition(b"\r\n\r\n")
+    with suppress(ValueError, RecursionError):
+        return json.loads(text) if answer.split(b" ", 2)[1:2] == [b"200"] else None
+    return None

@@ -8,12 +8,28 @@ from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, limit
+from swecli.llm.price_table import Row, cost_of, limit
+from swecli.models.message import Usage
 
-Thinking = Literal["none", "switch", "budget", "adaptive", "always", "effort"]
+Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
 ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _LEAST_CAP = 8_192
+_FLAGS = {
+    "tools": "supports_function_calling",
+    "system_role": "supports_system_messages",
+    "images": "supports_vision",
+}
+_SIZES = {
+    "window": ("max_input_tokens", "max_tokens"),
+    "max_output": ("max_output_tokens", "max_tokens"),
+}
+_PRICES = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cache_read": "cache_read_input_token_cost",
+    "cache_write": "cache_creation_input_token_cost",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +38,8 @@ class Profile:
 
     `limit_name` is what the body calls the answer's length. `efforts` are the words that its thinking takes. `off` are
     fields of the body that it does not take. `price` holds the keys of litellm's table, in US dollars a token.
-    `encoding` names the tiktoken table that counts best for it, `scale` is its count divided by ours. `offline` is set
-    for models that use no network, `estimates` where its usage is an estimate. `origins` maps a field to its layer.
+    `encoding` names the tiktoken table that counts best for it. `offline` is set for models that use no network,
+    `estimates` where its usage is an estimate. `origins` maps a field to its layer.
     """
 
     window: int | None = None
@@ -36,11 +52,9 @@ class Profile:
     think_back: ThinkBack = "as it came"
     images: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
-    cache_minimum: int = 1_024
     off: frozenset[str] = frozenset()
     price: Row = field(default_factory=dict)
     encoding: str = "o200k_base"
-    scale: float = 1.0
     offline: bool = False
     estimates: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +67,20 @@ class Profile:
         cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _LEAST_CAP
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
 
+    def effort(self, wish: str) -> str:
+        """The word for a wish among those that the model takes."""
+        if wish.isdecimal():
+            wish = "low" if int(wish) <= 2_048 else "medium" if int(wish) <= 8_192 else "high"
+        if wish == "off":
+            return "none" if "none" in self.efforts else "low"
+        if wish == "max":
+            return self.efforts[-1] if self.efforts else "high"
+        return wish
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for the tokens of one request; None where no price is known."""
+        return cost_of(usage, self.price)
+
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """The record with the values of a higher layer; what is no field of it is left out."""
         known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
@@ -61,82 +89,43 @@ class Profile:
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
 
 
+def sizes_in(row: Row | None) -> dict[str, int]:
+    """Window and longest answer in tokens, as far as a row of litellm's table names them."""
+    return {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
+
+
 def from_table(row: Row | None, at: Endpoint) -> Profile:
     """The record as litellm's table has it; what it does not name is the default of the provider."""
-    anthropic, openai, local = at.api == "anthropic", at.provider == "openai", at.local
-    known: dict[str, Any] = {
-        "window": limit(row, "max_input_tokens", "max_tokens"),
-        "max_output": limit(row, "max_output_tokens", "max_tokens"),
-        "tools": _flag(row, "supports_function_calling"),
-        "system_role": _flag(row, "supports_system_messages"),
-        "images": _flag(row, "supports_vision"),
-        "cache_minimum": limit(row, "prompt_cache_min_tokens"),
-    }
-    known = {name: value for name, value in known.items() if value is not None}
-    origins = dict.fromkeys(known, "table")
-    if known.get("tools") is False and local:  # the server's version of a model may well take them: it is asked
-        del known["tools"], origins["tools"]
+    row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
+    known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
+    known |= sizes_in(row)
+    if at.local and not known.get("tools", True):  # the server's version of a model may well take them: it is asked
+        del known["tools"]
+    thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
+    newest: Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+    more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
+    kin = at.provider in ("deepseek", "moonshot") or any(word in at.model.lower() for word in ("deepseek", "kimi"))
+    back: ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
+    if anthropic:
+        back = "bound" if always else "signed"
+    elif openai and at.base is None:
+        back = "never"
+    old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))  # the smaller token table
     return Profile(
         **known,
-        limit_name="max_completion_tokens" if openai and (at.base is None or _thinks(row)) else "max_tokens",
-        thinking=_thinking(row, anthropic=anthropic),
-        efforts=_efforts(row),
-        think_back=_think_back(row, at),
+        limit_name="max_completion_tokens" if openai and (at.base is None or thinks) else "max_tokens",
+        thinking="none" if not thinks else newest if anthropic else "effort",
+        efforts=("low", "medium", "high", *more),
+        think_back=back,
         cache="marks" if anthropic else "prefix",
-        price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if local else row or {},
-        encoding="cl100k_base" if _is_old(at.model) else "o200k_base",
-        origins=origins,
+        price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
+        encoding="cl100k_base" if old else "o200k_base",
+        origins=dict.fromkeys(known, "table"),
     )
 
 
 def from_entry(entry: ModelEntry) -> dict[str, Any]:
     """What the user's table says of the record."""
-    keys = {
-        "input": "input_cost_per_token",
-        "output": "output_cost_per_token",
-        "cache_read": "cache_read_input_token_cost",
-        "cache_write": "cache_creation_input_token_cost",
-    }
-    price = {keys[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
+    price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
     same = {name: getattr(entry, name) for name in ("max_output", "tools", "system_role", "images", "cache")}
     return {"window": entry.context_window, "price": price or None, **same}
-
-
-def _flag(row: Row | None, key: str) -> bool | None:
-    value = (row or {}).get(key)
-    return value if isinstance(value, bool) else None
-
-
-def _thinks(row: Row | None) -> bool:
-    return bool((row or {}).get("supports_reasoning"))
-
-
-def _thinking(row: Row | None, *, anthropic: bool) -> Thinking:
-    row = row or {}
-    if not _thinks(row):
-        return "none"
-    if not anthropic:
-        return "effort"
-    if row.get("thinking_always_on"):
-        return "always"
-    return "adaptive" if row.get("supports_adaptive_thinking") else "budget"
-
-
-def _efforts(row: Row | None) -> tuple[str, ...]:
-    words = ["low", "medium", "high"]
-    words += [word for word in ("xhigh", "max") if (row or {}).get(f"supports_{word}_reasoning_effort")]
-    return tuple(words)
-
-
-def _think_back(row: Row | None, at: Endpoint) -> ThinkBack:
-    if at.api == "anthropic":
-        return "bound" if (row or {}).get("thinking_always_on") else "signed"
-    if at.provider == "openai" and at.base is None:
-        return "never"
-    kin = at.provider in ("deepseek", "moonshot") or any(word in at.model.lower() for word in ("deepseek", "kimi"))
-    return "with calls" if kin and (row is None or _thinks(row)) else "as it came"
-
-
-def _is_old(model: str) -> bool:
-    """Whether the model is of the generation that counted with the smaller table."""
-    return model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))

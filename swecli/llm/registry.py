@@ -1,57 +1,58 @@
-"""From a model's name to the model: providers of this tree, then those of installed packages, then the fallback."""
+"""From a model's name to the model: providers of this tree or installed, services with a wire here or in litellm."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from swecli.config.model_entry import ModelEntry
+from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, SERVICES
-from swecli.llm.price_table import find_row, limit
-from swecli.llm.profile import Profile
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, SERVICES, Endpoint, resolve
+from swecli.llm.learned import LearnedFacts
+from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
+from swecli.llm.probe import probe
+from swecli.llm.profile import Profile, from_entry, from_table, sizes_in
 from swecli.models.errors import AuthFailed, ModelNotFound, SwecliError
 from swecli.models.message import ModelChunk, ModelRequest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-ENTRY_POINTS = "swecli.providers"
-
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """The model `provider/name`, or the default one of `provider`. Nothing is sent and nothing heavy imported yet.
 
-    Raises:
-        ModelNotFound: for a name without provider or model, or an unknown provider; suggests near ones.
-        AuthFailed: when the provider's key is not set; names the variable.
-        BadInput: for a script that cannot be read.
+    Raises ModelNotFound with near names, AuthFailed with the variable of a key that is not set, or BadInput.
     """
     name = name.strip()
     head, slash, _ = name.partition("/")
-    found = _fallback() if settings.entry(name) else find_provider(head)
-    if found.key_variables and not any(environ.get(key, "").strip() for key in found.key_variables):
+    found = None if settings.entry(name) else _provider(head)
+    if found is None:
+        return _at_service(name, settings, environ)
+    keys = found.service.keys
+    if keys and not any(environ.get(key, "").strip() for key in keys):
         raise AuthFailed(
-            f"{found.key_variables[0]} is not set, so {name} cannot be used.",
-            f"Set it (export {found.key_variables[0]}=…), choose another model with -m, or try -m {DEMO}.",
+            f"{keys[0]} is not set, so {name} cannot be used.",
+            f"Set it (export {keys[0]}=…), choose another model with -m, or try -m {DEMO}.",
         )
-    return found.make(name if slash else found.default_model or name, settings, environ)
+    return found.make(name if slash else found.service.default_model or name, settings, environ)
 
 
 @dataclass(slots=True)
-class UnreachableModel:
-    """A model that is only measured for: its sizes are known, and whoever asks it gets the `reason` as an error."""
+class _Unreachable:
+    """A model that is only measured for: whoever asks it gets the `reason` as an error."""
 
     name: str
     profile: Profile
     reason: SwecliError
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """Raises the reason."""
         raise self.reason
         yield ModelChunk()
 
@@ -63,39 +64,28 @@ def make_measured(name: str, settings: Settings, environ: Mapping[str, str]) -> 
         return make_model(name, settings, environ)
     except SwecliError as error:
         head, slash, model = name.partition("/")
-        row = find_row(head, model) if slash else None
-        sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
-        return UnreachableModel(name, Profile(*sizes), error)
+        sizes = sizes_in(find_row(head, model) if slash else None)
+        return _Unreachable(name, Profile().layered(sizes, "table"), error)
 
 
-def find_provider(name: str) -> Provider:
-    """Who makes the models of that name. Raises ModelNotFound for an installed one that cannot be loaded."""
-    if name in SERVICES:
-        # late, and without the other modules of the folder: a first request waits for it
-        from swecli.llm.providers.services import services  # noqa: PLC0415
-
-        return services
-    for own in in_tree():
-        if name == own.name:
-            return own
-    for entry in installed():
-        if entry.name == name:
-            return load(entry)
-    if name == DEMO:
+def _provider(name: str) -> Provider | None:
+    """Who makes the models of that name; None where a service does. Raises ModelNotFound for an installed one that
+    cannot be loaded."""
+    if name in SERVICES:  # a first request waits for it: nothing else is looked at
+        return None
+    found = next((own for own in in_tree() if name == own.service.name), None)
+    entry = None if found else next((entry for entry in installed() if entry.name == name), None)
+    if name == DEMO and not entry:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
         )
-    return _fallback()
-
-
-def _fallback() -> Provider:
-    return next(own for own in in_tree() if own.fallback)
+    return load(entry) if entry else found
 
 
 @cache
 def in_tree() -> tuple[Provider, ...]:
     """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
-    return tuple(by_name([(own.name, own) for own in declared_in(providers, Provider)]).values())
+    return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
 
 
 def installed() -> Iterator[EntryPoint]:
@@ -103,18 +93,70 @@ def installed() -> Iterator[EntryPoint]:
     # late: it reads what is installed, which a known service needs not wait for
     from importlib.metadata import entry_points  # noqa: PLC0415
 
-    yield from entry_points(group=ENTRY_POINTS)
+    yield from entry_points(group="swecli.providers")
 
 
 def load(entry: EntryPoint) -> Provider:
     """The provider of an entry point. Raises ModelNotFound where it cannot be loaded."""
     try:
         value = entry.load()
+        if not isinstance(value, Provider):
+            raise TypeError(f"{entry.value} is a {type(value).__name__} and declares no provider")
     except Exception as error:  # noqa: BLE001  # foreign code: whatever it raises is a line for the user
         raise ModelNotFound(
             f"The provider {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
             f"Update or remove the package that brings {entry.module}.",
         ) from error
-    if isinstance(value, Provider):
-        return value
-    raise ModelNotFound(f"The provider {entry.name!r} is a {type(value).__name__}: {entry.value} declares no provider.")
+    return value
+
+
+def _at_service(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+    """The model at its service. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises as
+    `make_model`."""
+    entry = settings.entry(name)
+    called, name = name, name if entry is None else entry.model or entry.name
+    if entry and entry.api in ("openai", "anthropic"):
+        name = f"{entry.api}/{name}"
+    head, slash, _ = name.partition("/")
+    if not slash:
+        owner = owner_of(name)
+        if owner is None:
+            models = model_table()
+            near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
+            raise ModelNotFound(f"There is no model {name!r}.", near or "Write it as provider/name, or use demo.")
+        name, head = f"{owner}/{name}", owner
+    if head not in SERVICES:
+        known = provider_names()
+        if known and head not in known:
+            near = did_you_mean(head, sorted(known | set(SERVICES)))
+            raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
+    endpoint = resolve(name, environ, entry)
+    row = find_row(endpoint.provider, endpoint.model)
+    endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
+    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
+
+
+def model_at(
+    endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
+) -> ChatModel:
+    """The model on its wire, with its record: table, then the server itself, then what it taught, then the user."""
+    profile = from_table(row, endpoint).layered(probe(endpoint), "probe")
+    if facts is not None:
+        profile = profile.layered(facts.of(endpoint.origin), "learned")
+    if entry is not None:
+        profile = profile.layered(from_entry(entry), "config")
+    responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
+    if endpoint.api == "litellm" or responses:
+        # late: a start loads the wire that it needs
+        from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
+
+        return LiteLLMModel(endpoint, replace(profile, think_back="never"))  # what it makes of thoughts is its own
+    if endpoint.api == "anthropic":
+        # late: as above
+        from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415
+
+        return Anthropic(endpoint, profile, facts)
+    # late: as above
+    from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
+
+    return OpenAIChat(endpoint, profile, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -42,18 +42,15 @@ async def stream_with_retry(
     request: ModelRequest,
     *,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    on_retry: Callable[[Retry], None] | None = None,
     attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
-) -> AsyncIterator[ModelChunk]:
+) -> AsyncGenerator[ModelChunk | Retry]:
     """The model's stream, begun again on failures that may pass, at most `attempts` times in all.
 
     Each kind of failure has its own number of tries, and all waits together are at most ALL_WAITS. A stream that ends
     without a `stop` counts as cut off. Nothing of an unfinished answer is ever acted upon, so it can be begun again;
-    `on_retry` reports that before the wait.
-
-    Raises:
-        ProviderError: the last failure, or the first that cannot pass or asks for a wait above LONGEST_WAIT.
+    a `Retry` comes before the wait. Raises the last ProviderError, or the first that cannot pass or asks for a wait
+    above LONGEST_WAIT.
     """
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
@@ -69,17 +66,13 @@ async def stream_with_retry(
             features += 1
             if attempt == attempts or features > _FEATURES:
                 raise
-            if on_retry is not None:
-                on_retry(Retry(attempt, 0.0, refused.message, came, notice=True))
-            continue
+            again = Retry(attempt, 0.0, refused.message, came, notice=True)
         except AnswerUsedUp as used_up:
             asked, most = request.max_tokens or 0, model.profile.max_output
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise
             doubled, request = True, replace(request, max_tokens=2 * asked)
-            if on_retry is not None:
-                on_retry(Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", came, notice=True))
-            continue
+            again = Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", came, notice=True)
         except ProviderError as failure:
             tries = getattr(failure, "tries", 1)
             failed[tries] += 1
@@ -87,9 +80,10 @@ async def stream_with_retry(
             if attempt == attempts or failed[tries] >= tries or wait is None or waited + wait > ALL_WAITS:
                 raise
             waited += wait
-            if on_retry is not None:
-                on_retry(Retry(attempt, wait, failure.message, came))
-        await sleep(wait)
+            again = Retry(attempt, wait, failure.message, came)
+        yield again
+        if not again.notice:
+            await sleep(again.wait)
 
 
 def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:
@@ -105,33 +99,29 @@ def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:
 
 async def _complete(model: ChatModel, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
     """The model's chunks. Raises Unavailable when none of them carried a stop."""
-    stopped = False
-    source = model.stream(request)
+    stopped, source = False, model.stream(request)
     try:
         async for chunk in source:
             stopped = stopped or chunk.stop is not None
             yield chunk
     finally:  # a generator left to the collector keeps its connection
-        close = getattr(source, "aclose", None)
-        if close is not None:
+        if (close := getattr(source, "aclose", None)) is not None:
             await close()
     if not stopped:
         raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
 
 
-async def watched(chunks: AsyncIterator[ModelChunk], at: Endpoint) -> AsyncIterator[ModelChunk]:
+async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
     """The same chunks; the stream is closed and the wait ended when nothing comes for too long.
 
     The first chunk marks that the request was sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks)
-    count as signs of life, and not as tokens.
-
-    Raises:
-        Unavailable: on a stall; it is not tried again, the answer may have been paid.
+    count as signs of life, and not as tokens. Raises Unavailable on a stall; it is not tried again, the answer may
+    have been paid.
     """
     clock = asyncio.get_running_loop().time
-    limit, what = None, ""  # the transport watches how long it takes until the request is sent
+    limit, what = None, ""  # the transport watches how long sending takes
     sent, began = 0.0, False
-    try:
+    async with aclosing(chunks):
         while True:
             try:
                 async with asyncio.timeout(limit):
@@ -147,7 +137,3 @@ async def watched(chunks: AsyncIterator[ModelChunk], at: Endpoint) -> AsyncItera
             left = None if began or at.first_token is None else sent + at.first_token - clock()
             if left is not None and (limit is None or left < limit):
                 limit, what = left, NO_WORD
-    finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()

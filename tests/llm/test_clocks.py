@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
@@ -26,7 +26,7 @@ class Source:
     def __init__(self, *texts: str, failure: Exception | None = None, hang: bool = True) -> None:
         self.texts, self.failure, self.hang, self.closed = texts, failure, hang, False
 
-    async def stream(self) -> AsyncIterator[ModelChunk]:
+    async def stream(self) -> AsyncGenerator[ModelChunk]:
         try:
             yield ModelChunk(alive=True)
             for text in self.texts:

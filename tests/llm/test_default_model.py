@@ -6,30 +6,27 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.default_model import Found, choose_model, find_local
+from swecli.llm.default_model import LiveModel, choose_model, live_models
 from swecli.llm.endpoints import KEYED, SERVICES
 from swecli.models.message import Choice
 from tests.support.strict_provider import StrictProvider
 
-
-def nothing(places: Sequence[tuple[str, int]]) -> Found | None:
-    return None
-
-
-def never(places: Sequence[tuple[str, int]]) -> Found | None:
-    raise AssertionError("no server may be asked")
+SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
+ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # which is another machine: nobody asks it
 
 
 def test_a_setting_wins_and_says_which_layer_it_came_from() -> None:
     settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
-    assert choose_model(settings, {"ANTHROPIC_API_KEY": "k"}, never) == Choice("openai/gpt-4.1", "set by -m")
+    with StrictProvider(models=("a",)) as server:
+        found = choose_model(settings, {"ANTHROPIC_API_KEY": "k", "OLLAMA_HOST": server.url})
+        assert found == Choice("openai/gpt-4.1", "set by -m")
+        assert not server.looks
 
 
 @pytest.mark.parametrize(
@@ -41,67 +38,65 @@ def test_a_setting_wins_and_says_which_layer_it_came_from() -> None:
         ({"OPENAI_API_KEY": " ", "GOOGLE_API_KEY": "k"}, "gemini", "GOOGLE_API_KEY"),
     ],
 )
-def test_a_key_chooses_its_providers_model(environ: dict[str, str], provider: str, variable: str) -> None:
-    choice = choose_model(Settings(), environ, never)
-    assert choice == Choice(SERVICES[provider].default_model, f"{variable} is set")
+def test_a_key_chooses_its_providers_model_and_no_server_is_asked(
+    environ: dict[str, str], provider: str, variable: str
+) -> None:
+    with StrictProvider(models=("a",)) as server:
+        choice = choose_model(Settings(), environ | {"OLLAMA_HOST": server.url})
+        assert choice == Choice(SERVICES[provider].default_model, f"{variable} is set")
+        assert not server.looks
 
 
 def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_to_do() -> None:
-    chosen = {one.name: choose_model(Settings(), {one.keys[-1]: "k"}, nothing) for one in KEYED}
+    chosen = {one.name: choose_model(Settings(), ELSEWHERE | {one.keys[-1]: "k"}) for one in KEYED}
     assert {name for name, choice in chosen.items() if choice.name == "demo"} == {"openrouter", "perplexity"}
     assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].why
     assert "-m openrouter/NAME" in chosen["openrouter"].why
 
 
 def test_a_local_server_comes_before_the_demo() -> None:
-    choice = choose_model(Settings(), {}, lambda places: Found("ollama", 11434, "qwen3:8b"))
-    assert choice.name == "ollama/qwen3:8b"
-    assert "11434" in choice.why
+    with StrictProvider(models=("qwen3:8b",)) as server:
+        choice = choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": server.url})
+    assert choice == Choice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
 
 
 def test_without_anything_it_is_the_demo() -> None:
-    assert choose_model(Settings(), {}, nothing).name == "demo"
+    assert choose_model(Settings(), ELSEWHERE).name == "demo"
 
 
-def test_the_usual_ports_are_asked_in_order() -> None:
-    asked: list[tuple[str, int]] = []
-    choose_model(Settings(), {}, lambda places: asked.extend(places))  # type: ignore[func-returns-value]
-    assert asked == [("ollama", 11434), ("lm_studio", 1234), ("llamacpp", 8080), ("vllm", 8000)]
+def test_the_servers_are_asked_in_order_and_none_behind_the_first_that_answers() -> None:
+    with StrictProvider(models=("a",)) as one, StrictProvider(models=("b",)) as other:
+        bases = {"OLLAMA_HOST": f"http://127.0.0.1:{closed_port()}", "VLLM_BASE_URL": other.url}
+        environ = ELSEWHERE | bases | {"LLAMACPP_BASE_URL": one.url}
+        assert choose_model(Settings(), environ).name == "llamacpp/a"
+        assert not other.looks
+        assert [found.model for found in live_models(environ)] == ["a", "b"]
 
 
-def test_a_variable_moves_a_port_and_another_machine_is_never_asked() -> None:
-    asked: list[tuple[str, int]] = []
-    environ = {"OLLAMA_HOST": "0.0.0.0:9999", "LM_STUDIO_API_BASE": "http://example.org:1234/v1"}
-    choose_model(Settings(), environ, lambda places: asked.extend(places))  # type: ignore[func-returns-value]
-    assert asked == [("ollama", 9999), ("llamacpp", 8080), ("vllm", 8000)]
+def test_an_address_of_any_interface_is_this_machine() -> None:
+    with StrictProvider(models=("a",)) as server:
+        environ = ELSEWHERE | {"OLLAMA_HOST": f"0.0.0.0:{server.port}"}
+        assert choose_model(Settings(), environ).name == "ollama/a"
 
 
 @pytest.mark.parametrize("base", ["http://box:notaport", "http://[::1", ":::"])
 def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
-    assert choose_model(Settings(), {"OLLAMA_HOST": base}, nothing).name == "demo"
+    assert choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": base}).name == "demo"
 
 
-@pytest.mark.parametrize("provider", ["ollama", "lm_studio", "vllm", "llamacpp"])
-def test_a_server_that_answers_is_asked_for_its_first_chat_model(provider: str) -> None:
+@pytest.mark.parametrize(
+    ("variable", "provider"), [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)]
+)
+def test_a_server_that_answers_is_asked_once_for_its_chat_models(variable: str, provider: str) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
-        assert find_local([(provider, server.port)]) == Found(provider, server.port, "qwen3:8b")
+        found = [*live_models(ELSEWHERE | {variable: server.url})]
+        assert found == [LiveModel(provider, server.port, name) for name in ("qwen3:8b", "other")]
     assert [look.method for look in server.looks] == ["GET"]
-
-
-def test_the_first_place_that_answers_wins() -> None:
-    with StrictProvider(models=("a",)) as one, StrictProvider(models=("b",)) as other:
-        found = find_local([("ollama", closed_port()), ("vllm", one.port), ("llamacpp", other.port)])
-    assert found == Found("vllm", one.port, "a")
 
 
 def closed_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
-
-
-def test_nothing_listening_is_nothing_found() -> None:
-    assert find_local([("ollama", closed_port()), ("vllm", closed_port())]) is None
-    assert find_local([]) is None
 
 
 @pytest.mark.parametrize(
@@ -114,7 +109,6 @@ def test_nothing_listening_is_nothing_found() -> None:
         b"HTTP/1.1 200 OK\r\n\r\n[]",
         b'HTTP/1.1 200 OK\r\n\r\n{"data": "x"}',
         b'HTTP/1.1 200 OK\r\n\r\n{"data": [{"id": 5}, 7, {"id": "evil\\u001b[31m"}]}',
-        b'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n{"data": [{"id": "a"}]}',
         b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * (2 << 20),
     ],
 )
@@ -124,22 +118,25 @@ def test_other_servers_on_those_ports_are_not_taken_for_models(answer: bytes) ->
 
         def serve() -> None:
             with suppress(OSError):  # the client may have had enough at any moment
-                for _ in range(2):  # the first connection only asks whether anybody is there
-                    connection, _ = server.accept()
-                    with connection:
-                        connection.settimeout(5)
-                        if connection.recv(65536):
-                            connection.sendall(answer)
+                connection, _ = server.accept()
+                with connection:
+                    connection.settimeout(5)
+                    if connection.recv(65536):
+                        connection.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        assert find_local([("vllm", server.getsockname()[1])]) is None
+        assert not [*live_models(at_vllm(server))]
         thread.join(5)
+
+
+def at_vllm(server: socket.socket) -> dict[str, str]:
+    return ELSEWHERE | {"VLLM_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}
 
 
 def test_a_server_that_never_answers_does_not_hold_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert find_local([("vllm", server.getsockname()[1])]) is None
+        assert not [*live_models(at_vllm(server))]
 
 
 def test_choosing_imports_nothing_heavy_and_looks_up_no_name() -> None:

@@ -90,7 +90,6 @@ def test_a_reply_may_be_built_from_half_a_stream() -> None:
     builder = ReplyBuilder()
     builder.add(ModelChunk(text="half"))
     assert builder.build().text == "half"
-    assert builder.stop is None
 
 
 def test_a_new_beginning_forgets_everything() -> None:

@@ -13,7 +13,7 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.registry import make_model
-from swecli.llm.retry import stream_with_retry
+from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, ProviderError
 from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import ask, request
@@ -33,7 +33,8 @@ def table(server: StrictProvider, **more: Any) -> dict[str, Any]:
 async def ask_again(model: ChatModel, what: ModelRequest) -> ModelReply:
     builder = ReplyBuilder()
     async for chunk in stream_with_retry(model, what):
-        builder.add(chunk)
+        if not isinstance(chunk, Retry):
+            builder.add(chunk)
     return builder.build()
 
 
@@ -74,10 +75,13 @@ async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> N
         assert Path("ran").read_text() == "."
 
 
-async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request() -> None:
+@pytest.mark.parametrize(
+    "wire", [{}, pytest.param({"api": "litellm", "model": "openai/gpt-4.1"}, marks=pytest.mark.slow)]
+)
+async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request(wire: dict[str, str]) -> None:
     with StrictProvider([Reply("hi")], key="new") as server:
         count = "import os; n = os.path.exists('ran'); open('ran', 'a').close(); print('new' if n else 'old')"
-        model = made("work", table(server, key_command=[*PRINT, count]))
+        model = made("work", table(server, key_command=[*PRINT, count], **wire))
         assert (await ask_again(model, request())).text == "hi"
         assert len(server.requests) == 2
 

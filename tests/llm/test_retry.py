@@ -35,22 +35,21 @@ class Recorder:
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
-    def on_retry(self, retry: Retry) -> None:
-        self.told.append(retry)
-        if retry.restart:
-            self.builder.reset()
-
     async def run(self, model: object, **more: object) -> ModelReply:
         chunks = stream_with_retry(
             model,
             request(),
             sleep=self.sleep,
-            on_retry=self.on_retry,
             jitter=lambda: 1.0,
             **more,  # type: ignore[arg-type]  # fmt: skip
         )
         async for chunk in chunks:
-            self.builder.add(chunk)
+            if not isinstance(chunk, Retry):
+                self.builder.add(chunk)
+                continue
+            self.told.append(chunk)
+            if chunk.restart:
+                self.builder.reset()
         return self.builder.build()
 
 

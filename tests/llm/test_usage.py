@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.usage import anthropic_usage, openai_usage
+from swecli.llm.answer import anthropic_usage, openai_usage
 from swecli.models.message import Usage
 
 numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_size=2))

@@ -8,22 +8,100 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.errors import by_event
-from swecli.llm.gathered import Reader
+from swecli.llm.answer import Gathered, Reader, anthropic_usage
 from swecli.llm.native import Native, plain_id
-from swecli.llm.providers.openai_chat import effort
-from swecli.llm.usage import anthropic_usage
 from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
 _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
+_INNER = {"message_start": "message", "content_block_start": "content_block"}
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _OPAQUE = ("thinking", "redacted_thinking")
+
+
+class _MessageReader(Reader):
+    """The events of a message."""
+
+    def __init__(self, out: Gathered) -> None:
+        super().__init__(out)
+        self._usage: dict[str, Any] = {}
+        self._content: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}  # of one field of one block
+        self._calls: dict[int, int] = {}  # block to call
+
+    def take(self, event: dict[str, Any]) -> None:
+        """One event."""
+        kind, index = event.get("type"), event.get("index")
+        index = index if isinstance(index, int) else 0
+        inner = event.get(_INNER.get(str(kind), "delta"))
+        inner = inner if isinstance(inner, dict) else {}
+        if kind == "message_start":
+            self._count(inner.get("usage"))
+        elif kind == "content_block_start":
+            self._begin(index, inner)
+        elif kind == "content_block_delta":
+            self._delta(index, inner)
+        elif kind == "message_delta":
+            self._count(event.get("usage"))
+            self._end(inner)
+
+    def whole(self, event: dict[str, Any]) -> None:
+        """A `message` object."""
+        self._count(event.get("usage"))
+        content = event.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(block, dict):
+                self._begin(index, block)
+                if block.get("type") == "tool_use" and block.get("input"):
+                    self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
+        self._end(event)
+
+    def blocks(self) -> list[Any]:
+        """All blocks in their order, when one of them is opaque and every call can be read."""
+        for (index, name), pieces in self._pieces.items():
+            text, block = "".join(pieces), self._content.get(index, {})
+            try:
+                before = str(block.get(name) or "")
+                block[name] = before + text if name != "input" else json.loads(text) if text.strip() else {}
+            except (ValueError, RecursionError):
+                return []
+        whole = [block for _, block in sorted(self._content.items())]
+        return whole if any(block.get("type") in _OPAQUE for block in whole) else []
+
+    def _begin(self, index: int, block: dict[str, Any]) -> None:
+        self._content[index] = block
+        if block.get("type") == "tool_use":
+            self._calls[index] = len(self._calls)
+            self.out.add_call(self._calls[index], str(block.get("id") or ""), str(block.get("name") or ""), "")
+        self.out.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        name = _DELTAS.get(str(delta.get("type")))
+        if delta.get("type") == "input_json_delta":
+            name, piece = "input", _text(delta, "partial_json")
+            self.out.add_call(self._calls.get(index, 0), "", "", piece)
+        elif name:
+            piece = _text(delta, name)
+            self.out.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
+        else:
+            return
+        self._pieces.setdefault((index, name), []).append(piece)
+
+    def _count(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self._usage |= {name: value for name, value in usage.items() if value is not None}
+            self.out.usage = anthropic_usage(self._usage)
+
+    def _end(self, holder: Mapping[str, Any]) -> None:
+        if holder.get("stop_reason"):
+            self.out.ending = str(holder["stop_reason"])
 
 
 class Anthropic(Native):
     """A model behind `/v1/messages`."""
 
+    reader = _MessageReader
     path = "/v1/messages"
     stops: Mapping[str, StopReason] = {
         "tool_use": "tool_calls",
@@ -63,16 +141,11 @@ class Anthropic(Native):
             _mark(body)
         return {name: value for name, value in body.items() if name not in profile.off}
 
-    def reader(self, out: Any) -> Reader:
-        """What reads one answer."""
-        return _MessageReader(out, self.endpoint)
-
     def prefix(self, body: Mapping[str, Any]) -> str:
         """A hash of system, tools and messages, without the marks of the cache."""
         if self.profile.think_back != "bound":
             return ""
-        prefix = _Prefix(body)
-        return prefix.with_turns(body["messages"])
+        return _Prefix(body).with_turns(body["messages"])
 
     def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
         """How much is thought; a budget of tokens only for models that know nothing newer."""
@@ -82,7 +155,7 @@ class Anthropic(Native):
         if way == "budget":
             budget = int(wish) if wish.isdecimal() else _BUDGETS.get(wish, limit)
             return {"thinking": {"type": "enabled", "budget_tokens": max(1_024, min(budget, limit - 1_024))}}
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort(wish, self.profile.efforts)}}
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": self.profile.effort(wish)}}
 
     def _turns(self, messages: Iterable[ApiMessage], prefix: _Prefix) -> list[dict[str, Any]]:
         """The messages; results stand in the user's message behind their calls. Opaque parts that are bound to what
@@ -173,10 +246,10 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
 
 
 def _result(message: ApiMessage) -> dict[str, Any]:
-    block = {"type": "tool_result", "tool_use_id": plain_id(message["tool_call_id"])}
     content = message.get("content")
-    content = content if isinstance(content, str) else _texts(content)
-    return block | {"content": content} if content and (not isinstance(content, str) or content.strip()) else block
+    content = (content if content.strip() else "") if isinstance(content, str) else _texts(content)
+    block = {"type": "tool_result", "tool_use_id": plain_id(message["tool_call_id"])}
+    return block | ({"content": content} if content else {})
 
 
 def _used(messages: Iterable[ApiMessage]) -> list[str]:
@@ -193,100 +266,6 @@ def _mark(body: dict[str, Any]) -> None:
     if "system" not in body:
         body["messages"][0]["content"][-1] |= _MARK
     body["messages"][-1]["content"][-1] |= _MARK
-
-
-class _MessageReader(Reader):
-    """The events of a message."""
-
-    def __init__(self, out: Any, endpoint: Any) -> None:
-        super().__init__(out)
-        self._endpoint = endpoint
-        self._usage: dict[str, Any] = {}
-        self._content: dict[int, dict[str, Any]] = {}
-        self._pieces: dict[int, dict[str, list[str]]] = {}
-        self._calls = 0
-
-    def take(self, event: dict[str, Any]) -> None:
-        """One event. Raises ProviderError for an `error`."""
-        kind = event.get("type")
-        if kind == "message_start" and isinstance(event.get("message"), dict):
-            self._count(event["message"].get("usage"))
-        elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
-            self._begin(_index(event), event["content_block"])
-        elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
-            self._delta(_index(event), event["delta"])
-        elif kind == "message_delta":
-            self._count(event.get("usage"))
-            delta = event.get("delta")
-            reason = delta.get("stop_reason") if isinstance(delta, dict) else None
-            self.out.ending = str(reason) if reason else self.out.ending
-        elif kind == "error":
-            raise by_event(event, self._endpoint)
-
-    def whole(self, body: dict[str, Any]) -> None:
-        """A `message` object."""
-        self._count(body.get("usage"))
-        content = body.get("content")
-        for index, block in enumerate(content if isinstance(content, list) else ()):
-            if not isinstance(block, dict):
-                continue
-            self._begin(index, block)
-            if block.get("type") == "tool_use" and block.get("input"):
-                self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
-        self.out.ending = str(body["stop_reason"]) if body.get("stop_reason") else None
-
-    def blocks(self) -> list[Any]:
-        """All blocks in their order, when one of them is opaque and every call can be read."""
-        whole = [self._closed(index) for index in sorted(self._content)]
-        if not any(block and block.get("type") in _OPAQUE for block in whole):
-            return []
-        return [] if None in whole else whole
-
-    def _begin(self, index: int, block: dict[str, Any]) -> None:
-        self._content[index] = block
-        if block.get("type") == "tool_use":
-            self._content[index] = block | {"number": self._calls}
-            self.out.add_call(self._calls, str(block.get("id") or ""), str(block.get("name") or ""), "")
-            self._calls += 1
-        self.out.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
-
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        kind = delta.get("type")
-        names = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-        if kind == "input_json_delta":
-            name, piece = "input", _text(delta, "partial_json")
-            self.out.add_call(self._content.get(index, {}).get("number", 0), "", "", piece)
-        elif kind in names:
-            name = names[kind]
-            piece = _text(delta, name)
-            self.out.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
-        else:
-            return
-        self._pieces.setdefault(index, {}).setdefault(name, []).append(piece)
-
-    def _closed(self, index: int) -> dict[str, Any] | None:
-        """A block with its pieces put in; None for a call whose arguments cannot be read."""
-        block = {name: value for name, value in self._content[index].items() if name != "number"}
-        for name, pieces in self._pieces.get(index, {}).items():
-            text = "".join(pieces)
-            if name != "input":
-                block[name] = str(block.get(name) or "") + text
-                continue
-            try:
-                block[name] = json.loads(text) if text.strip() else {}
-            except (ValueError, RecursionError):
-                return None
-        return block
-
-    def _count(self, usage: Any) -> None:
-        if isinstance(usage, dict):
-            self._usage |= {name: value for name, value in usage.items() if value is not None}
-            self.out.usage = anthropic_usage(self._usage)
-
-
-def _index(event: Mapping[str, Any]) -> int:
-    index = event.get("index")
-    return index if isinstance(index, int) else 0
 
 
 def _text(block: Mapping[str, Any], name: str) -> str:

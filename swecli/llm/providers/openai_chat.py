@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.gathered import Reader
+from swecli.llm.answer import Gathered, Reader, openai_usage
 from swecli.llm.native import Native, plain_id
-from swecli.llm.usage import openai_usage
 from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
@@ -15,9 +15,105 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
+class _ChatReader(Reader):
+    """Deltas, in every shape that servers of this protocol send them."""
+
+    def __init__(self, out: Gathered) -> None:
+        super().__init__(out)
+        self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
+        self._place = "head"
+        self._opaque: dict[str, Any] = {}
+        self._called = False
+
+    def take(self, event: dict[str, Any]) -> None:
+        """One chunk."""
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
+            self.out.usage = openai_usage(usage) or self.out.usage
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            self._delta(delta)
+        reason = choice.get("finish_reason")
+        if reason:
+            self._content("", last=True)
+            self.out.ending = str(reason)
+
+    whole = take  # a `chat.completion` object
+
+    def blocks(self) -> list[Any]:
+        """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
+        if not self._called:
+            self._opaque.pop("reasoning_content", None)
+        if "reasoning_content" in self._opaque:
+            self._opaque["reasoning_content"] = "".join(self._opaque["reasoning_content"])
+        return [self._opaque] if self._opaque else []
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        for name in _THOUGHTS:
+            if isinstance(text := delta.get(name), str) and text:
+                self.out.add(reasoning=text)
+                if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
+                    self._opaque.setdefault(name, []).append(text)
+                break
+        details = delta.get("reasoning_details")
+        if isinstance(details, list) and details:
+            self._opaque.setdefault("reasoning_details", []).extend(details)
+        content = delta.get("content")
+        for part in content if isinstance(content, list) else [{"text": content}]:
+            if isinstance(part, dict):
+                for text in _texts(part.get("text")):
+                    self._content(text)
+                for text in _texts(part.get("thinking")):
+                    self.out.add(reasoning=text)
+        if isinstance(refusal := delta.get("refusal"), str):
+            self.out.add(refusal=refusal)
+        calls, legacy = delta.get("tool_calls"), delta.get("function_call")
+        old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
+        for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *old]):
+            if isinstance(call, dict):
+                self._call(call, position)
+
+    def _call(self, call: Mapping[str, Any], position: int) -> None:
+        self._called = True
+        function = _inner(call, "function")
+        index = call.get("index")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some local servers send the object itself
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        place = index if isinstance(index, int) else position
+        self.out.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
+
+    def _content(self, text: str, *, last: bool = False) -> None:
+        """Text; thoughts in `<think>` tags at its head are reasoning."""
+        if self._place == "text":
+            self.out.add(text=text)
+            return
+        self._head += text
+        if self._place == "head":
+            begun = self._head.lstrip()
+            if begun.startswith(_OPEN):
+                self._place, self._head = "thoughts", begun[len(_OPEN) :]
+            elif last or not _OPEN.startswith(begun):
+                self._place, head, self._head = "text", self._head, ""
+                self.out.add(text=head)
+                return
+        if self._place == "thoughts":
+            thoughts, closed, rest = self._head.partition(_CLOSE)
+            if closed:
+                self.out.add(reasoning=thoughts)
+                self._place, self._head = "text", ""
+                self.out.add(text=rest.lstrip("\n"))
+                return
+            keep = 0 if last else _overlap(thoughts, _CLOSE)
+            self.out.add(reasoning=thoughts[: len(thoughts) - keep])
+            self._head = thoughts[len(thoughts) - keep :]
+
+
 class OpenAIChat(Native):
     """A model behind `/chat/completions`."""
 
+    reader = _ChatReader
     path = "/chat/completions"
     stops: Mapping[str, StopReason] = {
         "tool_calls": "tool_calls",
@@ -53,17 +149,9 @@ class OpenAIChat(Native):
             body.pop("stream_options", None)
         return {name: value for name, value in body.items() if name not in profile.off}
 
-    def reader(self, out: Any) -> Reader:
-        """What reads one answer."""
-        return _ChatReader(out)
-
     def _thinking(self, wish: str) -> dict[str, Any]:
         """How much is thought, in the words of the service; nothing leaves it to the model."""
-        if not wish:
-            return {}
-        if self.profile.thinking == "switch":
-            return {"thinking": {"type": "disabled" if wish == "off" else "enabled"}}
-        return {"reasoning_effort": effort(wish, self.profile.efforts)}
+        return {"reasoning_effort": self.profile.effort(wish)} if wish else {}
 
     def _messages(self, request: ModelRequest) -> list[ApiMessage]:
         messages = [self._message(message) for message in request.messages]
@@ -84,131 +172,6 @@ class OpenAIChat(Native):
         return sent
 
 
-class _ChatReader(Reader):
-    """Deltas, in every shape that servers of this protocol send them."""
-
-    def __init__(self, out: Any) -> None:
-        super().__init__(out)
-        self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
-        self._place = "head"
-        self._opaque: dict[str, Any] = {}
-        self._called = False
-
-    def take(self, event: dict[str, Any]) -> None:
-        """One chunk."""
-        choices = event.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-        for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
-            self.out.usage = openai_usage(usage) or self.out.usage
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(delta)
-        reason = choice.get("finish_reason")
-        if reason:
-            self._content("", last=True)
-            self.out.ending = str(reason)
-
-    def whole(self, body: dict[str, Any]) -> None:
-        """A `chat.completion` object."""
-        self.take(body)
-
-    def blocks(self) -> list[Any]:
-        """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
-        if not self._called:
-            self._opaque.pop("reasoning_content", None)
-        joined = {name: "".join(found) if name in _THOUGHTS else found for name, found in self._opaque.items()}
-        return [joined] if joined else []
-
-    def _delta(self, delta: Mapping[str, Any]) -> None:
-        for name in _THOUGHTS:
-            if isinstance(text := delta.get(name), str) and text:
-                self.out.add(reasoning=text)
-                self._keep(name, text)
-                break
-        details = delta.get("reasoning_details")
-        if isinstance(details, list) and details:
-            self._opaque.setdefault("reasoning_details", []).extend(details)
-        content = delta.get("content")
-        if isinstance(content, str):
-            self._content(content)
-        elif isinstance(content, list):
-            self._parts(content)
-        if isinstance(refusal := delta.get("refusal"), str):
-            self.out.add(refusal=refusal)
-        calls = delta.get("tool_calls")
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            if isinstance(call, dict):
-                self._call(call, position)
-        if isinstance(legacy := delta.get("function_call"), dict):
-            self._call({"index": 0, "function": legacy}, 0)
-
-    def _keep(self, name: str, text: str) -> None:
-        if name == "reasoning":  # its opaque form is `reasoning_details`
-            return
-        self._opaque.setdefault(name, []).append(text)
-
-    def _call(self, call: Mapping[str, Any], position: int) -> None:
-        self._called = True
-        function = _inner(call, "function")
-        index = call.get("index")
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some local servers send the object itself
-            # late: hardly any server does
-            import json  # noqa: PLC0415
-
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        place = index if isinstance(index, int) else position
-        self.out.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
-
-    def _parts(self, parts: Sequence[Any]) -> None:
-        for part in parts:
-            if not isinstance(part, dict):
-                continue
-            if isinstance(text := part.get("text"), str):
-                self._content(text)
-            inner = part.get("thinking")
-            texts = inner if isinstance(inner, list) else [{"text": inner}]
-            for one in texts:
-                if isinstance(one, dict) and isinstance(one.get("text"), str):
-                    self.out.add(reasoning=one["text"])
-
-    def _content(self, text: str, *, last: bool = False) -> None:
-        """Text; thoughts in `<think>` tags at its head are reasoning."""
-        if self._place == "text":
-            self.out.add(text=text)
-            return
-        self._head += text
-        if self._place == "head":
-            begun = self._head.lstrip()
-            if begun.startswith(_OPEN):
-                self._place, self._head = "thoughts", begun[len(_OPEN) :]
-            elif last or not _OPEN.startswith(begun):
-                self._place, head, self._head = "text", self._head, ""
-                self.out.add(text=head)
-                return
-        if self._place == "thoughts":
-            thoughts, closed, rest = self._head.partition(_CLOSE)
-            if closed:
-                self.out.add(reasoning=thoughts)
-                self._place, self._head = "text", ""
-                self.out.add(text=rest.lstrip("\n"))
-                return
-            keep = 0 if last else _overlap(thoughts, _CLOSE)
-            self.out.add(reasoning=thoughts[: len(thoughts) - keep])
-            self._head = thoughts[len(thoughts) - keep :]
-
-
-def effort(wish: str, efforts: Sequence[str]) -> str:
-    """The word for a wish among those that a model takes."""
-    if wish.isdecimal():
-        wish = "low" if int(wish) <= 2_048 else "medium" if int(wish) <= 8_192 else "high"
-    if wish == "off":
-        return "none" if "none" in efforts else "low"
-    if wish == "max":
-        return efforts[-1] if efforts else "high"
-    return wish
-
-
 def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     """Neighbours of one role as one message."""
     out: list[ApiMessage] = []
@@ -220,6 +183,12 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
         else:
             out.append(message)
     return out
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list of parts, or the text itself."""
+    parts = value if isinstance(value, list) else [{"text": value}]
+    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
 def _inner(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.llm.base import provider
 from swecli.llm.profile import Profile
-from swecli.models.errors import BadInput, ModelNotFound, ProviderError, Unavailable
+from swecli.models.errors import BadInput, ProviderError, Unavailable
 from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 
 
@@ -23,11 +23,6 @@ class ScriptedCall:
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
     id: str = ""
-
-    @property
-    def raw(self) -> str:
-        """The arguments as text."""
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,9 @@ class Reply:
         yield from (ModelChunk(text=part) for part in _pieces(self.text, self.piece))
         for index, call in enumerate(self.calls):
             yield ModelChunk(call=CallDelta(index, call.id or f"call_{number}_{index}", call.name))
-            yield from (ModelChunk(call=CallDelta(index, arguments=part)) for part in _pieces(call.raw, self.piece))
+            given = call.arguments
+            text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            yield from (ModelChunk(call=CallDelta(index, arguments=part)) for part in _pieces(text, self.piece))
         stop = self.stop or ("tool_calls" if self.calls else "stop")
         yield ModelChunk(usage=self.usage, cost=self.cost, stop=stop)
 
@@ -65,10 +62,7 @@ Replies = Iterable[Step | Callable[[ModelRequest], Step]] | Callable[[ModelReque
 
 class ScriptedModel:
     """Answers with the replies in order: a Reply, a text, an exception to raise, or a function that makes one of them.
-
-    One function in place of the list answers every request. `requests` records all of them. A script that is over
-    fails with a ProviderError that names it.
-    """
+    One function in place of the list answers every request. `requests` records all of them."""
 
     def __init__(
         self,
@@ -82,32 +76,28 @@ class ScriptedModel:
         self.name = name
         self.profile = Profile(context_window, max_output, offline=offline)
         self.requests: list[ModelRequest] = []
-        self._answer = replies if callable(replies) else _in_order(list(replies))
+        self._replies = replies if callable(replies) else iter(list(replies))
 
     @classmethod
     def from_file(cls, path: Path, name: str) -> ScriptedModel:
-        """A model that plays a JSON file: a list of texts and of objects with the fields of Reply.
-
-        An object with `error` fails as a service would that cannot be reached for now.
-
-        Raises:
-            BadInput: when the file cannot be read or holds something else.
-        """
+        """A model that plays a JSON file: a list of texts and of objects with the fields of Reply, or with `error` for
+        a service that cannot be reached for now. Raises BadInput for any other file."""
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
             return cls([_step(row) for row in rows], name=name)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise BadInput(f"The script {path} cannot be used: {error}", "It is a JSON list of replies.") from None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Play the next reply. Raises what the script says."""
         self.requests.append(request)
-        step = self._answer(request)
+        step = self._replies if callable(self._replies) else next(self._replies, ProviderError("The script is over."))
+        step = step(request) if callable(step) else step
         if isinstance(step, Exception):
             raise step
         reply = Reply(step) if isinstance(step, str) else step
         for number, chunk in enumerate(reply.chunks(len(self.requests))):
-            if reply.cut_after is not None and number >= reply.cut_after:
+            if number == reply.cut_after:
                 if reply.failure is not None:
                     raise reply.failure
                 return
@@ -117,38 +107,19 @@ class ScriptedModel:
 
 @provider("scripted")
 def scripted(name: str, settings: Settings, environ: Mapping[str, str]) -> ScriptedModel:
-    """`scripted/FILE`. Raises ModelNotFound for no file, BadInput for one that cannot be used."""
-    file = name.partition("/")[2]
-    if not file:
-        raise ModelNotFound(f"{name!r} names no script.", "Write it as scripted/FILE.")
-    return ScriptedModel.from_file(Path(file), name)
-
-
-def _in_order(steps: list[Any]) -> Callable[[ModelRequest], Step]:
-    def answer(request: ModelRequest) -> Step:
-        if not steps:
-            raise ProviderError("The script is over.")
-        step = steps.pop(0)
-        made: Step = step(request) if callable(step) else step
-        return made
-
-    return answer
+    """`scripted/FILE`. Raises BadInput for one that cannot be used."""
+    return ScriptedModel.from_file(Path(name.partition("/")[2]), name)
 
 
 def _step(row: Any) -> Step:
-    """One reply of a script file. Raises ValueError or TypeError for anything else."""
+    """One reply of a script file. Raises TypeError for anything else."""
     if isinstance(row, str):
         return row
-    if not isinstance(row, dict):
-        raise ValueError(f"a reply is a text or an object, not {row!r}")
     if "error" in row:
         return Unavailable(str(row["error"]))
-    unknown = set(row) - {f.name for f in fields(Reply)}
-    if unknown:
-        raise ValueError(f"a reply has no {', '.join(sorted(unknown))}")
-    calls = tuple(ScriptedCall(**call) for call in row.get("calls", ()))
     usage = Usage(**row["usage"]) if row.get("usage") else Usage(input=10, output=5)
-    return Reply(**(row | {"calls": calls, "usage": usage}))
+    calls = tuple(ScriptedCall(**call) for call in row.get("calls", ()))
+    return Reply(**{**row, "calls": calls, "usage": usage})
 
 
 def _pieces(text: str, size: int) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
-from swecli.llm.providers.services import model_at
+from swecli.llm.registry import model_at
+from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role
 from tests.support.model_requests import HELLO, READ, ask
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
@@ -70,16 +71,14 @@ async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
             return Refusal(400, "messages.1.content.0: Invalid `signature` in `thinking` block")
         return Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
 
-    from swecli.llm.retry import stream_with_retry  # noqa: PLC0415
-
     with StrictProvider(service) as server:
         model = model_at(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
         messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
         notices: list[str] = []
         for _ in range(2):
             request = ModelRequest("m", messages, [READ])
-            async for _ in stream_with_retry(model, request, on_retry=lambda retry: notices.append(retry.reason)):
-                pass
+            async for item in stream_with_retry(model, request):
+                notices += [item.reason] if isinstance(item, Retry) else []
         assert len(server.requests) == 4, "one refusal, and none the second time"
         assert len(notices) == 1
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.downgrade import lesson_of
 from swecli.llm.endpoints import resolve
-from swecli.llm.learned import LearnedFacts
+from swecli.llm.learned import LearnedFacts, lesson_of
 from swecli.llm.merge import ReplyBuilder
-from swecli.llm.providers.services import model_at
+from swecli.llm.registry import model_at
 from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ModelRequest
@@ -75,8 +74,11 @@ class Asked:
     async def reply(self, **more: Any) -> ModelReply:
         builder = ReplyBuilder()
         request = ModelRequest("m", [dict(message) for message in HELLO], [READ], **more)
-        async for chunk in stream_with_retry(self.model, request, on_retry=self.notices.append):
-            builder.add(chunk)
+        async for item in stream_with_retry(self.model, request):
+            if isinstance(item, Retry):
+                self.notices.append(item)
+            else:
+                builder.add(item)
         return builder.build()
 
 

@@ -223,8 +223,9 @@ async def test_cancelling_closes_the_connection_at_once(name: str) -> None:
         seen = asyncio.Event()
 
         async def consume() -> None:
-            async for _ in model_at(server, name).stream(request()):
-                seen.set()
+            async for chunk in model_at(server, name).stream(request()):
+                if chunk.text:
+                    seen.set()
 
         task = asyncio.create_task(consume())
         await asyncio.wait_for(seen.wait(), 20)
@@ -239,7 +240,8 @@ async def test_leaving_the_stream_early_closes_the_connection(name: str) -> None
     at = 700 if name == OPENAI else 900
     with StrictProvider([Reply("Hello there, this stalls", wire=Wire(stall_at=at))]) as server:
         stream: Any = model_at(server, name).stream(request())
-        await anext(stream)
+        while not (await anext(stream)).text:
+            pass
         await stream.aclose()
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.sse import LONGEST_EVENT, EventReader, TooLong
+from swecli.llm.answer import LONGEST_EVENT, EventReader, TooLong
 
 STREAMS = [
     (b'data: {"a": 1}\n\ndata: [DONE]\n\n', [b'{"a": 1}', b"[DONE]"]),
@@ -21,7 +21,7 @@ STREAMS = [
 def read(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     reader = EventReader()
     events = [event for piece in pieces for event in reader.feed(piece)]
-    return events + reader.end(), reader.stray
+    return events + reader.end(), b"\n".join(reader.stray)
 
 
 @pytest.mark.parametrize(("stream", "events"), STREAMS)

@@ -1,0 +1,183 @@
+"""An answer while it streams: bytes to events, what the events bring, and the service's counts as our five buckets."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from swecli.models.message import CallDelta, ModelChunk, Usage
+
+LONGEST_EVENT, LONGEST_ANSWER = 4 << 20, 16 << 20
+SHOWN = 80  # characters of thoughts and excerpts in an error
+_STRAY = 1 << 20  # of a body that is no event stream
+_BOM = b"\xef\xbb\xbf"
+_MAX = 2**53
+
+
+class TooLong(ValueError):
+    """An event or an answer is larger than any answer of a model."""
+
+
+class EventReader:
+    """Gives the data of each whole event, wherever the bytes were split. `stray` are the lines of what came and is no
+    event stream: a JSON body, a web page."""
+
+    def __init__(self) -> None:
+        self.stray: list[bytes] = []
+        self._rest: list[bytes] = []  # the beginning of a line
+        self._size = 0
+        self._data: list[bytes] = []
+        self._began = False
+        self._stray_size = 0
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The data of the events that this piece completes. Raises TooLong."""
+        self._rest.append(piece)
+        self._size += len(piece)
+        if self._size > LONGEST_EVENT:
+            raise TooLong(f"an event of more than {LONGEST_EVENT >> 20} MiB")
+        return self._lines() if b"\n" in piece or b"\r" in piece else []
+
+    def end(self) -> list[bytes]:
+        """The data of an event whose closing empty line never came."""
+        self._rest.append(b"\n\n")
+        return self._lines()
+
+    def _lines(self) -> list[bytes]:
+        text = b"".join(self._rest)
+        if not self._began and len(text) >= len(_BOM):
+            text, self._began = text.removeprefix(_BOM), True
+        held = b""
+        if b"\r" in text:
+            # the other half of a line end may come with the next piece
+            text, held = (text[:-1], b"\r") if text.endswith(b"\r") else (text, b"")
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = text.split(b"\n")
+        self._rest = [rest + held] if rest or held else []
+        found = [data for line in lines if (data := self._line(line)) is not None]
+        self._size = len(rest) + sum(map(len, self._data))
+        return found
+
+    def _line(self, line: bytes) -> bytes | None:
+        """The data of the event that this line ends."""
+        if not line:
+            data, self._data = b"\n".join(self._data), []
+            return data or None
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+        elif name == b"error":  # older llama.cpp servers: an error object as a field of its own
+            self._data.append(b'{"error":%b}' % value)
+        elif name not in (b"", b"event", b"id", b"retry") and self._stray_size < _STRAY:
+            self.stray.append(line)
+            self._stray_size += len(line)
+        return None
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words.
+    `written` is set when the request has left whole, `came` when there is something to take."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)
+    calls: list[tuple[int, str, str, list[str]]] = field(default_factory=list)
+    usage: Usage | None = None
+    ending: str | None = None
+    began: bool = False
+    answered: bool = False
+    thoughts: str = ""
+    size: int = 0
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    written: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
+        """Pieces of the answer. Raises TooLong for more than any answer has."""
+        for piece, where in ((text, self.text), (reasoning, self.reasoning), (refusal, self.refusal)):
+            if piece:
+                where.append(piece)
+                self._grow(len(piece))
+        self.answered = self.answered or bool(refusal or text and not text.isspace())
+        if reasoning and len(self.thoughts) < SHOWN:
+            self.thoughts += reasoning[:SHOWN]
+
+    def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
+        """A piece of a call; those without id and name are joined with the one before."""
+        self.answered = True
+        self._grow(len(arguments) + len(name))
+        if self.calls and not call_id and not name and self.calls[-1][0] == index:
+            self.calls[-1][3].append(arguments)
+        else:
+            self.calls.append((index, call_id, name, [arguments]))
+
+    def take(self) -> list[ModelChunk]:
+        """The pieces so far as few chunks; they are handed on now."""
+        text, reasoning, refusal = ("".join(parts) for parts in (self.text, self.reasoning, self.refusal))
+        found = [ModelChunk(text=text, reasoning=reasoning, refusal=refusal)] if text or reasoning or refusal else []
+        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self.calls]
+        for parts in (self.text, self.reasoning, self.refusal, self.calls):
+            parts.clear()
+        return found or [ModelChunk(alive=True)]
+
+    def _grow(self, size: int) -> None:
+        self.size += size
+        if self.size > LONGEST_ANSWER:
+            raise TooLong(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
+
+
+class Reader(ABC):
+    """Reads the events of one answer into `out`."""
+
+    def __init__(self, out: Gathered) -> None:
+        self.out = out
+
+    @abstractmethod
+    def take(self, event: dict[str, Any]) -> None:
+        """One event."""
+
+    @abstractmethod
+    def whole(self, event: dict[str, Any]) -> None:
+        """An answer that came in one piece although a stream was asked for."""
+
+    @abstractmethod
+    def blocks(self) -> list[Any]:
+        """What must come back to the service as it is; nothing when nothing of it is opaque."""
+
+
+def openai_usage(reported: Any) -> Usage | None:
+    """Buckets out of the OpenAI shape and litellm's, None where nothing was counted (all zero).
+
+    Its prompt count holds what was read from and written to the cache, its completion count the reasoning. DeepSeek
+    names the cached part `prompt_cache_hit_tokens`, Anthropic through litellm `cache_read_input_tokens`.
+    """
+    prompt, completion = _number(reported, "prompt_tokens"), _number(reported, "completion_tokens")
+    if prompt == completion == 0:
+        return None
+    details, made = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")
+    hits = _number(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
+    read = min(max(_number(details, "cached_tokens"), hits), prompt)
+    written = max(_number(reported, "cache_creation_input_tokens"), _number(details, "cache_write_tokens"))
+    write = min(written, prompt - read)
+    reasoning = min(_number(made, "reasoning_tokens"), completion)
+    return Usage(prompt - read - write, read, write, completion - reasoning, reasoning)
+
+
+def anthropic_usage(reported: Any) -> Usage | None:
+    """Buckets out of Anthropic's shape, whose input count leaves out what was read from and written to the cache."""
+    read, write = _number(reported, "cache_read_input_tokens"), _number(reported, "cache_creation_input_tokens")
+    usage = Usage(_number(reported, "input_tokens"), read, write, _number(reported, "output_tokens"))
+    return usage if usage.prompt else None
+
+
+def _number(holder: Any, *names: str) -> int:
+    """The first of the numbers that is not 0."""
+    for name in names if isinstance(holder, Mapping) else ():
+        value = holder.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+            return min(int(value), _MAX)
+    return 0

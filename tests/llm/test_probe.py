@@ -1,0 +1,81 @@
+"""What local servers say of themselves: their own words for windows, each from a real server on the loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from swecli.llm.endpoints import resolve
+from swecli.llm.probe import probe
+
+OLLAMA = {"model_info": {"qwen3.context_length": 40_960}, "capabilities": ["completion", "tools"], "parameters": ""}
+LOADED = [{"config": {"context_length": 8_192}}]
+
+
+@contextmanager
+def serving(answers: Mapping[str, Any]) -> Iterator[str]:
+    """A server that answers these paths with JSON; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            body = json.dumps(answers.get(self.path)).encode()
+            self.send_response(200 if self.path in answers else 404)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("service", "answers", "known"),
+    [
+        ("vllm", {"/v1/models": {"data": [{"id": "m", "max_model_len": 16_000}]}}, {"window": 16_000}),
+        (
+            "llamacpp",
+            {"/v1/models": {"data": [{"id": "m", "meta": {"n_ctx": 8_192, "n_ctx_train": 131_072}}]}},
+            {"window": 8_192},
+        ),
+        (
+            "llamacpp",
+            {"/v1/models": {"data": [{"id": "m"}]}, "/props": {"default_generation_settings": {"n_ctx": 4_096}}},
+            {"window": 4_096},
+        ),
+        ("openai", {"/props": {"default_generation_settings": {"n_ctx": 4_096}}}, {"window": 4_096}),
+        ("ollama", {"/api/show": OLLAMA}, {"window": 4_096, "tools": True, "images": False}),
+        (
+            "ollama",
+            {"/api/show": OLLAMA | {"parameters": "num_ctx 16000\nstop x"}},
+            {"window": 16_000, "tools": True, "images": False},
+        ),
+        (
+            "ollama",
+            {"/api/show": OLLAMA, "/api/ps": {"models": [{"name": "m", "context_length": 32_768}]}},
+            {"window": 32_768, "tools": True, "images": False},
+        ),
+        ("lm_studio", {"/api/v1/models": {"models": [{"key": "m", "loaded_instances": LOADED}]}}, {"window": 8_192}),
+        ("lm_studio", {"/api/v1/models": {"models": [{"key": "m", "max_context_length": 9}]}}, {"window": 9}),
+        ("lm_studio", {"/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 7}]}}, {"window": 7}),
+        ("vllm", {"/v1/models": {"data": [{"id": "other", "max_model_len": 16_000}]}}, {}),
+        ("vllm", {"/v1/models": ["odd"], "/props": {"default_generation_settings": "odd"}}, {}),
+        ("ollama", {"/api/show": "odd"}, {}),
+    ],
+)
+def test_a_server_names_the_window_it_serves(service: str, answers: dict[str, Any], known: dict[str, Any]) -> None:
+    with serving(answers) as address:
+        at = resolve(f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"})
+        assert probe(at) == known
