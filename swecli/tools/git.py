@@ -15,7 +15,6 @@ from pathlib import Path
 
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput
-from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
@@ -205,9 +204,9 @@ def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, wor
         return "git's configuration cannot be read"
     for scope, key in _keys(listed):
         if scope in ("local", "worktree") and not _HARMLESS.fullmatch(key):
-            return f"this repository's git configuration sets {one_line(key, 60)}"
+            return f"this repository's git configuration sets {key!r:.60}"
         if diffs and _DRIVER.fullmatch(key):
-            return f"git's configuration names a program for differences ({one_line(key, 60)})"
+            return f"git's configuration names a program for differences ({key!r:.60})"
     if works:
         staged = _look(folder, pinned(environ), "ls-files", "--stage", "-z")
         if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):

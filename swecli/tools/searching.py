@@ -16,7 +16,6 @@ from pathspec import GitIgnoreSpec
 
 from swecli.config.trust import project_root
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.limits import one_line
 from swecli.tools.processes import Ended, child_environment, find_ripgrep, run_group
 
 _SHOWN_LINE = 300
@@ -41,7 +40,7 @@ class Glob:
             self._wanted = GitIgnoreSpec.from_lines([_anywhere(p) for p in expanded if not p.startswith("!")] or ["*"])
             self._unwanted = GitIgnoreSpec.from_lines([_anywhere(p[1:]) for p in expanded if p.startswith("!")])
         except ValueError as error:
-            raise ToolError(f"The pattern {one_line(pattern)!r} cannot be used: {error}.") from error
+            raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
 
     def matches(self, path: str) -> bool:
         """Whether the file at this workspace-relative path is meant."""
@@ -139,9 +138,9 @@ async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, 
     tried = [*argv, "--quiet", "--", "/dev/null"]
     await run_group(tried, cwd=ctx.root, env=env, timeout=10, on_output=complaint.extend)
     if complaint:
-        why = one_line(complaint.decode().rstrip().splitlines()[-1])
+        why = complaint.decode().rstrip().splitlines()[-1]
         raise ToolError(
-            f"{one_line(pattern)!r} is not a valid regular expression: {why}. "
+            f"{pattern!r:.160} is not a valid regular expression: {why}. "
             "Put a backslash before letters that are meant literally, like ( ) [ ] . * + ?"
         )
     argv += [*found.types, "--json", "--sort=path", "--", _below(start)]
