@@ -19,8 +19,8 @@ from swecli.config.start import Start
 from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.budget import ReflectionBudget
 from swecli.playbook.learning.parts import ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectionBudget
 
 FILE = "swecli/models/ids.py"
 COMPILES, TESTS = f"python -m py_compile {FILE}", "python -m unittest -q check_ids"

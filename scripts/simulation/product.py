@@ -23,8 +23,8 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, Delta, Trust
 from swecli.models.session import Session
-from swecli.playbook.learning.budget import ReflectionBudget
 from swecli.playbook.learning.parts import LearningEvent, ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectionBudget
 from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.quarantine import clean
@@ -32,7 +32,7 @@ from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
 from swecli.playbook.transfer.importing import Target, plan_import
-from swecli.playbook.transfer.reading import Carried
+from swecli.playbook.transfer.markdown import Carried
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database

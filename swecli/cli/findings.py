@@ -108,7 +108,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.review.read.checking import by_hand, check  # noqa: PLC0415
+    from swecli.review.read.job import by_hand, check  # noqa: PLC0415
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:

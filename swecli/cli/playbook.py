@@ -16,8 +16,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import turn_number
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.session import Session
-from swecli.playbook.action import Action, ActionResult
-from swecli.playbook.actions.names import ACTIONS
+from swecli.playbook.action import ACTIONS, Action, ActionResult
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager

@@ -1,21 +1,19 @@
-"""A finished turn as the reflectors see it: every call in brief, what was shown and cited, and the turn before it."""
+"""A finished turn as the reflectors see it: every call in brief, and what was shown and cited."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.redact import redact, redact_value
 
-Mark = Literal["good", "bad"]
-
 _EDGE = 400  # characters kept of each end of a result
 _ARGUMENT = 400  # characters kept of one argument
-_TEXT = 8_000  # characters kept of a query or an answer
+_TEXT = 8_000  # characters kept of a query
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 
@@ -37,7 +35,6 @@ class CallDigest:
     exit_code: int | None = None
     head: str = ""
     tail: str = ""
-    duration_ms: int | None = None
     denied: bool = False
     reason: str = ""
     decision: str = ""
@@ -59,28 +56,20 @@ class CallDigest:
 class TurnDigest:
     """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...).
 
-    `shown` are the bullets that stood in the prompt, `cited` those of them the answers named. `before` are the
-    calls of the turn before it.
+    `shown` are the bullets that stood in the prompt, `cited` those of them the answers named.
     """
 
     session_id: str
     interaction: int
     query: str
-    answer: str = ""
     outcome: str = "done"
     calls: tuple[CallDigest, ...] = ()
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
-    before: tuple[CallDigest, ...] = ()
 
 
 def digest_turn(
-    messages: Sequence[ChatMessage],
-    shown: Iterable[str] = (),
-    *,
-    session_id: str = "",
-    outcome: str = "done",
-    before: Sequence[ChatMessage] = (),
+    messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
 ) -> TurnDigest:
     """Digest the stored messages of one interaction.
 
@@ -89,7 +78,6 @@ def digest_turn(
         shown: ids of the bullets that stood in its prompt.
         session_id: the session it belongs to.
         outcome: how it ended.
-        before: the messages of the interaction before it.
 
     What users typed counts as the query, not what was sent in its place: text of @files is not the user's words.
     """
@@ -101,12 +89,10 @@ def digest_turn(
         session_id=session_id,
         interaction=max((m.interaction for m in messages), default=0),
         query=redact("\n".join(queries))[:_TEXT],
-        answer=redact("\n".join(texts))[-_TEXT:],
         outcome=outcome,
         calls=tuple(digest_call(call) for m in messages for call in m.tool_calls),
         shown=allowed,
         cited=tuple(name for name in named if name in allowed),
-        before=tuple(digest_call(call) for m in before for call in m.tool_calls),
     )
 
 
@@ -124,7 +110,6 @@ def digest_call(call: ToolCall) -> CallDigest:
         exit_code=call.exit_code,
         head=text if len(text) <= 2 * _EDGE else text[:_EDGE],
         tail="" if len(text) <= 2 * _EDGE else text[-_EDGE:],
-        duration_ms=call.duration_ms,
         denied=denied,
         reason=redact(call.reason),
         decision=call.decision,

@@ -8,7 +8,7 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
-from swecli.review.fix import repair_request
+from swecli.review.judge.ledger import repair_request
 
 
 def test_the_reviewers_words_are_quoted_and_mention_no_file() -> None:

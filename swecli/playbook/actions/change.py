@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
-from swecli.playbook.action import (
-    ActionContext,
-    ActionResult,
-    Question,
-    flags_of,
-    value_after,
-    wrong,
-)
+from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
+from swecli.playbook.actions import change, show
 from swecli.playbook.actions.show import count_of
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.describe import summary_of
 from swecli.playbook.quarantine import DOUBT
 from swecli.playbook.scoring.score import probably_harms
 from swecli.playbook.similarity import nearest
-from swecli.playbook.transfer.files import import_file
+from swecli.playbook.transfer.importing import import_file
 from swecli.redact import has_secret, redact
 
 FROM, TRUST, REDO = "--from", "--trust", "--redo"
@@ -250,3 +244,22 @@ def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
     )
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
     return ActionResult(value, lines or ("Nothing to review.",), note=hint, questions=questions)
+
+
+_RUN = {
+    "list": show.list_all,
+    "show": show.show,
+    "why": show.why,
+    "add": change.add,
+    "edit": change.edit,
+    "remove": change.remove,
+    "undo": change.undo,
+    "review": change.review,
+}
+
+
+def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:
+    """Do it. Raises UsageError for an unknown action, SwecliError where it cannot be done."""
+    if name not in ACTIONS:
+        raise UsageError(f"The playbook cannot {name!r:.40}.", f"It knows: {', '.join(ACTIONS)}")
+    return _RUN[name](ctx, args)

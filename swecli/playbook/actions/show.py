@@ -14,12 +14,11 @@ from swecli.models.message import Role
 from swecli.models.playbook import AppliedDelta, Bullet
 from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
 from swecli.playbook.describe import summary_of
-from swecli.playbook.scoring.effect import effect_of
-from swecli.playbook.scoring.score import Reflector, expected, passes
+from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
 from swecli.playbook.similarity import BulletIndex, shorten
-from swecli.playbook.transfer.files import write_file
+from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 from swecli.store.records import TurnRecord
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
+from swecli.llm.lenient_json import values_in
 from swecli.models.ids import short_id
 from swecli.models.playbook import Kind, Tag
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
@@ -15,13 +16,9 @@ from swecli.playbook.similarity import shorten
 
 _MOST_CHANGES = 20  # additions and updates of an answer that is read at all
 _SHOW = 60  # characters of a dropped item that are shown
-_TRIES = 16
 _KEYS = ("tags", "add", "update")
 _REWRITES = frozenset({"playbook", "bullets", "strategies", "rewrite", "replace", "operations", "ops", "delta"})
-_FENCE = re.compile(r"```[\w-]*[^\S\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\]]', re.DOTALL)
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -46,7 +43,8 @@ class Answer:
 
 
 def read_answer(text: str, shown: Collection[str], *, cut: bool = False) -> Answer:
-    """Read a reflector's answer. Never raises: what cannot be used is a problem or a loss.
+    """Read a reflector's answer: the last object with the expected keys, else the last rewrite of the playbook, else
+    whole items of what does not parse as one. Never raises: what cannot be used is a problem or a loss.
 
     Args:
         text: the whole answer.
@@ -55,98 +53,20 @@ def read_answer(text: str, shown: Collection[str], *, cut: bool = False) -> Answ
     """
     if not text.strip():
         return Answer(problem="the answer was empty")
-    found = _object(text)
-    if found is None:
-        return _salvaged(text, shown, cut)
-    wrong = _wrong_shape(found)
-    if wrong:
-        return Answer(refused=wrong) if set(found) & _REWRITES else Answer(problem=wrong)
-    return _checked(found, shown)
-
-
-def _object(text: str) -> Json | None:
-    """The answer's object: the last one that has the expected keys, else the last rewrite, else the last one."""
-    found = [value for value in _objects(text) if isinstance(value, dict)]
-    for keys in (set(_KEYS), set(_REWRITES)):
-        fitting = [value for value in found if keys & set(value)]
-        if fitting:
-            return fitting[-1]
-    return found[-1] if found and not _looks_cut(text) else None
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """Every outermost JSON object of a text: bare, fenced, in prose, and with commas too many."""
-    whole = _loads(text)
-    if whole is not None:
-        yield whole
-        return
-    blocks = [block for block in _FENCE.findall(text) if "{" in block]
-    values = [value for block in blocks if (value := _loads(block)) is not None]
-    if values:
-        yield from values
-        return
-    yield from _scan(text)
-
-
-def _scan(text: str) -> Iterator[Any]:
-    """Objects from left to right; after `_TRIES` braces that open none, the rest is given up."""
-    at, failed = text.find("{"), 0
-    while at >= 0 and failed < _TRIES:
-        end = _balanced(text, at)
-        value = _loads(text[at:end]) if end > 0 else None
-        failed += value is None
-        if value is not None:
-            yield value
-        at = text.find("{", at + 1 if value is None else end)
-
-
-def _balanced(text: str, start: int) -> int:
-    """Where the object that opens at `start` ends, -1 when it does not."""
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    return -1
-
-
-def _loads(text: str) -> Any:
-    """The value of a JSON text, commas before a closing bracket forgiven; None when it is none."""
-    for candidate in (text.strip(), _without_commas(text.strip())):
-        try:
-            return json.loads(candidate, strict=False)
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _without_commas(text: str) -> str:
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', text)
-    return "".join(p if p.startswith('"') else re.sub(r",(\s*[}\]])", r"\1", p) for p in pieces)
-
-
-def _looks_cut(text: str) -> bool:
-    bare = _STRING.sub("", text)
-    return bare.count("{") > bare.count("}")
-
-
-def _wrong_shape(found: Json) -> str:
-    if not set(_KEYS) & set(found):
-        if set(found) & _REWRITES:
-            return "a rewrite of the playbook is not taken: only tags and additions are"
-        return 'the object has none of "tags", "add" and "update"'
-    for key in _KEYS:
-        if not isinstance(found.get(key, []), (list, type(None))):
-            return f'"{key}" is not a list'
-    return ""
-
-
-def _salvaged(text: str, shown: Collection[str], cut: bool) -> Answer:
-    """Whole items out of an answer that does not parse as one."""
-    items = [value for value in _scan(text) if isinstance(value, dict)]
+    found = values_in(text)
+    whole: list[_Json] = [one.value for one in found if isinstance(one.value, dict) and not one.cut]
+    broken = any(one.cut for one in found)
+    fitting = [value for value in whole if set(_KEYS) & set(value)] or [v for v in whole if _REWRITES & set(v)]
+    if fitting or (whole and not broken):
+        value = (fitting or whole)[-1]
+        wrong = _wrong_shape(value)
+        if wrong:
+            return Answer(refused=wrong) if set(value) & _REWRITES else Answer(problem=wrong)
+        return _checked(value, shown)
+    what = "the answer was cut off" if cut or broken else "the answer holds no JSON object"
+    items = [item for one in found for item in _items(one.value) if isinstance(item, dict)]
     tags = [item for item in items if "id" in item and "tag" in item]
     adds = [item for item in items if "text" in item and "id" not in item]
-    what = "the answer was cut off" if cut or _looks_cut(text) else "the answer holds no JSON object"
     if not tags and not adds:
         return Answer(problem=what)
     answer = _checked({"tags": tags, "add": adds}, shown)
@@ -156,7 +76,23 @@ def _salvaged(text: str, shown: Collection[str], cut: bool) -> Answer:
     return answer
 
 
-def _checked(found: Json, shown: Collection[str]) -> Answer:
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    lists = [value.get(key) for key in _KEYS]
+    return [value, *(item for listed in lists if isinstance(listed, list) for item in listed)]
+
+
+def _wrong_shape(found: _Json) -> str:
+    if not set(_KEYS) & set(found):
+        if set(found) & _REWRITES:
+            return "a rewrite of the playbook is not taken: only tags and additions are"
+        return 'the object has none of "tags", "add" and "update"'
+    wrong = [key for key in _KEYS if not isinstance(found.get(key, []), (list, type(None)))]
+    return f'"{wrong[0]}" is not a list' if wrong else ""
+
+
+def _checked(found: _Json, shown: Collection[str]) -> Answer:
     tags, adds, updates = (found.get(key) or [] for key in _KEYS)
     if (count := len(adds) + len(updates)) > _MOST_CHANGES:
         return Answer(refused=f"{count} changes in one answer, at most {_MOST_CHANGES} are read: refused whole")

@@ -1,4 +1,5 @@
-"""The model-based reflector: asks about a digest of the turn, at most twice, and gives back the raw answer."""
+"""The model-based reflector: asks about a digest of the turn, at most twice, and gives back the raw answer; and what
+reflecting may take."""
 
 from __future__ import annotations
 
@@ -7,17 +8,21 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from swecli.llm.base import ChatModel
+from swecli.llm.merge import ReplyBuilder
+from swecli.llm.price_table import Row, cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.message import ModelChunk, ModelRequest, Usage
+from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.answers import read_answer
 from swecli.playbook.learning.evidence import Observation
 from swecli.playbook.similarity import shorten
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.redact import redact
+from swecli.store.records import SessionTotals, Spent
 
 MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all that a model is asked about one turn
@@ -42,15 +47,6 @@ class Asked:
     failure: str | None = None
 
 
-@dataclass(slots=True)
-class _Reply:
-    text: str = ""
-    usage: Usage = field(default_factory=Usage)
-    cost: float | None = None
-    begun: bool = False
-    stopped: bool = False
-
-
 async def ask(model: ChatModel, template: str, question: str, shown: Iterable[str], asked: Asked) -> None:
     """Ask a model what a turn teaches; the second time with the first answer's fault named. Fills `asked`; raises
     nothing but CancelledError."""
@@ -59,10 +55,10 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
     try:
         async with asyncio.timeout(_TIMEOUT):
             for _ in range(_ATTEMPTS):
-                reply = await _request(model, template, text, asked)
-                read = read_answer(reply.text, ids, cut=not reply.stopped)
+                answer, whole = await _request(model, template, text, asked)
+                read = read_answer(answer, ids, cut=not whole)
                 if read.kept > kept:
-                    asked.answer, kept = reply.text, read.kept
+                    asked.answer, kept = answer, read.kept
                 asked.failure = read.refused or read.problem or None
                 if not read.problem or read.refused:
                     break
@@ -77,54 +73,32 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
     asked.failure = redact(shorten(asked.failure, 300)) if asked.failure else None
 
 
-async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> _Reply:
+async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> tuple[str, bool]:
+    """The answer to one request, and whether it is whole; an endless one is left at the cap. The stream is closed, and
+    what it took is added, on every way out; where the service did not report that, by our estimate of tokens."""
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
     limit = min(MAX_TOKENS, model.profile.max_output or MAX_TOKENS)
-    request = ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect")
-    reply = _Reply()
+    stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
+    builder, length, begun = ReplyBuilder(), 0, False
     asked.attempts += 1
     try:
-        await _collect(model, request, reply)
-    finally:
-        _weigh(reply, len(template) + len(text))
-        asked.usage += reply.usage
-        asked.cost = None if asked.cost is None or reply.cost is None else asked.cost + reply.cost
-    return reply
-
-
-async def _collect(model: ChatModel, request: ModelRequest, reply: _Reply) -> None:
-    """Read a stream. Closes it on every way out; an endless answer is left at the cap."""
-    stream = model.stream(request)
-    parts: list[str] = []
-    length = 0
-    try:
         async for chunk in stream:
-            _note(reply, chunk)
-            parts.append(chunk.text)
+            begun = True
+            builder.add(chunk)
             length += len(chunk.text)
             if length > _ANSWER:
                 break
     finally:
-        reply.text = "".join(parts)[:_ANSWER]
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-
-
-def _weigh(reply: _Reply, asked: int) -> None:
-    """What a request took where the service did not say: nothing when no answer began, else our estimate of tokens."""
-    if reply.usage.total:
-        return
-    if reply.begun:
-        reply.usage = Usage(input=asked // _LETTERS, output=len(reply.text) // _LETTERS)
-    else:
-        reply.cost = 0.0
-
-
-def _note(reply: _Reply, chunk: ModelChunk) -> None:
-    reply.begun = True
-    reply.usage = chunk.usage or reply.usage
-    reply.cost = reply.cost if chunk.cost is None else chunk.cost
-    reply.stopped = reply.stopped or chunk.stop in ("stop", "tool_calls")
+        usage, cost = builder.usage or Usage(), builder.cost
+        if not usage.total and begun:
+            usage = Usage(input=(len(template) + len(text)) // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
+        elif not usage.total:
+            cost = 0.0  # no answer began
+        asked.usage += usage
+        asked.cost = None if asked.cost is None or cost is None else asked.cost + cost
+    return builder.build().text[:_ANSWER], builder.stop in ("stop", "tool_calls")
 
 
 def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:
@@ -186,3 +160,58 @@ def mask(text: str, bullets: Iterable[Bullet]) -> str:
             pattern = r"\s+".join(map(re.escape, words))
             text = re.sub(pattern, f"[{bullet.id}]", text, flags=re.IGNORECASE)
     return text
+
+
+REFLECTING: Final = "reflect"  # the purpose that reflections are recorded with
+_LEAST = 20_000  # units that any session may reflect with: a share of a short one would never do for a question
+_SMOOTH = 2 / 3  # of the budget, for turns without friction: what is left is kept for those with it
+_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units of a token that was read from a cache, written to it, or answered
+_FEWEST_LETTERS = 3  # characters a token, at least: most texts have four
+_EXPECTED_ANSWER = 400  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionBudget:
+    """What the user allows: `percent` of the session's units (0: no model is asked), US dollars a day (None: any)."""
+
+    percent: int = 15
+    usd_per_day: float | None = None
+
+
+def units(usage: Usage) -> float:
+    """What tokens weigh by the usual prices: one uncached input token is 1."""
+    return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
+
+
+def refusal(
+    limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, Row], *, friction: bool
+) -> str:
+    """Why a model is not asked now; "" when it may be.
+
+    Args:
+        limits: the user's.
+        totals: what the session took so far, in all and by purpose.
+        today: what reflections took today, in all sessions.
+        question: its length in characters, and the model's prices.
+        friction: something went wrong in the turn: such turns come first when the budget is short.
+    """
+    length, price = question
+    tokens = length // _FEWEST_LETTERS
+    used = units(totals.by_purpose.get(REFLECTING, Spent()).usage)
+    allowed = max(_LEAST if limits.percent else 0, (units(totals.usage) - used) * limits.percent / 100)
+    wanted = used + tokens + _EXPECTED_ANSWER * _ANSWERED
+    if wanted > allowed * (1 if friction else _SMOOTH):
+        return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
+    if limits.usd_per_day is None:
+        return ""
+    worst = cost_of(Usage(input=tokens, output=MAX_TOKENS), price)
+    if today.cost is None or worst is None:
+        return f"${limits.usd_per_day:g} a day are allowed for reflecting, and what it costs is not known"
+    if today.cost + 2 * worst > limits.usd_per_day:
+        return f"${limits.usd_per_day:g} a day are allowed for reflecting, and ${today.cost:.4f} are spent today"
+    return ""
+
+
+def day_began() -> datetime:
+    """When the user's day began."""
+    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)

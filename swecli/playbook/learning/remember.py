@@ -9,9 +9,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.playbook import Evidence, Op, Scope, render_bullets
 from swecli.models.session import Session
-from swecli.playbook.learning.curator import AddProposal, Curated, curate, make_delta
-from swecli.playbook.learning.grounds import ground_of
-from swecli.playbook.learning.trust import quotes
+from swecli.playbook.learning.curator import AddProposal, Curated, Ground, curate, make_delta, quotes
 from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
 from swecli.playbook.similarity import BulletIndex, shorten
@@ -19,6 +17,30 @@ from swecli.playbook.turn_digest import TurnDigest, digest_turn
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
 from swecli.store.session_manager import SessionManager
+
+
+def digest_of(sessions: SessionManager, session: Session, number: int) -> TurnDigest:
+    """A stored turn. Raises BadInput when there is no such turn."""
+    sessions.load_back_to(max(1, number))
+    info = sessions.interaction_info(number)
+    if info is None:
+        raise BadInput(f"There is no turn T{number} in this session.")
+    own = [message for message in session.messages if message.interaction == number]
+    return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
+
+
+def ground_of(sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None) -> Ground:
+    """What there is, what the user does not want, what the prompt says anyway, and where the session works."""
+    store = sessions.playbook
+    return Ground(
+        digest,
+        tuple(session.playbook.bullets.values()),
+        tuple(store.history.removed(session)),
+        workspaces.instructions() if workspaces else "",
+        workspaces.lookup(session) if workspaces else None,
+        lambda name: [item.session_id for item in store.evidence(name)],
+    )
+
 
 REMEMBERED = "remember"  # the reason of such a change
 _TYPED = re.compile(r"^\s*(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)

@@ -14,11 +14,18 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
-from swecli.playbook.learning.budget import REFLECTING, ReflectionBudget, day_began, refusal
-from swecli.playbook.learning.grounds import digest_of
 from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_rules, look_at, worth_asking
 from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
-from swecli.playbook.learning.reflector_model import Asked, ask, question_of
+from swecli.playbook.learning.reflector_model import (
+    REFLECTING,
+    Asked,
+    ReflectionBudget,
+    ask,
+    day_began,
+    question_of,
+    refusal,
+)
+from swecli.playbook.learning.remember import digest_of
 from swecli.playbook.workspace import Workspaces, check_anchors
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -65,7 +72,7 @@ class LearningService:
             SwecliError: it cannot be done; the line says why.
         """
         # late: most programs never perform one
-        from swecli.playbook.actions.table import perform  # noqa: PLC0415
+        from swecli.playbook.actions.change import perform  # noqa: PLC0415
 
         session = self.sessions.current_session
         if session is None:

@@ -1,13 +1,21 @@
-"""The playbook as Markdown: to be read, edited and brought back; nothing of a strategy is lost on the way."""
+"""The playbook as Markdown: to be read, edited and brought back; nothing of a strategy is lost on the way.
+
+A file is read whole, or refused with the number of the line that is wrong.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
-from swecli.models.playbook import Bullet, Evidence
+from swecli.models.errors import BadInput
+from swecli.models.ids import short_id
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Evidence, Kind, Scope, State, Trust
 
 FORMAT = 1
 TITLE = "# Playbook"
@@ -16,7 +24,6 @@ _NOTE = (
     "One strategy a line, under its section. Words, section, kind, scope and state may be edited; "
     "`swecli playbook add --from FILE` brings it back."
 )
-_TIMES = (("created", "created_at"), ("updated", "updated_at"), ("used", "last_used"))
 
 
 def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
@@ -47,12 +54,12 @@ def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
     facts += [("when", on_one_line(bullet.when))] if bullet.when else []
     if bullet.anchors:
         facts.append(("anchors", json.dumps(list(bullet.anchors))))
-    facts += [(name, when.isoformat()) for name, field in _TIMES if (when := getattr(bullet, field))]
-    facts += [("evidence", json.dumps(_evidence(item))) for item in evidence]
+    facts += [(name, when.isoformat()) for name, field in _TIMES.items() if (when := getattr(bullet, field))]
+    facts += [("evidence", json.dumps(_evidence_row(item))) for item in evidence]
     return [f"- [{bullet.id}] {on_one_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
 
 
-def _evidence(item: Evidence) -> dict[str, Any]:
+def _evidence_row(item: Evidence) -> dict[str, Any]:
     row = {
         "source": item.source,
         "quote": item.quote,
@@ -63,3 +70,191 @@ def _evidence(item: Evidence) -> dict[str, Any]:
         "when": item.created_at.isoformat() if item.created_at else None,
     }
     return {name: value for name, value in row.items() if value or name in ("source", "quote")}
+
+
+_MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
+_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"  # what opens an item of a list in Markdown
+_ITEM = re.compile(rf"\s*{_MARKER}\s")
+_BULLET = re.compile(rf"{_MARKER}\s+\[([^\]\n]*)\]\s+(.*)")
+_FACT = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
+_REMARK = re.compile(r"<!--.*-->")
+_COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
+_MOST = 2**63 - 1  # what a count, and the number of a turn, may be at most
+_CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
+_TIMES = {"created": "created_at", "updated": "updated_at", "used": "last_used"}
+_EVIDENCE = {"session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at"}
+_HINT = "Nothing was imported; put that line right and import it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A strategy as a file has it. `named` are the fields that the file names; the others are a guess."""
+
+    bullet: Bullet
+    evidence: tuple[Evidence, ...] = ()
+    line: int = 0
+    named: frozenset[str] = frozenset({"content", "section"})
+
+    @property
+    def dated(self) -> bool:
+        """Whether the file says when it was made."""
+        return "created_at" in self.named
+
+
+@dataclass(slots=True)
+class _Reader:
+    section: str = "general"
+    begun: bool = False
+    found: list[Carried] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+
+    def take(self, number: int, line: str) -> None:
+        """One line of the file, with those that go on with it. Raises ValueError with what is wrong with it.
+
+        Before the first section and strategy anybody may write what they like, but no list.
+        """
+        if line.startswith("## "):
+            self.section, self.begun = _text(line[3:].strip()), True
+            if not self.section.strip():
+                raise ValueError("the section has no name")
+        elif match := _BULLET.fullmatch(line):
+            self._begin(number, match[1], match[2])
+        elif match := _FACT.fullmatch(line):
+            if not self.found:
+                raise ValueError("it stands before the first strategy")
+            self.found[-1] = _with_fact(self.found[-1], match[1], match[2].strip())
+        elif line.strip() and (self.begun or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
+            raise ValueError("it is neither a strategy, `- [P-1] words`, nor a fact of one, `  - kind: strategy`")
+
+    def _begin(self, number: int, name: str, text: str) -> None:
+        bullet_id = short_id("P", name)
+        if bullet_id in (None, "P-0"):
+            raise ValueError(f"{name!r:.40} is no id such as P-7")
+        if bullet_id in self.ids:
+            raise ValueError(f"{bullet_id} is there twice")
+        content = _text(text.strip())
+        if not content.strip():
+            raise ValueError(f"{bullet_id} has no words")
+        self.ids.add(bullet_id)
+        self.begun = True
+        self.found.append(Carried(Bullet(bullet_id, content, self.section), line=number))
+
+
+def read_markdown(text: str) -> list[Carried]:
+    """The strategies of a file that `to_markdown` wrote, also after a person edited it.
+
+    Raises:
+        BadInput: the first line that cannot be read; or the file is no playbook, or a newer swecli's.
+    """
+    mark = _MARK.search(text)
+    if mark is None:
+        raise BadInput(
+            "The file is no exported playbook: it has no line `<!-- swecli playbook 1 -->`.",
+            "Make one with `swecli playbook list --export FILE`.",
+        )
+    if int(mark[1]) > FORMAT:
+        raise BadInput(
+            f"The playbook was exported by a newer swecli (format {mark[1]}, this one knows {FORMAT}).",
+            "Update swecli to import it.",
+        )
+    reader = _Reader()
+    for number, line in _folded(text):
+        try:
+            reader.take(number, line)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
+    for carried in reader.found:
+        words = len(carried.bullet.content.split())
+        if words > MAX_WORDS:
+            raise BadInput(f"Line {carried.line}: a strategy has at most {MAX_WORDS} words, this has {words}.", _HINT)
+        if (letters := len(carried.bullet.content)) > MAX_LETTERS:
+            most = f"at most {MAX_LETTERS} characters, this has {letters:,}"
+            raise BadInput(f"Line {carried.line}: a strategy has {most}.", _HINT)
+    return reader.found
+
+
+def _folded(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers; indented ones that go on with an item of a list are joined to it."""
+    held: tuple[int, str] | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        more = line.strip()
+        if held and more and line[0].isspace() and _ITEM.match(held[1]) and not _ITEM.match(line):
+            held = (held[0], f"{held[1].rstrip()} {more}")
+        elif more:
+            if held:
+                yield held
+            held = (number, line.rstrip("\r"))
+    if held:
+        yield held
+
+
+def _with_fact(carried: Carried, name: str, value: str) -> Carried:
+    bullet, carried = carried.bullet, replace(carried, named=carried.named | {_TIMES.get(name, name)})
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise ValueError(f"{value!r:.40} is no {name}; there are {', '.join(_CHOICES[name])}")
+        chosen: dict[str, Any] = {name: value}
+        return replace(carried, bullet=replace(bullet, **chosen))
+    if name == "counts":
+        match = _COUNTS.fullmatch(value)
+        if match is None:
+            raise ValueError("counts are written `1 helpful, 0 harmful, 2 neutral`")
+        helpful, harmful, neutral = map(int, match.groups())
+        if max(helpful, harmful, neutral) > _MOST:
+            raise ValueError(f"a count is at most {_MOST}")
+        return replace(carried, bullet=replace(bullet, helpful=helpful, harmful=harmful, neutral=neutral))
+    if name == "when":
+        return replace(carried, bullet=replace(bullet, when=_text(value)))
+    if name == "anchors":
+        return replace(carried, bullet=replace(bullet, anchors=_texts(value)))
+    if name in _TIMES:
+        when: dict[str, Any] = {_TIMES[name]: _moment(value)}
+        return replace(carried, bullet=replace(bullet, **when))
+    if name == "evidence":
+        return replace(carried, evidence=(*carried.evidence, _evidence(value)))
+    raise ValueError(f"a strategy has no {name!r:.40}")
+
+
+def _text(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    value = json.loads(text)
+    if not isinstance(value, str):
+        raise ValueError("it is no text")
+    return value
+
+
+def _texts(value: str) -> tuple[str, ...]:
+    found = json.loads(value)
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise ValueError('anchors are written ["a.py", "make"]')
+    return tuple(found)
+
+
+def _moment(value: str) -> datetime:
+    when = datetime.fromisoformat(value)
+    if when.tzinfo is None:
+        raise ValueError(f"the time {value} has no zone")
+    try:
+        when.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"the time {value} is out of all calendars") from None
+    return when
+
+
+def _evidence(value: str) -> Evidence:
+    row: Any = json.loads(value)
+    if not isinstance(row, dict) or not isinstance(row.get("source"), str) or not isinstance(row.get("quote"), str):
+        raise ValueError("evidence is an object with a source and a quote")
+    named: dict[str, Any] = {_EVIDENCE.get(str(name), str(name)): item for name, item in row.items()}
+    if set(named) - set(Evidence.__slots__):
+        raise ValueError(f"evidence has no {sorted(set(named) - set(Evidence.__slots__))[0]!r:.40}")
+    if named.get("trust", "reasoning") not in _CHOICES["trust"]:
+        raise ValueError(f"{named['trust']!r:.40} is no trust")
+    turn = named.get("interaction")
+    if turn is not None and not (isinstance(turn, int) and 0 < turn <= _MOST):
+        raise ValueError("the turn of evidence is a number from 1")
+    if not all(isinstance(named.get(name, ""), str) for name in ("session_id", "call_id")):
+        raise ValueError("session and call of evidence are texts")
+    when = named.get("created_at")
+    return Evidence(**named | {"created_at": _moment(str(when)) if when else None})

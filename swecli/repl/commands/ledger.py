@@ -16,11 +16,19 @@ from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card, row
-from swecli.review.fix import apply_suggestion, repair_request, take_back
-from swecli.review.judge.ledger import change_line, lesson_note, lessons, recheck, settle
+from swecli.review.judge.ledger import (
+    apply_suggestion,
+    change_line,
+    lesson_note,
+    lessons,
+    recheck,
+    repair_request,
+    settle,
+    take_back,
+)
 from swecli.review.publish.exports import write_findings
 from swecli.review.publish.view import chosen, view
-from swecli.review.read.checking import by_hand, check
+from swecli.review.read.job import by_hand, check
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 

@@ -35,9 +35,8 @@ from swecli.models.review_events import (
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.identity import identified
 from swecli.review.judge.sources import Sources
-from swecli.review.read.checking import run_checks, withdraw
 from swecli.review.read.extract import extract
-from swecli.review.read.job import ReviewJob, planned
+from swecli.review.read.job import ReviewJob, planned, run_checks, withdraw
 from swecli.review.read.progress import Progress
 from swecli.review.read.requests import ReviewRequest, part_message, read_only
 from swecli.review.target.plan import Part, cover

@@ -8,8 +8,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.playbook.action import ActionResult
-from swecli.playbook.actions.names import ACTIONS
+from swecli.playbook.action import ACTIONS, ActionResult
 from tests.support.runtime import make_runtime, run_turn
 
 

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.playbook import PRIORS, Bullet, Tag, after_verdict
-from swecli.playbook.scoring.effect import Effect
-from swecli.playbook.scoring.score import TAGS, Reflector, Shown, by_outcome, by_tags, deviation, expected, passes
+from swecli.playbook.scoring.score import (
+    TAGS,
+    Effect,
+    Reflector,
+    Shown,
+    by_outcome,
+    by_tags,
+    deviation,
+    expected,
+    passes,
+)
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Evidence
-from swecli.playbook.transfer.markdown import to_markdown
-from swecli.playbook.transfer.reading import read_markdown
+from swecli.playbook.transfer.markdown import read_markdown, to_markdown
 
 MOMENT = st.datetimes(timezones=st.just(UTC))
 LINE = st.text(min_size=1, max_size=30).filter(str.strip)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.playbook.transfer.reading import read_markdown
+from swecli.playbook.transfer.markdown import read_markdown
 
 
 def test_a_strategy_without_facts_is_taken_as_it_stands() -> None:

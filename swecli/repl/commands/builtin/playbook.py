@@ -6,8 +6,7 @@ import shlex
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import turn_number
-from swecli.playbook.action import ActionResult
-from swecli.playbook.actions.names import ACTIONS
+from swecli.playbook.action import ACTIONS, ActionResult
 from swecli.repl.commands.base import CommandContext, command
 
 _CHOICES = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values())
