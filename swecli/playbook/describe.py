@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.models.playbook import MANY, MARKS, AppliedDelta, Delta, Op
+from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op
 from swecli.playbook.quarantine import DOUBT
 from swecli.playbook.similarity import shorten
 
@@ -15,12 +15,6 @@ _FROM = {
 _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
-def lines_of(delta: Delta, added: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """One line for each operation; `added` are the ids that its ADDs were given, where they are known."""
-    names = iter(added)
-    return tuple(line_of(op, next(names, "") if op.op == "ADD" else op.bullet_id) for op in delta.ops)
-
-
 def line_of(op: Op, name: str) -> str:
     """One operation as a line."""
     label = f"{name} " if name else ""
@@ -28,10 +22,10 @@ def line_of(op: Op, name: str) -> str:
         content = shorten(str(op.fields.get("content", "")), _CONTENT)
         waits = op.fields.get("state") == "quarantined"
         named = f" ({name})" if name else ""
-        return f"? {content} (needs your approval: {reason_of(op)}){named}" if waits else f"+ {content}{named}"
+        return f"? {content} (needs your approval: {_reason_of(op)}){named}" if waits else f"+ {content}{named}"
     if op.op == "UPDATE":
         return f"{label}{_updated(op)}"
-    why = reason_of(op)
+    why = _reason_of(op)
     return f"{label}{_DONE[op.op]}" + (f": {why}" if why and op.op == "QUARANTINE" else "")
 
 
@@ -44,7 +38,7 @@ def _updated(op: Op) -> str:
     return ", ".join(f"{key} → {value}" for key, value in named.items()) or "seen again"
 
 
-def reason_of(op: Op) -> str:
+def _reason_of(op: Op) -> str:
     """Why an operation was made, from its evidence."""
     doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
     if doubt:
@@ -61,7 +55,7 @@ def summary_of(applied: AppliedDelta) -> str:
     if len(delta.ops) > MANY:
         parts.append(applied.summary())
     else:
-        parts += [line for line in lines_of(delta, applied.added) if line]
+        parts += [line_of(op, name) for name, op in applied.named()]
     if applied.verdicts:
         counts = [
             (tag, sum(other == tag for _, other in applied.verdicts)) for tag in ("helpful", "harmful", "neutral")

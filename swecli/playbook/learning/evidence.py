@@ -18,10 +18,8 @@ EDITS = frozenset({"edit_file", "write_file"})
 COMMON = "turn"  # the kind of a turn that no check judged
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # by whether the outcome was good
-_KINDS = ("path", "command", "flag", "tool")
 _SPAN = re.compile(r"`([^`\n]{3,})`")
 _SHORTEST = 3  # characters of an anchor that identifies something
-_USER = "mark"
 _NO = re.compile(r"\s*no\s*,", re.IGNORECASE)
 
 
@@ -55,6 +53,10 @@ class _Run:
     passed: bool
     edited: bool  # whether the turn had edited something before it
 
+    @property
+    def check(self) -> Check:
+        return Check(self.passed, () if self.passed else failing_lines(self.call.output))
+
 
 def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
     """What a turn shows by itself.
@@ -66,7 +68,7 @@ def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
     runs = _runs(digest.calls)
     found = [one for name, own in runs.items() if (one := _changed(name, own, last.get(name))) is not None]
     found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
-    checks = {name: Check(own[-1].passed, _failing(own[-1])) for name, own in runs.items()}
+    checks = {name: own[-1].check for name, own in runs.items()}
     observed = _strongest(found)
     return TurnEvidence(
         observed,
@@ -97,14 +99,10 @@ def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
     return runs
 
 
-def _failing(run: _Run) -> tuple[str, ...]:
-    return () if run.passed else failing_lines(run.call.output)
-
-
 def _changed(name: str, runs: Sequence[_Run], last: Check | None) -> Observation | None:
     """What the last run of a check says against the state before the turn's edits."""
     end, start = runs[-1], runs[0]
-    before = last if start.edited or len(runs) == 1 else Check(start.passed, _failing(start))
+    before = last if start.edited or len(runs) == 1 else start.check
     if before is None:
         return None
     label = shorten(end.call.command, 60)
@@ -113,7 +111,7 @@ def _changed(name: str, runs: Sequence[_Run], last: Check | None) -> Observation
         return Observation(end.passed, 1.0, "check", f"{label} went from {how}", name, end.call)
     if end.passed:
         return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, end.call) if end.edited else None
-    if not end.edited or _failing(end) == before.failing:
+    if not end.edited or end.check.failing == before.failing:
         return None  # it was red in the same way before: that is nobody's fault
     return Observation(False, _STILL_RED, "check", f"{label} still fails, in another way", name, end.call)
 
@@ -147,35 +145,29 @@ def _friction(digest: TurnDigest) -> bool:
 def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[Shown]:
     """The bullets that stood in a turn's prompt, each with how far an observation touches it."""
     shown = (bullets[name] for name in digest.shown if name in bullets)
-    return [Shown(bullet, *_role_of(bullet, observed.good, observed.call, digest, observed.source)) for bullet in shown]
+    return [Shown(bullet, *_role_of(bullet, observed, digest)) for bullet in shown]
 
 
-def _role_of(bullet: Bullet, good: bool, call: CallDigest | None, digest: TurnDigest, source: str) -> tuple[float, str]:
+def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
     """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none).
 
     1 where something it names stands in the arguments of the call that decided, or for a failure in its error text;
     where it was cited and calls followed; and where it was cited and the user judged. Else a part: on a success more
     than on a failure. What is stale or quarantined gets nothing.
     """
+    call = observed.call
     if not bullet.live or bullet.stale:
         return 0.0, ""
-    if call is not None and _occurs(bullet, _text_of(call, good)):
-        return 1.0, call.id
-    if bullet.id in digest.cited and (source == _USER or digest.calls):
+    if call is not None:
+        text = json.dumps(call.parameters, ensure_ascii=False, default=str)
+        if _occurs(bullet, text if observed.good else f"{text} {call.output}"):
+            return 1.0, call.id
+    if bullet.id in digest.cited and (observed.source == "mark" or digest.calls):
         return 1.0, call.id if call else ""
-    return _ONLY_SHOWN[good], ""
-
-
-def _text_of(call: CallDigest, good: bool) -> str:
-    text = json.dumps(call.parameters, ensure_ascii=False, default=str)
-    return text if good else f"{text} {call.output}"
+    return _ONLY_SHOWN[observed.good], ""
 
 
 def _occurs(bullet: Bullet, text: str) -> bool:
-    names = {*(_value(anchor) for anchor in bullet.anchors), *_SPAN.findall(bullet.content)}
+    named = (anchor.partition(":")[2] or anchor for anchor in bullet.anchors)  # `kind:value`
+    names = {*named, *_SPAN.findall(bullet.content)}
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names if len(name) >= _SHORTEST)
-
-
-def _value(anchor: str) -> str:
-    kind, _, value = anchor.partition(":")
-    return value if kind in _KINDS and value else anchor

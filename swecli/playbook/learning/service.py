@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from swecli.config.settings import Settings
 from swecli.llm.price_table import Row, cost_of
@@ -37,14 +36,13 @@ _AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
 @dataclass
 class LearningService:
     """Learning for one program. `workspaces` tell what strategies may name and need not say; without them nothing is
-    looked up. `day` says when the day began that the daily part of the budget counts from."""
+    looked up."""
 
     sessions: SessionManager
     reflector: ReflectorModel
     workspaces: Workspaces | None = None
     enabled: bool = True
     budget: ReflectionBudget = ReflectionBudget()  # noqa: RUF009 - frozen
-    day: Callable[[], datetime] = day_began
     tokens: int = 1_200
     _reported: set[str] = field(default_factory=set)
 
@@ -226,7 +224,7 @@ class LearningService:
         if self.reflector.model is None:
             return self.reflector.missing
         question = (length + len(self.reflector.template), self.reflector.model.profile.price)
-        today = self.sessions.playbook.spent(self.day())
+        today = self.sessions.playbook.spent(day_began())
         return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
 
     def _not_asked(self, number: int, held: str) -> list[LearningEvent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ _ELSEWHERE = "it comes from another playbook"
 
 
 @dataclass(slots=True)
-class ImportPlan:
+class _ImportPlan:
     """What an import would do.
 
     `kept` are the new ones that keep their id; `renamed` are the ids that are given new ones, with the reason, in the
@@ -42,24 +42,23 @@ class ImportPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where an import goes: every strategy `present`, removed ones that the file names too; the ids of the file that
-    are `taken`; the highest number that was ever given; whether the user vouches for the file, and has a session."""
+class _Target:
+    """Where an import goes: every strategy `present`, removed ones that the file names too; the highest number that was
+    ever given; whether the user vouches for the file, and has a session."""
 
     present: Mapping[str, Bullet]
-    taken: Collection[str] = ()
     last_number: int = 0
     trusted: bool = False
     in_session: bool = True
 
 
-def plan_import(carried: Sequence[Carried], target: Target) -> ImportPlan:
+def _plan_import(carried: Sequence[Carried], target: _Target) -> _ImportPlan:
     """Compare a file with what is there.
 
     A strategy is known when one of its id, or of its words, was made at the same moment. Any other is from elsewhere:
     it keeps its id where that is free, and stays out when its words are there already. Counts of known ones stay.
     """
-    plan, repeated = ImportPlan(), 0
+    plan, repeated = _ImportPlan(), 0
     words = {_words(bullet): name for name, bullet in target.present.items() if bullet.state != "deleted"}
     twins = {(bullet.created_at, _words(bullet)): bullet for bullet in target.present.values()}
     for item in sorted(carried, key=lambda item: item.bullet.number):  # ids that are kept are given in their order
@@ -86,7 +85,7 @@ def _words(bullet: Bullet) -> str:
     return " ".join(bullet.content.lower().split())
 
 
-def _known(item: Carried, target: Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
+def _known(item: Carried, target: _Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
     """The strategy that this one is; one without a date by its id, where the user vouches for the file."""
     known = target.present.get(item.bullet.id)
     if known is not None and (known.created_at == item.bullet.created_at if item.dated else target.trusted):
@@ -94,7 +93,7 @@ def _known(item: Carried, target: Target, twins: Mapping[Any, Bullet]) -> Bullet
     return twins.get((item.bullet.created_at, _words(item.bullet))) if item.dated else None
 
 
-def _unfit(item: Carried, bullet: Bullet, target: Target) -> str:
+def _unfit(item: Carried, bullet: Bullet, target: _Target) -> str:
     if has_secret(bullet.content):
         return f"(line {item.line}) holds a secret"
     if bullet.scope == "session" and not target.in_session:
@@ -102,7 +101,7 @@ def _unfit(item: Carried, bullet: Bullet, target: Target) -> str:
     return ""
 
 
-def _update(plan: ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -> None:
+def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -> None:
     named = [name for name in (*_EDITABLE, *(["trust"] if trusted else ())) if name in item.named]
     fields = {name: getattr(item.bullet, name) for name in named}
     asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
@@ -122,12 +121,10 @@ def _update(plan: ImportPlan, known: Bullet, item: Carried, *, trusted: bool) ->
     plan.changed.append(known.id)
 
 
-def _take_in(plan: ImportPlan, item: Carried, target: Target) -> None:
+def _take_in(plan: _ImportPlan, item: Carried, target: _Target) -> None:
     name, number = item.bullet.id, item.bullet.number
     if target.last_number < number <= target.last_number + _FAR:
         plan.kept.append(name)
-    elif name in target.taken:
-        plan.renamed[name] = "that id belongs to another one"
     else:
         far = number > target.last_number
         plan.renamed[name] = "its number is far above all that were given" if far else "that id was given before"
@@ -182,9 +179,8 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
         raise wrong(ctx, "There is no file named.", "add --from FILE")
     path, store = Path(file).expanduser(), ctx.sessions.playbook
     carried = read_markdown(_read(path))
-    present, taken = _present(ctx, carried)
-    target = Target(present, taken, store.last_number(), trusted, bool(ctx.session.id))
-    plan = plan_import(carried, target)
+    target = _Target(_present(ctx, carried), store.last_number(), trusted, bool(ctx.session.id))
+    plan = _plan_import(carried, target)
     added: tuple[str, ...] = ()
     if plan.ops:
         delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
@@ -196,20 +192,17 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     return ActionResult(value | {"left_out": plan.left_out}, lines, code=1 if plan.lost else 0)
 
 
-def _present(ctx: ActionContext, carried: Sequence[Carried]) -> tuple[dict[str, Bullet], set[str]]:
-    """What may be seen from the session, with removed ones that the file names; and which of its ids are given."""
-    store, present, taken = ctx.sessions.playbook, dict(ctx.session.playbook.bullets), set()
+def _present(ctx: ActionContext, carried: Sequence[Carried]) -> dict[str, Bullet]:
+    """What may be seen from the session, with removed ones that the file names: they can come back."""
+    store, present = ctx.sessions.playbook, dict(ctx.session.playbook.bullets)
     last = store.last_number()
-    for item in carried:
-        name = item.bullet.id
-        if name in present or (item.bullet.number <= last and store.get(name) is not None):
-            taken.add(name)
-            if name not in present and (bullet := store.seen(name, ctx.session)):
-                present[name] = bullet  # removed: it can come back
-    return present, taken
+    for name in [item.bullet.id for item in carried if item.bullet.number <= last]:
+        if name not in present and (bullet := store.seen(name, ctx.session)):
+            present[name] = bullet
+    return present
 
 
-def _summary(ctx: ActionContext, plan: ImportPlan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
+def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
     yield (
         f"{len(plan.kept)} taken in under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
         f"{len(plan.same)} the same."

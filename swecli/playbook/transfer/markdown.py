@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -109,7 +109,7 @@ class _Reader:
     ids: set[str] = field(default_factory=set)
 
     def take(self, number: int, line: str) -> None:
-        """One line of the file, with those that go on with it. Raises ValueError with what is wrong with it.
+        """One line of the file. Raises ValueError with what is wrong with it.
 
         Before the first section and strategy anybody may write what they like, but no list.
         """
@@ -158,9 +158,9 @@ def read_markdown(text: str) -> list[Carried]:
             "Update swecli to import it.",
         )
     reader = _Reader()
-    for number, line in _folded(text):
+    for number, line in enumerate(text.split("\n"), 1):
         try:
-            reader.take(number, line)
+            reader.take(number, line.rstrip("\r"))
         except (ValueError, RecursionError) as error:
             raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
     for carried in reader.found:
@@ -171,21 +171,6 @@ def read_markdown(text: str) -> list[Carried]:
             most = f"at most {MAX_LETTERS} characters, this has {letters:,}"
             raise BadInput(f"Line {carried.line}: a strategy has {most}.", _HINT)
     return reader.found
-
-
-def _folded(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers; indented ones that go on with an item of a list are joined to it."""
-    held: tuple[int, str] | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        more = line.strip()
-        if held and more and line[0].isspace() and _ITEM.match(held[1]) and not _ITEM.match(line):
-            held = (held[0], f"{held[1].rstrip()} {more}")
-        elif more:
-            if held:
-                yield held
-            held = (number, line.rstrip("\r"))
-    if held:
-        yield held
 
 
 def _with_fact(carried: Carried, name: str, value: str) -> Carried:

@@ -10,22 +10,19 @@ def test_a_strategy_without_facts_is_taken_as_it_stands() -> None:
     assert (carried.bullet.section, carried.bullet.kind, carried.dated) == ("general", "strategy", False)
 
 
-def test_a_strategy_may_go_on_in_the_next_line_and_stand_in_any_list_that_markdown_has() -> None:
+def test_a_strategy_may_stand_in_any_list_that_markdown_has() -> None:
     text = """<!-- swecli playbook 1 -->
 Some words before.
 
 ## tests
 <!-- a remark -->
-1. [P-45] run the tests
-   with `pytest -q`
+1. [P-45] run the tests with `pytest -q`
    - kind: fact
-+ [P-44] use
-  uv
++ [P-44] use uv here
 
-  here
 * [P-4]  words"""
     assert [(c.bullet.id, c.bullet.content, c.line) for c in read_markdown(text)] == [
         ("P-45", "run the tests with `pytest -q`", 6),
-        ("P-44", "use uv here", 9),
-        ("P-4", "words", 13),
+        ("P-44", "use uv here", 8),
+        ("P-4", "words", 10),
     ]

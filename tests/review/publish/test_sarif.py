@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft4Validator
 
 from swecli.models.finding import KINDS, SEVERITIES, STATES, Finding
 from swecli.review.publish.exports import as_sarif
-
-
-@cache
-def validator() -> Draft4Validator:
-    schema = json.loads((Path(__file__).parents[1] / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
-    return Draft4Validator(schema)
+from tests.support.sarif import check_sarif
 
 
 def valid(findings: list[Finding]) -> dict[str, Any]:
     log = json.loads(json.dumps(as_sarif(findings)))
-    assert [error.message for error in validator().iter_errors(log)] == []
+    check_sarif(log)
     return dict(log["runs"][0])
 
 
