@@ -147,5 +147,4 @@ def _stands(content: str, start: int, end: int) -> bool:
 
 
 def _outside(content: str, place: int) -> bool:
-    """Whether a place is not between backticks."""
     return content.count("`", 0, place) % 2 == 0

@@ -39,7 +39,6 @@ def _updated(op: Op) -> str:
 
 
 def _reason_of(op: Op) -> str:
-    """Why an operation was made, from its evidence."""
     doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
     if doubt:
         return doubt

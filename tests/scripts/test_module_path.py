@@ -138,16 +138,16 @@ def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str
 
 
 @pytest.mark.parametrize("tool", ["ruff", "vulture"])
-def test_a_linter_that_a_review_asks_runs_none(command: str, tool: str, tmp_path: Path) -> None:
-    """They are Python programs themselves, and would find what PYTHONPATH names."""
+def test_a_review_starts_no_linter(command: str, tool: str, tmp_path: Path) -> None:
+    """They may load plug-ins of the folder they are started in."""
     mark = trap(ALL)
     Path("shop/prices.py").write_text("TAX = 0.2\n")
     linter = tmp_path / "bin" / tool
-    linter.write_text(f"#!{sys.executable}\nimport json\nopen({str(tmp_path / 'asked')!r}, 'w')\n")
+    linter.write_text(f"#!/bin/sh\ntouch {tmp_path / 'asked'}\n")
     linter.chmod(0o755)
     path = f"{linter.parent}:{os.environ['PATH']}"
     assert (
         run(command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}).code == STARTS["review -m demo"]
     )
-    assert (tmp_path / "asked").exists()
+    assert not (tmp_path / "asked").exists()
     assert not mark.exists(), mark.read_text()

@@ -121,7 +121,6 @@ def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
 
 
 def _free_value(words: list[str], flag: str) -> str:
-    """The words after a flag, to the next one."""
     if flag not in words:
         return ""
     at = words.index(flag)

@@ -30,7 +30,6 @@ _LETTERS = 4  # characters a token, roughly: what `why` says of a question is an
 
 
 def _when(moment: datetime | None) -> str:
-    """A moment as the user's clock has it."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
@@ -125,7 +124,6 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
 
 
 def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
-    """The changes, newest first."""
     count = count_of(rest, _LOGGED, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:

@@ -181,7 +181,6 @@ def _new(add: AddProposal, trust: Trust | None, by: tuple[Ground, str], curated:
 
 
 def _doubt(add: AddProposal, trust: Trust | None, ground: Ground, author: str) -> str:
-    """Why a new bullet waits; "" when it need not."""
     if trust is None:
         return "the quote is not in your message"
     if trust != "user":

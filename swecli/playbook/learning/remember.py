@@ -123,7 +123,6 @@ class PlaybookMemory:
 
 
 def _digest(session: Session) -> TurnDigest:
-    """The running turn, as far as it has come."""
     number = session.interactions
     messages = [m for m in session.messages if m.interaction == number and m.role in (Role.USER, Role.ASSISTANT)]
     return digest_turn(messages, session_id=session.id)

@@ -228,7 +228,6 @@ class LearningService:
         return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
 
     def _not_asked(self, number: int, held: str) -> list[LearningEvent]:
-        """Report it, once."""
         if held.partition(":")[0] in self._reported:
             return []
         self.mark_reported(held.partition(":")[0])

@@ -151,7 +151,6 @@ def _cramped(new: Collection[str], found: Selection, head: Selection) -> str:
 
 
 def _fill(request: SelectionRequest, ranked: Sequence[Candidate], budget: int, held: Held | None = None) -> Selection:
-    """The first that fit, one after the other."""
     line = held.line if held else _line
     stays = {name for name in held.ids if _stays(request.bullets.get(name))} if held else set[str]()
     chosen = [
@@ -223,12 +222,10 @@ def _stays(bullet: Bullet | None) -> bool:
 
 
 def _line(bullet: Bullet) -> str:
-    """The bullet's line in the text."""
     return f"- [{bullet.id}] {quoted(bullet.content)}\n"
 
 
 def _frame(ranked: Sequence[Candidate], count: Count) -> int:
-    """The tokens that stand around the lines."""
     if not ranked:
         return 0
     return count(render_bullets([ranked[0].bullet])) - count(_line(ranked[0].bullet))

@@ -152,7 +152,6 @@ class Verifier:
         return reply
 
     def _key(self, finding: Finding) -> str:
-        """A digest of claim, code, model and prompt."""
         source = self.sources.get(finding.path)
         symbol = source.symbol(finding.line)
         code = squeezed("".join(source.lines[symbol.first - 1 : symbol.last]))
@@ -222,7 +221,6 @@ def _batches(claims: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _rows(reply: ModelReply) -> list[dict[str, Any]]:
-    """The entries of an answer, whole or broken, as a call or as JSON in prose."""
     values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
     values += [found.value for text in (*reply.broken.values(), reply.text) for found in values_in(text)]
     rows: list[dict[str, Any]] = []

@@ -59,7 +59,6 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
 
 
 def _entry(finding: Finding) -> str:
-    """One finding as a section."""
     facts: list[str] = [finding.kind, finding.state]
     facts += [safe(finding.doubt)] if finding.doubt else []
     facts += [f"reason: {safe(finding.reason)}"] if finding.reason else []

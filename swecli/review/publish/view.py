@@ -78,11 +78,9 @@ def view(finding: Finding, root: Path, history: Sequence[Change] = ()) -> Findin
     ]
     lines = Sources(root).get(finding.path).lines
     last = finding.end_line or finding.line
-    around = (
-        range(max(1, finding.line - _AROUND), min(len(lines), last + _AROUND) + 1) if finding.line > 0 else range(0)
-    )
-    code = tuple(f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in around)
-    return replace(brief(finding), facts=tuple(facts), code=code, diff=_diff(finding, lines))
+    around = range(max(1, finding.line - _AROUND), min(len(lines), last + _AROUND) + 1)
+    code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in around if finding.line > 0]
+    return replace(brief(finding), facts=tuple(facts), code=tuple(code), diff=_diff(finding, lines))
 
 
 def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
@@ -115,22 +113,18 @@ def chosen(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
 
 def _has(finding: Finding, word: str) -> bool:
     name, sign, value = word.partition(">=") if ">=" in word else word.partition(":")
+    known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(name if sign else "", ())
+    if known and value not in known:
+        raise BadInput(f"There is no {value!r}.", f"There are: {', '.join(known)}")
     if sign and name == "severity":
-        _known(value, SEVERITIES)
         return finding.at_least(value) if sign == ">=" else finding.severity == value
     if sign and name == "path":
         return fnmatch(finding.path, value) or finding.path.startswith(f"{value.rstrip('/')}/")
     if sign and name == "type":
         return value.upper() in finding.code_smell_type.upper()
     if sign and name == "verdict":
-        _known(value, tuple(_VERDICTS))
         return finding.verdict == _VERDICTS[value]
     return word.lower() in f"{finding.id} {finding.place} {finding.code_smell_type} {finding.message}".lower()
-
-
-def _known(value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise BadInput(f"There is no {value!r}.", f"There are: {', '.join(known)}")
 
 
 # Events
@@ -200,7 +194,6 @@ def _expected(estimate: Estimate) -> str:
 
 
 def _took(end: ReviewFinished) -> str:
-    """What it took, with what was expected beside it."""
     took = f"took {end.usage.total:,} tokens, {'price unknown' if end.cost is None else f'${end.cost:.4f}'}"
     tokens = end.estimate.tokens if end.estimate else ()
     return f"{took} (expected {tokens[0]:,} to {tokens[1]:,} tokens)" if tokens else took

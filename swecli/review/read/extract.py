@@ -78,7 +78,6 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
 
 
 def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
-    """The call's findings; broken arguments are read as text."""
     before, losses, problem = len(out.findings), len(out.lost), reply.malformed.get(call.id, "")
     if problem:
         for value in values_in(reply.broken.get(call.id, "")):
@@ -122,7 +121,6 @@ def _note_loss(value: Found, taken: int, out: Extraction) -> None:
 
 
 def _quoted(text: str, shown: str) -> bool:
-    """Whether this JSON stands literally in code that the model was shown."""
     squeezed = "".join(text.split())
     return len(squeezed) >= _QUOTED_FROM and squeezed in shown
 

@@ -130,7 +130,6 @@ def _plan_of(agent: Agent, root: Path, spec: Sequence[str], include: Sequence[st
 
 
 def _leads(root: Path, plan: Plan) -> dict[str, list[str]]:
-    """The functions over a limit, by file."""
     sources = Sources(root)
     return {path: sources.get(path).over_limits() for path in plan.files}
 

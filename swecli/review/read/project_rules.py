@@ -64,7 +64,6 @@ def load_rules(
 
 
 def _checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[str]:
-    """The paths of the checks, by name."""
     if base:
         # git lists a tree as a head, an empty line and the names
         listed = (_text(root, FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
@@ -85,7 +84,6 @@ def _text(root: Path, where: str, base: str, environ: Mapping[str, str] | None) 
 
 
 def _run(root: Path, environ: Mapping[str, str] | None, *words: str) -> str | None:
-    """What git answers, None where it refuses."""
     try:
         return run_git(root, *words, environ=environ)
     except BadInput:

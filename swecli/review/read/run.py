@@ -160,7 +160,6 @@ class Review:
         yield self._progress(part)
 
     def _running(self) -> Part:
-        """The part that is asked for; the next one where that was closed."""
         at = self._at
         if at.part is not None:
             return at.part
@@ -194,7 +193,6 @@ class Review:
             return
 
     def _save(self, reply: ModelReply, duration_ms: int, loop: int) -> Event:
-        """Commit the reply and its bill."""
         state, name = self._at.state, self._model.name
         answer = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, reasoning=reply.reasoning)
         message = self._sessions.append(answer)

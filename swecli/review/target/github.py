@@ -110,7 +110,6 @@ class GitHub:
 
 
 def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubFailed:
-    """The line for each refusal."""
     said = _said(error.read(100_000))
     status, headers = error.code, error.headers
     if status == 429 or (status == 403 and (headers.get("retry-after") or headers.get("x-ratelimit-remaining") == "0")):
@@ -130,7 +129,6 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
 
 
 def _said(body: bytes) -> str:
-    """GitHub's own words, on one line."""
     try:
         row = json.loads(body)
         errors = [e if isinstance(e, str) else str(e.get("message") or e.get("code")) for e in row.get("errors") or ()]
