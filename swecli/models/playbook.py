@@ -248,3 +248,9 @@ def render_bullets(bullets: Iterable[Bullet]) -> str:
 def quoted(content: str) -> str:
     """One line of data: line breaks folded, the playbook's own delimiters made harmless however they are written."""
     return _DELIMITER.sub("‹", " ".join(content.split()))
+
+
+def shorten(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, an ellipsis where something was left out."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op
+from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op, shorten
 from swecli.playbook.quarantine import DOUBT
-from swecli.playbook.similarity import shorten
 
 _CONTENT = 90
 _FROM = {

@@ -39,12 +39,6 @@ def nearest(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
     return bullet if score >= SIMILAR else None
 
 
-def shorten(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, an ellipsis where something was left out."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
 @dataclass(slots=True)
 class BulletIndex:
     """The words of bullets, content and `when`, kept between queries: what has not changed is not read again."""

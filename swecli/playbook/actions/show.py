@@ -11,13 +11,13 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import short_id
 from swecli.models.message import Role
-from swecli.models.playbook import AppliedDelta, Bullet
+from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
 from swecli.playbook.describe import summary_of
 from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
-from swecli.playbook.similarity import BulletIndex, shorten
+from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 from swecli.store.records import TurnRecord

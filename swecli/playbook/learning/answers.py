@@ -10,9 +10,8 @@ from typing import Any, cast, get_args
 
 from swecli.llm.lenient_json import values_in
 from swecli.models.ids import short_id
-from swecli.models.playbook import Kind, Tag
+from swecli.models.playbook import Kind, Tag, shorten
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
-from swecli.playbook.similarity import shorten
 
 _MOST_CHANGES = 20  # additions and updates of an answer that is read at all
 _SHOW = 60  # characters of a dropped item that are shown

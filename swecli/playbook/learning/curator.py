@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust
+from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
-from swecli.playbook.similarity import alike, nearest, shorten, stems
+from swecli.playbook.similarity import alike, nearest, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.playbook.workspace_lookup import WorkspaceLookup
 from swecli.redact import redact

@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from swecli.models.playbook import Bullet
+from swecli.models.playbook import Bullet, shorten
 from swecli.playbook.commands import check_of, failing_lines, passed
 from swecli.playbook.scoring.score import Shown
-from swecli.playbook.similarity import shorten
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.store.records import Check
 

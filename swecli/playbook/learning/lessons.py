@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.models.ids import uuid7
 from swecli.models.message import Role
-from swecli.models.playbook import MARKS, Delta, Verdict
+from swecli.models.playbook import MARKS, Delta, Verdict, shorten
 from swecli.models.session import Session
 from swecli.playbook.commands import passed, program
 from swecli.playbook.learning.answers import read_answer
@@ -17,7 +17,6 @@ from swecli.playbook.learning.evidence import EDITS, Observation, TurnEvidence, 
 from swecli.playbook.learning.reflector_model import Asked
 from swecli.playbook.learning.remember import REMEMBERED, ground_of, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
-from swecli.playbook.similarity import shorten
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact

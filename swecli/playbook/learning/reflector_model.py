@@ -16,10 +16,9 @@ from swecli.llm.merge import ReplyBuilder
 from swecli.llm.price_table import Row, cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, Usage
-from swecli.models.playbook import Bullet
+from swecli.models.playbook import Bullet, shorten
 from swecli.playbook.learning.answers import read_answer
 from swecli.playbook.learning.evidence import Observation
-from swecli.playbook.similarity import shorten
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.redact import redact
 from swecli.store.records import SessionTotals, Spent
@@ -75,7 +74,7 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
 
 async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> tuple[str, bool]:
     """The answer to one request, and whether it is whole; an endless one is left at the cap. The stream is closed, and
-    what it took is added, on every way out; where the service did not report that, by our estimate of tokens."""
+    what it took is added, on every way out; where the service did not report that, by our estimate."""
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
     limit = min(MAX_TOKENS, model.profile.max_output or MAX_TOKENS)
     stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
@@ -96,6 +95,7 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
             usage = Usage(input=(len(template) + len(text)) // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
         elif not usage.total:
             cost = 0.0  # no answer began
+        cost = cost_of(usage, model.profile.price) if cost is None else cost
         asked.usage += usage
         asked.cost = None if asked.cost is None or cost is None else asked.cost + cost
     return builder.build().text[:_ANSWER], builder.stop in ("stop", "tool_calls")

@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass, field
 
 from swecli.models.errors import BadInput
-from swecli.models.message import Role
-from swecli.models.playbook import Evidence, Op, Scope, render_bullets
+from swecli.models.playbook import Evidence, Op, Scope, render_bullets, shorten
 from swecli.models.session import Session
 from swecli.playbook.learning.curator import AddProposal, Curated, Ground, curate, make_delta, quotes
 from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
-from swecli.playbook.similarity import BulletIndex, shorten
+from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.turn_digest import TurnDigest, digest_turn
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
@@ -124,5 +123,5 @@ class PlaybookMemory:
 
 def _digest(session: Session) -> TurnDigest:
     number = session.interactions
-    messages = [m for m in session.messages if m.interaction == number and m.role in (Role.USER, Role.ASSISTANT)]
+    messages = [m for m in session.messages if m.interaction == number]
     return digest_turn(messages, session_id=session.id)

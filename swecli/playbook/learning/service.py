@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.config.settings import Settings
-from swecli.llm.price_table import Row, cost_of
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
@@ -241,17 +240,15 @@ class LearningService:
         try:
             await ask(model, self.reflector.template, question, look.digest.shown, asked)
         except asyncio.CancelledError:
-            self._bill(model.profile.price, number, asked)
+            self._bill(number, asked)
             self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise
-        self._bill(model.profile.price, number, asked)
+        self._bill(number, asked)
         return asked
 
-    def _bill(self, price: Row, number: int, asked: Asked) -> None:
-        """Record what was spent; where nobody said what the tokens cost, by `price`."""
+    def _bill(self, number: int, asked: Asked) -> None:
         if asked.attempts:
-            cost = cost_of(asked.usage, price) if asked.cost is None else asked.cost
-            self.sessions.record_request(RequestRecord(asked.model, REFLECTING, number, 0, asked.usage, cost, 0))
+            self.sessions.record_request(RequestRecord(asked.model, REFLECTING, number, 0, asked.usage, asked.cost, 0))
 
     def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
         """Keep it and report what came of it. What cannot be applied is left out, and that is reported."""

@@ -37,7 +37,7 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
             "severity": finding.severity, "message": finding.message,
             "improvement": "\n\n".join(filter(None, [finding.improvement, block])),
         })  # fmt: skip
-    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_words(end.coverage)}"
+    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_words(end)}"
     workflow = {"postedCount": posted, "failedCount": failed}
     out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
     return dict(redact_value(out))
@@ -48,7 +48,7 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
     break out, and secrets it quotes are redacted."""
     parts = [f"# {one_spaced(title)}"]
     if end is not None and not end.coverage.complete:
-        parts.append(f"**Incomplete:** {safe(coverage_words(end.coverage))}")
+        parts.append(f"**Incomplete:** {safe(coverage_words(end))}")
     open_ones = sum(finding.is_open for finding in findings)
     parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):

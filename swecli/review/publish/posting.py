@@ -126,7 +126,7 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
     inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
     return Push(
-        github, target, diffs, "" if end.complete else coverage_words(end.coverage),
+        github, target, diffs, "" if end.complete else coverage_words(end),
         tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), tuple(end.findings), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
         tuple(f for f in ours if f.is_open and f.fingerprint in there),

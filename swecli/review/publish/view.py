@@ -12,7 +12,6 @@ from difflib import unified_diff
 from fnmatch import fnmatch
 from pathlib import Path
 
-from swecli.models.coverage import Coverage, Estimate
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Change, Finding, counted, worst_first
 from swecli.models.review_events import (
@@ -154,7 +153,7 @@ def event_lines(event: ReviewEvent) -> list[str]:
             kept = counted(event.kept, "message")
             return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
         case ReviewFinished():
-            return [coverage_words(event.coverage), _took(event)]
+            return [coverage_words(event), _took(event)]
     return []
 
 
@@ -163,11 +162,18 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
     lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
     if event.skipped:
         lines.append(f"{skipped_words(event.skipped)}; --include PATTERN brings them back")
-    return [*lines, *([_expected(event.estimate)] if event.estimate else [])]
+    if (estimate := event.estimate) is None:
+        return lines
+    cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
+    (loops, most), requests, tokens = estimate.loops, estimate.requests, estimate.tokens
+    ranges = f"{requests[0]} to {requests[1]} requests, {tokens[0]:,} to {tokens[1]:,} tokens"
+    more = f"; --loops {estimate.loops_for_all} for all parts" if estimate.loops_for_all > most else ""
+    return [*lines, f"expected by {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
 
 
-def coverage_words(coverage: Coverage) -> str:
+def coverage_words(end: ReviewFinished) -> str:
     """`read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): src/a.py 40-80, …`."""
+    coverage = end.coverage
     parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
     parts += [f"some by {coverage.earlier}"] if coverage.earlier else []
     parts += [f"{coverage.shown:,} shown, no report"] if coverage.shown else []
@@ -182,15 +188,6 @@ def coverage_words(coverage: Coverage) -> str:
         parts.append(f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}")
     parts += [f"{coverage.unverified:,} not verified"] if coverage.unverified else []
     return " · ".join(parts)
-
-
-def _expected(estimate: Estimate) -> str:
-    """`expected by constants: 3 to 9 loops, 3 to 14 requests, 21,000 to 120,000 tokens, $0.04 to $0.31; ...`."""
-    cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
-    (loops, most), requests, tokens = estimate.loops, estimate.requests, estimate.tokens
-    ranges = f"{requests[0]} to {requests[1]} requests, {tokens[0]:,} to {tokens[1]:,} tokens"
-    more = f"; --loops {estimate.loops_for_all} for all parts" if estimate.loops_for_all > most else ""
-    return f"expected by {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"
 
 
 def _took(end: ReviewFinished) -> str:

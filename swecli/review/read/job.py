@@ -11,7 +11,6 @@ from swecli.agent.agent import Agent
 from swecli.config.trust import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.events import Event, Notice
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, counted
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
@@ -149,8 +148,8 @@ def verifier_of(agent: Agent, store: ReviewStore) -> Verifier:
     return Verifier(model, store, Sources(root), agent.counter, _ENOUGH, settings.max_tokens)
 
 
-async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[list[Event], Verification]:
-    """Check what the review found and what of its files is gone, unless it is not wanted; the events to emit.
+async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
+    """Check what the review found and what of its files is gone, unless it is not wanted.
 
     It takes at most two thirds of the tokens that the reviewer's requests have `used`.
     """
@@ -158,13 +157,12 @@ async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[list[Event
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
         again = [move(finding, "reported again") for finding in found if finding.state in ("fixed", "gone")]
         store.put(again, "reported again", "reviewer")
-        return [], Verification()
+        return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
     claims += store.findings(["gone"], job.plan.files)
     verifier = job.verifier.within(max(LEAST_TOKENS, int(used * SHARE)))
-    event, taken = await check(verifier, job.sessions, claims, {f.id for f in found})
-    return [*(Notice(line, "warning") for line in taken.problems), *([event] if event.findings else [])], taken
+    return await check(verifier, job.sessions, claims, {f.id for f in found})
 
 
 def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from swecli.agent.turn import TurnState
-from swecli.models.events import Event, ToolFinished
 from swecli.models.finding import ReviewEnd
-from swecli.models.message import ApiMessage, ModelReply
+from swecli.models.message import ApiMessage, ModelReply, ToolCall, ToolResult
 from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 
@@ -69,13 +68,13 @@ class Progress:
             self.messages, text = before, f"{last['content']}\n\n{text}"
         self.messages = [*self.messages, {"role": "user", "content": text}]
 
-    def look(self, event: Event) -> None:
+    def look(self, call: ToolCall, result: ToolResult) -> None:
         """Remember what the model was shown."""
-        if isinstance(event, ToolFinished) and event.result.ok and event.call.name != TOOL:
-            lines = (line.lstrip().lstrip("0123456789").lstrip("\t|: →") for line in event.result.for_model.split("\n"))
+        if result.ok and call.name != TOOL:
+            lines = (line.lstrip().lstrip("0123456789").lstrip("\t|: →") for line in result.for_model.split("\n"))
             newest = [pair for pair in self.code.items() if pair[0] != "part"][1 - _KEPT_CODE :]
             shown = "".join("".join(lines).split())
-            self.code = {"part": self.code.get("part", ""), **dict(newest), event.call.id: shown}
+            self.code = {"part": self.code.get("part", ""), **dict(newest), call.id: shown}
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Take a reply into account: close the part where its report came; the message to send, where one is due.

@@ -13,7 +13,7 @@ from swecli.agent.turn import ModelStep
 from swecli.agent.turn_record import stored_as_it_comes
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
-from swecli.models.events import Event, Notice, StepStarted, UsageReported
+from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import (
     INTERRUPTED_RESULT,
@@ -89,10 +89,12 @@ class Review:
                     async for event in self._loop():
                         yield event
                     at.end = at.end or self._over()
-                events, taken = await run_checks(job, self.record.id, at.state.usage.total)
+                checked, taken = await run_checks(job, self.record.id, at.state.usage.total)
                 at.state.spend(taken.usage, taken.cost)
-                for event in events:
-                    yield event
+                for line in taken.problems:
+                    yield Notice(line, "warning")
+                if checked.findings:
+                    yield checked
         except SwecliError:
             at.end = "failed"
             yield self.finish("failed")
@@ -141,7 +143,8 @@ class Review:
         if read.findings:
             yield accumulated
         async for event in self._calls.run(at.state.open_calls, reply.malformed):
-            at.look(event)
+            if isinstance(event, ToolFinished):
+                at.look(event.call, event.result)
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
