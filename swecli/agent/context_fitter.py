@@ -88,8 +88,8 @@ class ContextFitter:
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> Fitted:
         """Make the next request of a turn's keyed messages."""
         climb, failure = self._climb(lawful(messages), at), None
-        size = self._size(climb)
-        self.known = self.known.grew(size.tokens)
+        size, known = self._size(climb), self.known
+        self.known = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
             if climb.deep and self.known.deep != at.interaction:
                 self._report_often(climb)
@@ -252,7 +252,7 @@ class ContextFitter:
         elif made:
             row, climb.messages = made[0]
             climb.add(row)
-            self.known = self.known.succeeded()
+            self.known = replace(self.known, failures=0, due=0)
         return answer.messages is not climb.messages  # a cut: it is made again in rows, and leaves what is pinned
 
     def _force(self, climb: _Climb) -> None:

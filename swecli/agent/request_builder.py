@@ -13,7 +13,6 @@ from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.prepare import RequestInput, build_request, known_strategies, past_request
 from swecli.context.query import (
-    Excerpts,
     Expansion,
     environment_notes,
     excerpts,
@@ -82,11 +81,11 @@ class RequestBuilder:
         if begins is not None and not reopen and past:  # it was selected for what was to go on
             selection = self._select(session, query.text, counter)
         head = self._head(session, selection, begins=begins is not None)
-        earlier = self._earlier(session, query.text, begins, model, counter)
-        notes = (*environment_notes(self.root, date.today()), *earlier.lines)
+        quoted, interactions = self._earlier(session, query.text, begins, model, counter)
+        notes = (*environment_notes(self.root, date.today()), *quoted)
         request = build_request(RequestInput(session, query.text, sent, head, notes, window, begins), counter)
         notices = (*mentioned.notes, *self.stale.notices(session))
-        return Turn(query.text, request, selection, notices, tuple(mentioned.files), earlier.interactions)
+        return Turn(query.text, request, selection, notices, tuple(mentioned.files), tuple(interactions))
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """What an epoch that begins in the middle of a turn for a query reads: what stood in notes goes with the
@@ -148,14 +147,14 @@ class RequestBuilder:
 
     def _earlier(
         self, session: Session, query: str, begins: Opening | None, model: ChatModel, counter: TokenCounter
-    ) -> Excerpts:
+    ) -> tuple[list[str], list[int]]:
         """What the query refers to in interactions that its request does not hold, in a tenth of the model's window."""
         at = session.context.epoch if begins is None else None
         first = begins.first if begins is not None else at.first if at is not None else 1
         pins = at.pins if at is not None else session.context.pins
         pinned = {pin for pin in pins if pin < first}
         if not self.settings.search_earlier or first - 1 <= len(pinned):
-            return Excerpts()
+            return [], []
         found = self.sessions.search_session(query, before=first, limit=_FOUND + len(pinned))
         unsent = [one for one in found if one.interaction not in pinned][:_FOUND]
         window = model.profile.window

@@ -102,14 +102,6 @@ class ModelLimits:
         due = round(left * _RETRY * 2 ** max(0, self.failures - 2))
         return replace(self, failures=self.failures + 1, due=due, left=left)
 
-    def grew(self, tokens: int) -> ModelLimits:
-        """The next request would have so many tokens, before anything is taken out of it."""
-        return replace(self, due=max(0, self.due - max(0, tokens - self.left)))
-
-    def succeeded(self) -> ModelLimits:
-        """Condensing worked."""
-        return replace(self, failures=0, due=0)
-
     def take_reduction(self, interaction: int, step: int, *, deep: bool = False) -> ModelLimits:
         """A request of that step was made smaller; `deep`: by so much that the steps before no longer count."""
         if deep:

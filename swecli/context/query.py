@@ -237,21 +237,13 @@ def _said(content: str) -> str:
     return quoted(content).replace(_CLOSE, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpts:
-    """Lines for the notes of a query, and the interactions that they quote, in the order of the lines."""
-
-    lines: tuple[str, ...] = ()
-    interactions: tuple[int, ...] = ()
-
-
-def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> Excerpts:
-    """The quotations of what was found, best first, in at most `most` tokens together (None: no limit); one that does
-    not fit is left out."""
+def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> tuple[list[str], list[int]]:
+    """Notes that quote what was found, best first, in at most `most` tokens together (None: no limit), and the
+    interactions that they quote; one that does not fit is left out."""
     lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
     for place in (place for one in found for place in one.excerpts):
         tokens = counter.count(f"- {place.quotation}\n")
         if most is None or used + tokens <= most:
             lines, used = [*lines, place.quotation], used + tokens
             numbers += [place.interaction] if place.interaction not in numbers else []
-    return Excerpts(tuple(lines), tuple(numbers)) if numbers else Excerpts()
+    return (lines, numbers) if numbers else ([], [])

@@ -56,7 +56,10 @@ def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> 
     """Remove a fraction of a plain user/assistant list once: index 0 stays; of the others `floor((n - 1) *
     frac_to_remove)`, rounded down to an even number, go from the front. Seven messages at 0.5 lose two. Knows nothing
     of calls: see `truncate_safely`. Raises ValueError when `frac_to_remove` is not between 0 and 1."""
-    return messages[:1] + messages[1 + _even_share(max(0, len(messages) - 1), frac_to_remove) :]
+    if not 0 <= frac_to_remove <= 1:
+        raise ValueError(f"the fraction to remove is between 0 and 1, got {frac_to_remove}")
+    share = floor(max(0, len(messages) - 1) * frac_to_remove)
+    return messages[:1] + messages[1 + share - share % 2 :]
 
 
 def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION) -> list[ApiMessage]:
@@ -75,10 +78,11 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     plain = [messages[first], *middle, *turn, *steps]
     share = len(plain) - len(truncate_conversation(plain, fraction))
     from_middle = _safe_boundary(middle, min(share, len(middle)))
-    from_steps = min(_safe_boundary(steps, share - from_middle), _newest_step(steps)) if share > from_middle else 0
+    newest = max((i for i, message in enumerate(steps) if message["role"] == "assistant"), default=0)
+    from_steps = min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
     middle, steps = middle[from_middle:], steps[from_steps:]
     behind = [*middle, *turn]
-    joint = [_note()] if behind and behind[0]["role"] == "user" else []
+    joint = [{"role": "assistant", "content": LEFT_OUT}] if behind and behind[0]["role"] == "user" else []
     shorter = [*head, *joint, *behind, *steps]
     return shorter if len(shorter) < len(messages) else list(messages)
 
@@ -127,11 +131,8 @@ def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOpti
     if answer.new_context_tokens is None or answer.new_context_tokens <= allowed:
         return answer
     kept = truncate_safely(answer.messages)
-    sizes = [
-        sum(estimate_token_count(message.get("content"), options.count_tokens) for message in messages)
-        for messages in (answer.messages, kept)
-    ]
-    return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - sizes[0] + sizes[1])
+    less = _size(answer.messages, options) - _size(kept, options)
+    return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - less)
 
 
 async def _try_condensing(options: TruncateOptions, before: int) -> TruncateResponse:
@@ -147,7 +148,10 @@ async def _try_condensing(options: TruncateOptions, before: int) -> TruncateResp
         return replace(untouched, error=f"condensing failed: {failure or type(failure).__name__}")
     if not isinstance(answer, TruncateResponse):
         return replace(untouched, error="condensing returned nothing")
-    after = answer.new_context_tokens if answer.new_context_tokens is not None else _size(answer, options)
+    after = answer.new_context_tokens
+    if after is None:
+        system = estimate_token_count(options.system_prompt, options.count_tokens)
+        after = _size(answer.messages, options) + system
     if reason := _refused(answer, before, after):
         return replace(untouched, cost=answer.cost, error=reason)
     return replace(answer, prev_context_tokens=before, new_context_tokens=after)
@@ -163,20 +167,8 @@ def _refused(answer: TruncateResponse, before: int, after: int) -> str | None:
     return None
 
 
-def _size(answer: TruncateResponse, options: TruncateOptions) -> int:
-    contents = sum(estimate_token_count(message.get("content"), options.count_tokens) for message in answer.messages)
-    return contents + estimate_token_count(options.system_prompt, options.count_tokens)
-
-
-def _note() -> ApiMessage:
-    return {"role": "assistant", "content": LEFT_OUT}
-
-
-def _even_share(count: int, fraction: float) -> int:
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"the fraction to remove is between 0 and 1, got {fraction}")
-    share = floor(count * fraction)
-    return share - share % 2
+def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:
+    return sum(estimate_token_count(message.get("content"), options.count_tokens) for message in messages)
 
 
 def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:
@@ -184,9 +176,3 @@ def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:
     while wanted < len(messages) and messages[wanted]["role"] == "tool":
         wanted += 1
     return wanted
-
-
-def _newest_step(steps: list[ApiMessage]) -> int:
-    """Index of the last assistant message of a turn: its results follow it."""
-    found = [i for i, message in enumerate(steps) if message["role"] == "assistant"]
-    return found[-1] if found else 0

@@ -77,9 +77,8 @@ class History:
 
     def output(self, reply: ChatMessage | None) -> int:
         """Tokens of an answer, its reasoning too, which is not sent again."""
-        if reply is None:
-            return 0
-        return self.counter.count_message(reply.to_api()[0]) + self.counter.count(reply.reasoning)
+        counter = self.counter
+        return counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning) if reply else 0
 
 
 def read_history(session: Session, counter: TokenCounter, texts: Texts) -> History:
@@ -110,7 +109,8 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
             steps[-1] = PastStep(last.at, last.reply, (*last.steered, message.content))
         elif message.role is Role.ASSISTANT and (message.content.strip() or message.tool_calls):
             if last is not None and last.reply is not None and not (last.reply.tool_calls or last.steered):
-                message, at = _joined(steps.pop().reply, message), last.at  # one answer that was stored in pieces
+                message, at = _joined(last.reply, message), last.at  # one answer that was stored in pieces
+                steps.pop()
             steps.append(PastStep(at, message))
             at = max(at, _end(message))
     sent = query.content if query.sent is None else without_notes(query.sent)
@@ -122,9 +122,6 @@ def _end(message: ChatMessage) -> float:
     return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000
 
 
-def _joined(first: ChatMessage | None, second: ChatMessage) -> ChatMessage:
-    texts = [one.content for one in (first, second) if one is not None and one.content]
-    reasoning = "".join(one.reasoning for one in (first, second) if one is not None)
-    return ChatMessage(
-        Role.ASSISTANT, "\n\n".join(texts), second.tool_calls, reasoning=reasoning, created_at=second.created_at
-    )
+def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+    text, reasoning = "\n\n".join(filter(None, (first.content, second.content))), first.reasoning + second.reasoning
+    return ChatMessage(Role.ASSISTANT, text, second.tool_calls, reasoning=reasoning, created_at=second.created_at)
