@@ -78,19 +78,21 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
     limit = min(MAX_TOKENS, model.profile.max_output or MAX_TOKENS)
     stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
-    builder, length, begun = ReplyBuilder(), 0, False
+    builder, length, begun, whole = ReplyBuilder(), 0, False, False
     asked.attempts += 1
     try:
         async for chunk in stream:
             begun = True
             builder.add(chunk)
             length += len(chunk.text)
+            whole = whole or chunk.stop in ("stop", "tool_calls")
             if length > _ANSWER:
                 break
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-        usage, cost = builder.usage or Usage(), builder.cost
+        reply = builder.build()
+        usage, cost = reply.usage or Usage(), reply.cost
         if not usage.total and begun:
             usage = Usage(input=(len(template) + len(text)) // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
         elif not usage.total:
@@ -98,7 +100,7 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
         cost = cost_of(usage, model.profile.price) if cost is None else cost
         asked.usage += usage
         asked.cost = None if asked.cost is None or cost is None else asked.cost + cost
-    return builder.build().text[:_ANSWER], builder.stop in ("stop", "tool_calls")
+    return reply.text[:_ANSWER], whole
 
 
 def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:

@@ -42,7 +42,7 @@ class _ImportPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class Target:
     """Where an import goes: every strategy `present`, removed ones that the file names too; the highest number that was
     ever given; whether the user vouches for the file, and has a session."""
 
@@ -52,7 +52,7 @@ class _Target:
     in_session: bool = True
 
 
-def _plan_import(carried: Sequence[Carried], target: _Target) -> _ImportPlan:
+def plan_import(carried: Sequence[Carried], target: Target) -> _ImportPlan:
     """Compare a file with what is there.
 
     A strategy is known when one of its id, or of its words, was made at the same moment. Any other is from elsewhere:
@@ -85,7 +85,7 @@ def _words(bullet: Bullet) -> str:
     return " ".join(bullet.content.lower().split())
 
 
-def _known(item: Carried, target: _Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
+def _known(item: Carried, target: Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
     """The strategy that this one is; one without a date by its id, where the user vouches for the file."""
     known = target.present.get(item.bullet.id)
     if known is not None and (known.created_at == item.bullet.created_at if item.dated else target.trusted):
@@ -93,7 +93,7 @@ def _known(item: Carried, target: _Target, twins: Mapping[Any, Bullet]) -> Bulle
     return twins.get((item.bullet.created_at, _words(item.bullet))) if item.dated else None
 
 
-def _unfit(item: Carried, bullet: Bullet, target: _Target) -> str:
+def _unfit(item: Carried, bullet: Bullet, target: Target) -> str:
     if has_secret(bullet.content):
         return f"(line {item.line}) holds a secret"
     if bullet.scope == "session" and not target.in_session:
@@ -121,7 +121,7 @@ def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -
     plan.changed.append(known.id)
 
 
-def _take_in(plan: _ImportPlan, item: Carried, target: _Target) -> None:
+def _take_in(plan: _ImportPlan, item: Carried, target: Target) -> None:
     name, number = item.bullet.id, item.bullet.number
     if target.last_number < number <= target.last_number + _FAR:
         plan.kept.append(name)
@@ -179,8 +179,8 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
         raise wrong(ctx, "There is no file named.", "add --from FILE")
     path, store = Path(file).expanduser(), ctx.sessions.playbook
     carried = read_markdown(_read(path))
-    target = _Target(_present(ctx, carried), store.last_number(), trusted, bool(ctx.session.id))
-    plan = _plan_import(carried, target)
+    target = Target(_present(ctx, carried), store.last_number(), trusted, bool(ctx.session.id))
+    plan = plan_import(carried, target)
     added: tuple[str, ...] = ()
     if plan.ops:
         delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
