@@ -17,7 +17,7 @@ from swecli.repl.footer import Footer
 from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
 from swecli.repl.startup import Build, Parts, Startup
-from swecli.repl.startup_banner import banner, failure
+from swecli.repl.startup_banner import banner, failure, show_session
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -99,9 +99,6 @@ class REPL(Program):
             self.renderer.screen.warn(notice)
         session = parts.runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
-            # late: needed once the session is there
-            from swecli.repl.render.lines import show_session  # noqa: PLC0415
-
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self._prompt.redraw()

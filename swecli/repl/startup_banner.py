@@ -1,4 +1,4 @@
-"""The first lines on the screen and the wait before the rest is there: plain ANSI, as nothing else is loaded yet."""
+"""The first lines on the screen, the wait before the rest is there, and where a resumed session stands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
+from swecli.models.finding import counted
+from swecli.models.message import Role
+from swecli.repl.render.formatting import age
 from swecli.repl.render.sanitise import clean
 
 if TYPE_CHECKING:
     from swecli.config.start import Start
+    from swecli.models.session import Session
+    from swecli.repl.render.screen import Screen
 
 _HELP = ("/help for commands", "Shift+Tab to switch mode")
 
@@ -92,3 +97,24 @@ async def wait_visibly(future: asyncio.Future[Any], label: str, shown: _Above) -
     finally:
         shown.live([])
     await asyncio.shield(future)
+
+
+def session_name(session: Session) -> str:
+    """Its title, or the beginning of its id."""
+    return session.title or session.id[:13]
+
+
+def show_session(screen: Screen, session: Session) -> None:
+    """Print which session this is, the last question and the last answer."""
+    turns, last = counted(session.interactions, "turn"), age(session.updated_at)
+    screen.note(f"session {session_name(session)} · {turns} · last used {last}")
+    groups = list(session.by_interaction())
+    if not groups:
+        return
+    question, *replies = groups[-1]
+    screen.line(f"> {question.content}", "head")
+    answers = [message for message in replies if message.role is Role.ASSISTANT and message.content]
+    if answers:
+        screen.markdown(answers[-1].content)
+    if not answers or answers[-1].status == "partial":
+        screen.note("this turn was not finished")

@@ -1,4 +1,4 @@
-"""The single lines between the answers: how a turn ended, what was learned, where a resumed session stands."""
+"""The single lines between the answers: how a turn ended, what was learned, what went on behind."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
-from swecli.models.finding import counted
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import Role
-from swecli.models.session import Session
-from swecli.repl.render.formatting import age, money
+from swecli.repl.render.formatting import money
 from swecli.repl.render.layout import prefixed
 from swecli.repl.render.sanitise import clean, one_line
-from swecli.repl.render.screen import Screen
 
 _STOPPED = {
     "max_turns": "stopped: reached the limit of requests per turn",
@@ -92,24 +88,3 @@ def reduced(event: ContextReduced) -> str:
     size = f"{event.before:,} → {event.after:,} tokens"
     detail = f" · {one_line(event.detail)}" if event.detail else ""
     return f"context {done} ({one_line(event.how)}): {size}{detail}"
-
-
-def session_name(session: Session) -> str:
-    """Its title, or the beginning of its id."""
-    return session.title or session.id[:13]
-
-
-def show_session(screen: Screen, session: Session) -> None:
-    """Print which session this is, the last question and the last answer."""
-    turns, last = counted(session.interactions, "turn"), age(session.updated_at)
-    screen.note(f"session {session_name(session)} · {turns} · last used {last}")
-    groups = list(session.by_interaction())
-    if not groups:
-        return
-    question, *replies = groups[-1]
-    screen.line(f"> {question.content}", "head")
-    answers = [message for message in replies if message.role is Role.ASSISTANT and message.content]
-    if answers:
-        screen.markdown(answers[-1].content)
-    if not answers or answers[-1].status == "partial":
-        screen.note("this turn was not finished")

@@ -9,7 +9,7 @@ from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import age
-from swecli.repl.render.lines import session_name, show_session
+from swecli.repl.startup_banner import session_name, show_session
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

@@ -6,8 +6,8 @@ import io
 
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
-from swecli.repl.render.lines import session_name, show_session
 from swecli.repl.render.screen import Screen
+from swecli.repl.startup_banner import session_name, show_session
 from tests.screen.emulated import Paper
 
 
