@@ -53,7 +53,7 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["-m"], r"-m/--model: needs a value\."),
         (
             ["-p", "x", "--output-format", "xml"],
-            r"for --output-format: 'xml' \(choose: json, stream-json, text\)",
+            r"for --output-format: 'xml' \(choose: claude-stream-json, json, stream-json, text\)",
         ),
         (["-c", "-r", "x"], r"-c and -r cannot be used together"),
         (["-p", "-r"], r"-r needs a session id or name with -p"),
