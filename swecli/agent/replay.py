@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +32,18 @@ from swecli.models.message import (
 )
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 
 _ENDLESS = 1_000_000  # steps of a turn
+
+
+def replay_turns(history: History, assumed: Assumed, settings: Settings) -> list[SentTurn]:
+    """The turns as the product itself takes them, in a store of their own."""
+    with closing(open_database(":memory:")) as database:
+        return asyncio.run(ReplayAgent(history, assumed, settings, SessionManager(database)).replay())
 
 
 class _PastModel:

@@ -79,15 +79,6 @@ def _open(args: argparse.Namespace) -> Runtime:
     return runtime
 
 
-def _prompt(runtime: Runtime, query: str) -> ActionResult:
-    prepared = runtime.agent.prepare(query).request
-    lines = []
-    for segment in prepared.segments:
-        lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
-    lines.append(f"--- {runtime.context_control.meter(query).total:,} tokens with the tools")
-    return ActionResult({"model": runtime.agent.model.name, "messages": prepared.messages}, tuple(lines))
-
-
 def _compact(runtime: Runtime, focus: str) -> ActionResult:
     async def compacted() -> list[Any]:
         return [event async for event in runtime.context_control.compact(focus)]
@@ -102,6 +93,5 @@ def _compact(runtime: Runtime, focus: str) -> ActionResult:
 
 _ALL: dict[str, tuple[Callable[[Runtime, str], ActionResult], str]] = {
     **ACTIONS,
-    "prompt": (_prompt, "print exactly what the next request would be"),
     "compact": (_compact, "summarise the conversation now"),
 }

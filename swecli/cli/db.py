@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions
 from swecli.playbook.action import ActionResult
-
-if TYPE_CHECKING:
-    from swecli.store.sqlite.database import Database
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,13 +31,9 @@ def _path(args: argparse.Namespace) -> ActionResult:
 
 def _check(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        problems, place = problems_of(sessions.database), sessions.database.path or configuration_of(args).database
+        database, place = sessions.database, sessions.database.path or configuration_of(args).database
+        problems = [*database.notices, *database.check()]
     return ActionResult({"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0)
-
-
-def problems_of(database: Database) -> list[str]:
-    """What is wrong with it, a line each."""
-    return [*database.notices, *database.check()]
 
 
 def _backup(args: argparse.Namespace) -> ActionResult:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from swecli import __version__
-from swecli.cli.db import problems_of
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.llm.default_model import choose_model
@@ -61,7 +60,7 @@ def _database(args: argparse.Namespace) -> str:
     if path and not path.exists():
         return f"{path}: none yet, the first message makes it"
     with open_sessions(args) as sessions:
-        problems = problems_of(sessions.database)
+        problems = [*sessions.database.notices, *sessions.database.check()]
     if problems:
         raise SwecliError("; ".join(problems))
     return f"{path or location}: ok"

@@ -85,14 +85,14 @@ def _run(argv: list[str]) -> int:
 
 def fail(error: SwecliError, argv: list[str]) -> int:
     """Report what is wrong and what to do, to people and, where wanted, to programs; returns the exit code."""
-    # late: a run that does not fail needs neither
+    # late: a run that does not fail needs none
     from swecli.headless.formats import make_writer  # noqa: PLC0415
-    from swecli.headless.plain import complaint  # noqa: PLC0415
 
     try:
         make_writer(asked_format(argv), sys.stdout, sys.stderr).refuse(error)
     except SwecliError as unwritten:
-        sys.stderr.write("".join(complaint(e.message, e.hint) + "\n" for e in (error, unwritten)))
+        for one in (error, unwritten):
+            make_writer("text", sys.stdout, sys.stderr).refuse(one)
     return error.exit_code
 
 
@@ -127,17 +127,18 @@ async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streame
 
     model = make_model(start.choice.name, start.settings, start.environ)
     async with AsyncExitStack() as stack:
-        first = None if streamed else await stack.enter_async_context(first_request(start, prompt, model))
+        sent = None if streamed else await stack.enter_async_context(first_request(start, prompt, model))
+        turn, begun = sent or (None, None)
         # late: these import the store and the tools, and the request is out now
         from swecli.app import build_runtime  # noqa: PLC0415
         from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
 
-        runtime = build_runtime(start, refuse, model, begun=(first.session, first.message) if first else None)
+        runtime = build_runtime(start, refuse, model, begun=begun)
     try:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if streamed else just(prompt)
-        return await run_prompts(runtime, prompts, writer, first.turn if first else None)
+        return await run_prompts(runtime, prompts, writer, turn)
     finally:
         runtime.close()
 

@@ -7,17 +7,17 @@ import asyncio
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import Actions, open_sessions
 from swecli.config.trust import project_root
-from swecli.headless.plain import one_line
-from swecli.models.errors import UsageError
+from swecli.headless.plain import dumps, one_line
 from swecli.models.finding import STATES, Finding, FindingState
 from swecli.playbook.action import ActionResult
-
-if TYPE_CHECKING:
-    from swecli.store.reviews import ReviewStore
+from swecli.review.judge.ledger import change_line, lesson_note, lessons, named_from, recheck, settle
+from swecli.review.publish.exports import as_json, as_markdown, as_sarif
+from swecli.review.publish.view import chosen, view
+from swecli.store.reviews import ReviewStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,18 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _in_ledger(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
-    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
-
     with open_sessions(args) as sessions:
-        return _DOING.get(args.action, _settle)(ReviewStore(sessions.database, str(project_root(Path.cwd()))), args)
+        store = ReviewStore(sessions.database, str(project_root(Path.cwd())))
+        done = _DOING.get(args.action, _settle)(store, args)
+        proposed = lessons(sessions, store, session_of(sessions, None)) if args.action in ("fixed", "recheck") else []
+        for applied in proposed:  # what was fixed again and again, for the playbook
+            sys.stderr.write(one_line(lesson_note(applied, "swecli playbook")) + "\n")
+        return done
 
 
 def _chosen(store: ReviewStore, args: argparse.Namespace) -> list[Finding]:
-    # late: see _in_ledger
-    from swecli.review.judge.ledger import named_from  # noqa: PLC0415
-    from swecli.review.publish.view import chosen  # noqa: PLC0415
-
     named = named_from(Path.cwd(), args.path)
     found = chosen(store, [*args.state, *getattr(args, "words", ())])
     return [finding for finding in found if not named or finding.path in named]
@@ -77,22 +75,14 @@ def _list(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
 
 
 def _show(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
-    # late: see _in_ledger
-    from swecli.review.publish.view import view  # noqa: PLC0415
-
     finding = store.get(args.finding)
     laid_out = view(finding, Path(store.project), store.history(finding.id))
     return ActionResult(finding.to_json(), tuple(laid_out.lines()))
 
 
 def _settle(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
-    # late: see _in_ledger
-    from swecli.review.judge.ledger import settle  # noqa: PLC0415
-
     state, text = _SETTLED[args.action]
     finding = settle(store, args.finding, state, " ".join(args.reason))
-    if state == "fixed":
-        _propose(store)
     return ActionResult(finding.to_json(), (f"{finding.id} {text.format(reason=finding.reason)}",))
 
 
@@ -104,12 +94,11 @@ _SETTLED: dict[str, tuple[FindingState, str]] = {
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
-    # late: see _in_ledger
+    # late: the other actions need no agent
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
     from swecli.review.read.job import by_hand, check  # noqa: PLC0415
-    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         store = ReviewStore(runtime.sessions.database, str(project_root(Path.cwd())))
@@ -123,34 +112,12 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 
 def _recheck(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
-    # late: see _in_ledger
-    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
-
     changed = recheck(store, Path.cwd(), args.finding)
-    _propose(store)
     lines = tuple(change_line(before, after) for before, after in changed)
     return ActionResult([after.to_json() for _, after in changed], lines or ("Nothing has changed.",))
 
 
-def _propose(store: ReviewStore) -> None:
-    """Propose to the playbook what was fixed again and again; say so on stderr."""
-    # late: see _in_ledger
-    from swecli.cli.playbook import session_of  # noqa: PLC0415
-    from swecli.review.judge.ledger import lesson_note, lessons  # noqa: PLC0415
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-
-    sessions = SessionManager(store.database)
-    for applied in lessons(sessions, store, session_of(sessions, None)):
-        sys.stderr.write(one_line(lesson_note(applied, "swecli playbook")) + "\n")
-
-
 def _export(store: ReviewStore, args: argparse.Namespace) -> ActionResult:
-    # late: see _in_ledger
-    from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
-
-    if args.json and args.format == "sarif":
-        raise UsageError("--json and --format sarif exclude each other.", "Use one of them.")
     findings = _chosen(store, args)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))

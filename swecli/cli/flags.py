@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from swecli.headless.formats import format_names
 from swecli.models.errors import UsageError
@@ -60,7 +59,13 @@ _PLAINER = (
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that raises one line instead of printing a page, and knows no shortened flags."""
+    """argparse that raises one line instead of printing a page, and knows no shortened flags.
+
+    With `leading` set, its last words are free text, behind so many others such as an id: what looks like a flag among
+    them stands for itself. Its own flags may stand before and behind it; what follows `--` is text in any case.
+    """
+
+    leading: int | None = None
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
@@ -75,7 +80,12 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Raises UsageError for an unknown flag; other words that have no place are left for the caller."""
+        text = list[str]()
+        if self.leading is not None:
+            args, text = self._parted(list(args or ()), self.leading)
         found, rest = super().parse_known_args(args, namespace)
+        if self.leading is not None:
+            found.words = text
         for word in rest:
             if word.startswith("-") and word != "-":
                 raise self.unknown(word)
@@ -95,27 +105,6 @@ class Parser(argparse.ArgumentParser):
             what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
             choices = ", ".join(map(str, action.choices))
             self.error(f"unknown {what} {str(value)[:_SHOWN]!r} (choose: {choices})")
-
-
-class FreeText(Parser):
-    """A parser whose last words may be free text: what looks like a flag among them stands for itself.
-
-    Its own flags may stand before the text and behind it; what follows `--` is text in any case. `leading` words, such
-    as an id, come before the text; None: there is no text.
-    """
-
-    leading: int | None = None
-
-    def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        """Raises UsageError for a flag without its value, or one before the text that is unknown."""
-        if self.leading is None:
-            return super().parse_known_args(args, namespace)
-        flags, text = self._parted(list(sys.argv[1:] if args is None else args), self.leading)
-        found, _ = super().parse_known_args(flags, namespace)
-        found.words = text
-        return found, []
 
     def _parted(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
         """The flags with their values, and the text. Raises UsageError for a flag before it that is none of ours."""

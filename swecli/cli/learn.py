@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.output import print_line
@@ -15,8 +15,6 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.playbook.action import ActionResult
 
 if TYPE_CHECKING:
-    from swecli.playbook.learning.parts import Backfilled
-    from swecli.playbook.learning.service import LearningService
     from swecli.store.session_manager import SessionManager
 
 _MANY = 100_000  # sessions
@@ -45,7 +43,15 @@ def run(args: argparse.Namespace) -> ActionResult:
         before = sessions.playbook.spent()
         for line in [] if args.json else gone:
             print_line(f"left out: {line}")
-        done = asyncio.run(_backfill(learning, wanted, args.epochs, quiet=args.json))
+        done: list[Any] = []
+
+        async def backfill() -> None:
+            async for one in learning.backfill(wanted, args.epochs):
+                done.append(one)
+                for line in () if args.json else (line for event in one.events for line in lines_of(event)):
+                    print_line(f"{one.session_id[:13]} T{one.interaction}: {line}")
+
+        asyncio.run(backfill())
         after = sessions.playbook.spent()
     events = [(one, event) for one in done for event in one.events]
     changed = [event for _, event in events if isinstance(event, PlaybookUpdated)]
@@ -78,12 +84,3 @@ def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[
     there = [info for info in found if Path(info.directory).is_dir()]
     gone = [f"{i.id[:13]}: {i.directory} is not there any more" for i in found if i not in there]
     return [info.id for info in there], gone
-
-
-async def _backfill(learning: LearningService, wanted: list[str], epochs: int, *, quiet: bool) -> list[Backfilled]:
-    done = []
-    async for one_turn in learning.backfill(wanted, epochs):
-        done.append(one_turn)
-        for line in () if quiet else (line for event in one_turn.events for line in lines_of(event)):
-            print_line(f"{one_turn.session_id[:13]} T{one_turn.interaction}: {line}")
-    return done

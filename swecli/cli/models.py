@@ -10,7 +10,6 @@ from typing import Any
 
 from swecli.cli.subcommands import add_common_flags, configuration_of
 from swecli.config.paths import find_paths
-from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, LOCAL, Service
@@ -109,49 +108,30 @@ def _forget(args: argparse.Namespace) -> ActionResult:
 
 def _usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
-    choice = choose_model(settings, os.environ)
-    rows = (*_own(settings), *_rows(), *_live(settings))
-    named = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
-    lines = (
-        "",
-        f"A start here would use {choice.name}: {choice.why}.",
-        "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
-    )
-    value = {"chosen": choice.name, "why": choice.why, "models": named}
-    return ActionResult(value, lines, ("model", "key", "state", "address from"), rows)
-
-
-def _own(settings: Settings) -> list[tuple[str, str, str, str]]:
-    """The models of the user's tables."""
-    rows = []
-    for entry in settings.models:
-        state = "key not set" if entry.key_env and not os.environ.get(entry.key_env, "").strip() else "ready"
-        key = entry.key_env or ("key_command" if entry.key_command else "")
-        rows.append((entry.name, key, state, entry.base_url or entry.model or ""))
-    return rows
-
-
-def _live(settings: Settings) -> list[tuple[str, str, str, str]]:
-    """What the servers on this machine offer."""
-    rows = []
-    for found in live_models(os.environ):
-        name = f"{found.provider}/{found.model}"
-        known = make_model(name, settings, os.environ).profile
-        takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
-        rows.append((name, "", takes, f"port {found.port}"))
-    return rows
-
-
-def _rows() -> list[tuple[str, str, str, str]]:
-    """The services that are known, then those of providers in this tree and of installed packages."""
-    own = [one.service for one in in_tree() if one.service.keys or one.service.default_model]
-    rows = [_row(service) for service in (*KEYED, *LOCAL, *own)]
+    choice, rows = choose_model(settings, os.environ), list[tuple[str, str, str, str]]()
+    for own in settings.models:
+        state = "key not set" if own.key_env and not os.environ.get(own.key_env, "").strip() else "ready"
+        key = own.key_env or ("key_command" if own.key_command else "")
+        rows.append((own.name, key, state, own.base_url or own.model or ""))
+    named = [one.service for one in in_tree() if one.service.keys or one.service.default_model]
+    rows += [_row(service) for service in (*KEYED, *LOCAL, *named)]
     for entry in installed():
         try:
             rows.append(_row(load(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
-    return rows
+    for found in live_models(os.environ):  # what the servers on this machine offer
+        known = make_model(name := f"{found.provider}/{found.model}", settings, os.environ).profile
+        takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
+        rows.append((name, "", takes, f"port {found.port}"))
+    plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
+    lines = (
+        "",
+        f"A start here would use {choice.name}: {choice.why}.",
+        "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
+    )
+    value = {"chosen": choice.name, "why": choice.why, "models": plain}
+    return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 
 def _row(service: Service) -> tuple[str, str, str, str]:

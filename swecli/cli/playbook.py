@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.flags import FreeText
+from swecli.cli.flags import Parser
 from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.config.trust import project_root
-from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import turn_number
+from swecli.models.errors import BadInput
+from swecli.models.ids import turn_within
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.session import Session
 from swecli.playbook.action import ACTIONS, Action, ActionResult
@@ -29,11 +28,11 @@ _TURNS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Actions and their arguments."""
     table = (*ACTIONS.values(), *_TURNS)
     names = "|".join(action.name for action in table)
-    actions = parser.add_subparsers(dest="action", required=True, metavar=names, parser_class=FreeText)
+    actions = parser.add_subparsers(dest="action", required=True, metavar=names)
     for action in table:
         added = actions.add_parser(action.name, help=action.help)
         added.leading = action.leading
@@ -66,7 +65,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     model = reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
     with open_sessions(args) as sessions:
         session = session_of(sessions, args.session)
-        number = _turn(args.words if reflecting else (), session)
+        number = turn_within(" ".join(args.words) if reflecting else "", session.interactions)
         learning = open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
@@ -80,18 +79,6 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
     shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
     return ActionResult(value, shown, code=1 if failed else 0)
-
-
-def _turn(words: Sequence[str], session: Session) -> int:
-    """The turn that is named, the newest where none is. Raises UsageError, BadInput."""
-    if not session.interactions:
-        raise BadInput("There is no turn here yet.", "Name another session with --session.")
-    if len(words) > 1:
-        raise UsageError(f"reflect takes one turn: {' '.join(words)!r:.60}", "Use swecli playbook reflect [T7]")
-    number = turn_number(words[0]) if words else session.interactions
-    if not 1 <= number <= session.interactions:
-        raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{session.interactions}.")
-    return number
 
 
 def _words(args: argparse.Namespace) -> list[str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 import shutil
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swecli.cli.output import table_lines
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
@@ -24,7 +22,6 @@ from swecli.context.replay.run import (
     Assumed,
     Figures,
     Replayed,
-    SentTurn,
     account,
     prices_of,
 )
@@ -33,9 +30,6 @@ from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
-
-if TYPE_CHECKING:
-    from swecli.config.settings import Settings
 
 _HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
 _TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
@@ -78,7 +72,8 @@ def _seconds(text: str) -> float:
 
 
 def _replay(args: argparse.Namespace) -> ActionResult:
-    # late: the tools are looked for on disk, after all that can be wrong with the arguments
+    # late: the agent and the tools are loaded after all that can be wrong with the arguments
+    from swecli.agent.replay import replay_turns  # noqa: PLC0415
     from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
     from swecli.tools.schemas import lean_specs  # noqa: PLC0415
 
@@ -93,7 +88,7 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     history = read_history(session, TokenCounter(), texts)
     replays = []
     for name in dict.fromkeys(args.policy or _POLICIES):
-        turns = _ours(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
+        turns = replay_turns(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
         replays.append(account(name, turns, history, assumed))
     if args.svg:
         _write(args.svg, svg(replays, f"Replay of {session.title or session.id}"))
@@ -104,17 +99,6 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     lines += ["", *_notes(history, replays[0], totals, assumed), _whose_window(args, assumed)]
     lines += [f"Wrote {args.svg}."] if args.svg else []
     return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
-
-
-def _ours(history: History, assumed: Assumed, settings: Settings) -> list[SentTurn]:
-    """The turns as the product itself takes them, in a store of their own."""
-    # late: the other policies need no agent
-    from swecli.agent.replay import ReplayAgent  # noqa: PLC0415
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-    from swecli.store.sqlite.database import open_database  # noqa: PLC0415
-
-    with closing(open_database(":memory:")) as database:
-        return asyncio.run(ReplayAgent(history, assumed, settings, SessionManager(database)).replay())
 
 
 def _write(path: Path, text: str) -> None:

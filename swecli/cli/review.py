@@ -9,25 +9,24 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from swecli.app import Runtime, build_runtime
 from swecli.cli.output import print_line
+from swecli.cli.startup import make_start, need_workspace
 from swecli.cli.subcommands import add_common_flags, positive
 from swecli.config.trust import project_root
-from swecli.headless.plain import one_line
+from swecli.headless.reviews import ReviewWriter, plan_text, result_text, run_review
+from swecli.headless.runner import refuse
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.finding import SEVERITIES
+from swecli.models.review_events import ReviewFinished
+from swecli.review.publish.posting import Wanted, need_token, plan_push
+from swecli.review.read.job import ReviewOptions, begin_job, plan_for, planned
+from swecli.review.read.run import Review
+from swecli.store.reviews import ReviewStore
 
-if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
-    from swecli.app import Runtime
-    from swecli.models.review_events import ReviewFinished
-    from swecli.review.read.job import ReviewOptions
-    from swecli.review.read.run import Review
-    from swecli.store.reviews import ReviewStore
-
-FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
-SEVERE, INCOMPLETE, FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
+_FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
+_SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         help="at most this many requests to the model (default 20)",
     )
-    add("--format", choices=FORMATS, default="", help="what is written to stdout (default text)")
+    add("--format", choices=_FORMATS, default="", help="what is written to stdout (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
     add(
@@ -70,31 +69,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
     try:
-        return _run(args)
+        spec = None if args.unfinished else _spec(args)
+        root = project_root(Path.cwd().resolve())
+        need_workspace(root, allow_home=args.allow_home)
+        if args.post and args.yes:
+            need_token(os.environ)  # before anything is paid for
+        with closing(build_runtime(make_start(args), refuse)) as runtime:
+            return asyncio.run(_review(runtime, ReviewStore(runtime.sessions.database, str(root)), args, spec))
     except SwecliError as error:
         if error.exit_code == 1:
-            error.exit_code = FAILED
+            error.exit_code = _FAILED
         raise
-
-
-def _run(args: argparse.Namespace) -> int:
-    # late: --help and a wrong argument need neither model nor store
-    from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.cli.startup import make_start, need_workspace  # noqa: PLC0415
-    from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
-
-    spec = None if args.unfinished else _spec(args)
-    root = Path.cwd().resolve()
-    need_workspace(project_root(root), allow_home=args.allow_home)
-    if args.post and args.yes:
-        # late: see above
-        from swecli.review.publish.posting import need_token  # noqa: PLC0415
-
-        need_token(os.environ)  # before anything is paid for
-    with closing(build_runtime(make_start(args), refuse)) as runtime:
-        store = ReviewStore(runtime.sessions.database, str(project_root(root)))
-        return asyncio.run(_review(runtime, store, args, spec))
 
 
 def _spec(args: argparse.Namespace) -> tuple[str, ...]:
@@ -110,49 +95,30 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-def post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
-    """Put findings on the pull request, or report what would be put there; how many were posted, how many not.
-
-    Raises GitHubFailed, BadInput.
-    """
-    # late: see run
-    from swecli.review.publish.posting import Wanted, plan_push  # noqa: PLC0415
-
-    wanted = Wanted(_least(args), args.post_min, review.record.seen)
-    push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
-    lines = push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]
-    sys.stderr.write("".join(f"{one_line(line)}\n" for line in lines))
-    fresh = len(push.inline) + len(push.rest)
-    return (fresh, 0) if args.yes else (0, fresh)
-
-
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
-    # late: see _run
-    from swecli.headless.reviews import ReviewWriter, result_text, run_review  # noqa: PLC0415
-    from swecli.review.read.job import ReviewOptions, begin_job  # noqa: PLC0415
-    from swecli.review.read.run import Review  # noqa: PLC0415
-
     style = args.format or ("json" if args.json else "text")
-    agent, writer = runtime.agent, ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
+    writer = ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in runtime.opening_lines():
         writer.say(f"swecli: {line}")
     options = ReviewOptions(
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
     if args.dry_run:
-        return await _dry_run(agent, store, spec or (), options, json=style in ("json", "stream-json"))
-    job = await begin_job(agent, store, spec, options)
-    review = Review(job)
+        plan = await plan_for(runtime.agent, store, spec or (), options)  # no request is made
+        head = [f"{plan.target.label}: {len(plan.target.files)} files", *plan.target.notes]
+        print_line(plan_text(head, planned(plan), json=style in ("json", "stream-json")))
+        return 0
+    review = Review(await begin_job(runtime.agent, store, spec, options))
     end, stopped = await run_review(review, writer)
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
-    if args.post and review.job.plan.target.pr is not None and not stopped:
+    if args.post and stopped:
+        writer.say("swecli: The review was interrupted, so nothing was posted.")
+    elif args.post and review.job.plan.target.pr is not None:
         try:
-            posted = post(review, end, args)
+            posted = _post(review, end, args, writer)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
-    elif args.post and stopped:
-        writer.say("swecli: The review was interrupted, so nothing was posted.")
     text = result_text(end, style, code, _least(args), posted)
     if args.output and text:
         _to_file(Path(args.output), text)
@@ -165,19 +131,17 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     return code
 
 
-async def _dry_run(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions, *, json: bool) -> int:
-    """Print what a review would read and take; no request is made."""
-    # late: see _run
-    from swecli.headless.plain import dumps  # noqa: PLC0415
-    from swecli.models.events import to_json  # noqa: PLC0415
-    from swecli.review.publish.view import planned_lines  # noqa: PLC0415
-    from swecli.review.read.job import plan_for, planned  # noqa: PLC0415
+def _post(review: Review, end: ReviewFinished, args: argparse.Namespace, writer: ReviewWriter) -> tuple[int, int]:
+    """Put findings on the pull request, or report what would be put there; how many were posted, how many not.
 
-    plan = await plan_for(agent, store, spec, options)
-    event, target = planned(plan), plan.target
-    lines = [f"{target.label}: {len(target.files)} files", *target.notes, *planned_lines(event)]
-    print_line(dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, lines)))
-    return 0
+    Raises GitHubFailed, BadInput.
+    """
+    wanted = Wanted(_least(args), args.post_min, review.record.seen)
+    push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
+    for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
+        writer.say(line)
+    fresh = len(push.inline) + len(push.rest)
+    return (fresh, 0) if args.yes else (0, fresh)
 
 
 def _least(args: argparse.Namespace) -> str:
@@ -187,12 +151,10 @@ def _least(args: argparse.Namespace) -> str:
 
 def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
     """0 complete and nothing as severe as --fail-on, 1 such a finding, 3 incomplete; 1 wins."""
-    severe = [
-        f for f in end.findings if f.is_open and args.fail_on and f.at_least(args.fail_on) and f.sure(_least(args))
-    ]
-    if severe:
-        return SEVERE
-    return 0 if end.complete or args.allow_incomplete else INCOMPLETE
+    failing = [finding for finding in end.findings if finding.is_open and finding.sure(_least(args))]
+    if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
+        return _SEVERE
+    return 0 if end.complete or args.allow_incomplete else _INCOMPLETE
 
 
 def _to_file(path: Path, text: str) -> None:

@@ -44,18 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         found = sessions.list_sessions(str(working_directory()) if args.here else None, args.limit)
-    rows = tuple(
-        (
-            row.id,
-            f"{row.updated_at.astimezone():%Y-%m-%d %H:%M}",
-            str(row.interactions),
-            row.directory,
-            row.title or row.first_query[:60],
-        )
-        for row in found
-    )
-    lines = () if rows else ("No sessions yet.",)
-    return ActionResult([row.to_json() for row in found], lines, ("id", "when", "turns", "directory", "title"), rows)
+    rows = []
+    for one in found:
+        when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.title or one.first_query[:60]
+        rows.append((one.id, when, str(one.interactions), one.directory, title))
+    lines, head = () if rows else ("No sessions yet.",), ("id", "when", "turns", "directory", "title")
+    return ActionResult([one.to_json() for one in found], lines, head, tuple(rows))
 
 
 def _show(args: argparse.Namespace) -> ActionResult:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Turn
 from swecli.config.start import Start
-from swecli.config.trust import is_trusted, project_root
+from swecli.config.trust import project_root
 from swecli.context.budget import is_lean, request_limit
 from swecli.context.system_message import cache_marks, load_instructions, system_prompt
 from swecli.context.tokens import TokenCounter
@@ -30,15 +30,8 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _LEAST_BYTES_A_TOKEN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class FirstRequest:
-    """A new session, its stored user message, and the turn whose first request is on its way to the model."""
-
-    session: Session
-    message: ChatMessage
-    turn: Turn
+Begun = tuple[Session, ChatMessage]
+"""A new session and its stored user message."""
 
 
 @dataclass(slots=True)
@@ -56,14 +49,14 @@ class _NewSession:
 
 
 @asynccontextmanager
-async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> AsyncIterator[FirstRequest | None]:
-    """Store the prompt and send its request; None where the whole way has to be taken, and nothing was done.
+async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> AsyncIterator[tuple[Turn, Begun] | None]:
+    """Store the prompt and send its request: the turn whose first request is on its way, and what of it is stored; None
+    where the whole way has to be taken, and nothing was done.
 
     That is so for a session that goes on, a model on no wire of ours, a database or tools that are not as usual, a
     folder with strategies, and a request that may not fit. The block ends when the store is open.
     """
-    specs = written_specs() if start.resume is None and isinstance(model, Native) else None
-    if specs is None or not isinstance(model, Native):
+    if start.resume is not None or not isinstance(model, Native) or (specs := written_specs()) is None:
         yield None
         return
     settings, folder = start.settings, str(start.cwd)
@@ -74,28 +67,19 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     reserve = model.profile.reserve(settings.max_tokens)
     request = ModelRequest(model.name, turn.messages, offered, reserve, marks=cache_marks(turn.messages))
     message = ChatMessage(Role.USER, prompt.text)
-    if not _fits_well(request, model):
-        yield None
-        return
-    with first_write(start.database, session, message) as written:
-        if not written:
+    with ExitStack() as stack:
+        if not _fits_well(request, model) or not stack.enter_context(first_write(start.database, session, message)):
             yield None
             return
         await model.send_ahead(request)
-        yield FirstRequest(session, message, turn)
+        yield turn, (session, message)
 
 
 def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session) -> Turn:
     """As the agent prepares it, from the same parts."""
-    root = start.cwd.resolve()
-    builder = RequestBuilder(
-        cast("SessionManager", _NewSession(session)),
-        start.settings,
-        root,
-        system_prompt(model.profile.window),
-        StaleStrategies(),
-        lambda: load_instructions(root, trusted=is_trusted(start.paths, project_root(root))).text,
-    )
+    root, store = start.cwd.resolve(), cast("SessionManager", _NewSession(session))
+    system, instructions = system_prompt(model.profile.window), load_instructions(root, trusted=start.trusted).text
+    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: instructions)
     texts = (prompt.enclosed,) if prompt.attached else ()
     return builder.prepare(Query(prompt.text, texts), model, TokenCounter(model.profile.encoding, exact=False))
 

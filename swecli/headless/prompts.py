@@ -54,11 +54,8 @@ def read_piped(
 
 
 def _read_some(descriptor: int) -> bytes:
-    """The next bytes, none at the end.
-
-    Not through `sys.stdin`: its lock, held by a blocked thread, would keep the interpreter from ending, and of a pipe
-    that another process has set to not blocking it would read nothing.
-    """
+    """The next bytes, none at the end. Not through `sys.stdin`: its lock, held by a blocked thread, would keep the
+    interpreter from ending, and of a pipe that another process has set to not blocking it would read nothing."""
     while True:
         try:
             return os.read(descriptor, 65536)
@@ -86,12 +83,11 @@ async def from_lines(
     async for line in _lines(descriptor, longest):
         number += 1
         if line.strip():
-            seen = True
-            text = parse_line(line, number)
-            check(text)
-            yield Prompt(text)
+            seen, prompt = True, Prompt(parse_line(line, number))
+            check(prompt.text)
+            yield prompt
     if not seen:
-        raise BadInput("There is no prompt.", 'Write lines like {"type": "user", "text": "list files"} to it.')
+        raise BadInput("There is no prompt.", _SHAPE)
 
 
 def parse_line(line: bytes, number: int) -> str:
@@ -100,11 +96,9 @@ def parse_line(line: bytes, number: int) -> str:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
-    if not isinstance(value, dict) or value.get("type") != "user":
-        raise BadInput(f"Line {number} of the input is not an object of type user.", _SHAPE)
-    text = value.get("text")
+    text = value.get("text") if isinstance(value, dict) and value.get("type") == "user" else None
     if not isinstance(text, str) or not text.strip():
-        raise BadInput(f"Line {number} of the input has no text.", _SHAPE)
+        raise BadInput(f"Line {number} of the input is not an object of type user with a text.", _SHAPE)
     return text
 
 

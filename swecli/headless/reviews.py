@@ -10,9 +10,9 @@ from swecli.headless.runner import until_signal
 from swecli.headless.writers.base import line_for_people
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import counted
-from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
+from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewPlanned
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
-from swecli.review.publish.view import brief, event_lines
+from swecli.review.publish.view import brief, event_lines, planned_lines
 from swecli.review.read.run import Review
 
 
@@ -27,7 +27,6 @@ class ReviewWriter:
         if self._stream:
             self._out.write(dumps(to_json(event)) + "\n")
             self._out.flush()
-        lines: list[str] = []
         match event:
             case ReviewFinished():
                 lines = _end_lines(event)
@@ -38,7 +37,7 @@ class ReviewWriter:
             case Notice() | StepRetried() | ContextReduced():
                 lines = [line_for_people(event)]
             case _:
-                pass
+                lines = []
         for line in lines:
             self.say(line)
 
@@ -73,17 +72,22 @@ def result_text(
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
 
+def plan_text(head: list[str], event: ReviewPlanned, *, json: bool) -> str:
+    """What a review would read and take, under some lines."""
+    return dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, [*head, *planned_lines(event)]))
+
+
 async def run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
     """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143."""
-    end, stopped = await until_signal(_consume(review, writer))
+
+    async def whole() -> ReviewFinished:
+        async with aclosing(review.run()) as events:
+            async for event in events:
+                writer.write(event)
+        return review.finish("done")
+
+    end, stopped = await until_signal(whole())
     if end is None:
         end = review.finish("interrupted")
         writer.write(end)
     return end, stopped
-
-
-async def _consume(review: Review, writer: ReviewWriter) -> ReviewFinished:
-    async with aclosing(review.run()) as events:
-        async for event in events:
-            writer.write(event)
-    return review.finish("done")

@@ -32,7 +32,18 @@ def short_id(letter: str, text: str) -> str | None:
 
 def turn_number(text: str) -> int:
     """The number in `T7`, `t7` or `7`. Raises BadInput for anything else."""
-    found = short_id("T", text) or short_id("T", f"T{text.strip()}")
+    plain = text.strip().isdecimal()
+    found = short_id("T", f"T{text.strip()}" if plain else text)
     if found is None or found == "T-0":
         raise BadInput(f"{text!r} is not a turn.", "Turns are written T1, T2, …")
     return int(found.removeprefix("T-"))
+
+
+def turn_within(text: str, last: int) -> int:
+    """The turn that is named of a session whose newest is `last`; that one for "". Raises BadInput: no such turn."""
+    number = turn_number(text) if text else last
+    if not last:
+        raise BadInput("There is no turn yet.", "Ask something first.")
+    if not 1 <= number <= last:
+        raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{last}.")
+    return number

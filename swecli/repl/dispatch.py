@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swecli.models.errors import SwecliError, UsageError
 from swecli.repl.background import Background
@@ -15,13 +15,7 @@ from swecli.repl.reader import LineReader
 from swecli.repl.startup import Startup
 from swecli.repl.startup_banner import wait_visibly
 
-if TYPE_CHECKING:
-    from swecli.repl.commands.base import Command
-
-CLOSING = 10.0
-"""Seconds that the end waits for the store, to keep a line that was sent before it was open."""
-
-
+_CLOSING = 10.0  # seconds that the end waits for the store, to keep a line that was sent before it was open
 _AGAIN_AFTER = 1.0
 
 
@@ -131,7 +125,7 @@ class Dispatcher:
         """The program ends: a line that was sent while it still loaded is stored yet."""
         if self._unstored is not None:
             with suppress(SwecliError, TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._program.begin_loading()), CLOSING)
+                await asyncio.wait_for(asyncio.shield(self._program.begin_loading()), _CLOSING)
                 self._store_query()
 
     async def _do(self, line: Line) -> None:
@@ -140,7 +134,12 @@ class Dispatcher:
         assert parts is not None
         try:
             if line.kind == "command":
-                await self._find(line.name).run(parts.context, line.text)
+                command = parts.table.find(line.name)
+                if command is None:  # it never becomes a query
+                    near = " or ".join(f"/{name}" for name in parts.table.nearest(line.name))
+                    hint = f"Did you mean {near}?" if near else "Type /help for the list."
+                    raise UsageError(f"Unknown command /{line.name}.", hint)
+                await command.run(parts.context, line.text)
             elif line.kind == "shell":
                 if not line.text:
                     raise UsageError("There is no command after the `!`.", "For example: !git status")
@@ -149,15 +148,3 @@ class Dispatcher:
                 await parts.processor.process_query(line.text)
         except Exception as error:  # noqa: BLE001 - see above
             self._program.report(error)
-
-    def _find(self, name: str) -> Command:
-        """The command of that name. Raises UsageError with the nearest ones: it never becomes a query."""
-        assert self._startup.parts is not None
-        table = self._startup.parts.table
-        command = table.find(name)
-        if command is None:
-            near = " or ".join(f"/{n}" for n in table.nearest(name))
-            raise UsageError(
-                f"Unknown command /{name}.", f"Did you mean {near}?" if near else "Type /help for the list."
-            )
-        return command

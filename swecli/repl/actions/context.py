@@ -141,6 +141,25 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult(value, (f"window {spec or now}", held, *next_one))
 
 
+_CACHED = "everything above was sent before and may be billed as cached"
+_FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
+
+
+def prompt(runtime: Runtime, text: str = "") -> ActionResult:
+    """Exactly what the next request would be, part by part, with `text` as its query."""
+    agent = runtime.agent
+    turn, specs = agent.prepare(text), agent.specs()
+    lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", ", ".join(spec.name for spec in specs)]
+    for segment in turn.request.segments:
+        if segment.name == "query":
+            lines.append(_FRESH if turn.request.opened else _CACHED)
+        lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
+    total, how = runtime.context_control.meter(text).total, " (estimated)" if agent.counter.estimated else ""
+    lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
+    value = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
+    return ActionResult(value, tuple(lines))
+
+
 def _window_of(text: str) -> WindowSpec:
     try:
         return WindowSpec.parse(text)
@@ -168,4 +187,5 @@ ACTIONS: dict[str, tuple[_Perform, str]] = {
     "pin": (pin, "keep a turn in every request"),
     "unpin": (unpin, "let a pinned turn leave like any other"),
     "window": (window, "show or change how many turns are sent"),
+    "prompt": (prompt, "print exactly what the next request would be"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,8 +42,7 @@ class CommandContext:
         """Let the user choose among (value, label) pairs; the value, or None."""
         if not options:
             return None
-        marks = [str(n + 1) for n in range(len(options))] if len(options) <= 9 else [""] * len(options)
-        labelled = [Option(label, mark) for (_, label), mark in zip(options, marks, strict=True)]
+        labelled = [Option(label, str(n) if len(options) <= 9 else "") for n, (_, label) in enumerate(options, 1)]
         index = await self.asker.choose(title, labelled)
         return None if index is None else options[index][0]
 
@@ -112,9 +110,8 @@ def command(
     """Declare a command: an `async def (ctx, args)`; its docstring's first line is the help."""
 
     def declare(run: Run) -> Command:
-        lines = (inspect.getdoc(run) or "").splitlines()
-        called = name or run.__name__
-        return Command(called, tuple(aliases), usage, lines[0] if lines else "", run, complete, beside)
+        help = (run.__doc__ or "").strip().partition("\n")[0]
+        return Command(name or run.__name__, tuple(aliases), usage, help, run, complete, beside)
 
     return declare
 

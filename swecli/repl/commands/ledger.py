@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.models.finding import Finding, counted
+from swecli.models.finding import Finding, FindingState, counted
 from swecli.models.message import ToolCall
 from swecli.repl.chat.approval import Approver
 from swecli.repl.commands.base import CommandContext
@@ -60,23 +61,21 @@ def _chosen(ctx: CommandContext, store: ReviewStore, rest: str) -> list[Finding]
     return found
 
 
-async def _dismiss(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+async def _settle(state: FindingState, ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     ref, _, why = rest.partition(" ")
-    store.get(ref)
-    if not why.strip():
+    if state == "dismissed" and store.get(ref) and not why.strip():
         raise UsageError("A dismissal needs a reason.", f"Use /findings dismiss {ref} WHY")
-    found = settle(store, ref, "dismissed", why.strip())
-    ctx.screen.note(f"{found.id} is dismissed and stays so: {found.reason}")
+    found = settle(store, ref, state, why.strip())
+    ctx.screen.note(f"{found.id} {_SETTLED[state].format(found.reason)}")
+    if state == "fixed":
+        _propose(ctx, store)
 
 
-async def _fixed(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    ref, _, why = rest.partition(" ")
-    ctx.screen.note(f"{settle(store, ref, 'fixed', why.strip()).id} is fixed; found again it counts as regressed")
-    _propose(ctx, store)
-
-
-async def _reopen(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    ctx.screen.note(f"{settle(store, rest, 'open').id} is open")
+_SETTLED = {
+    "dismissed": "is dismissed and stays so: {}",
+    "fixed": "is fixed; found again it counts as regressed",
+    "open": "is open",
+}
 
 
 async def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
@@ -177,13 +176,9 @@ async def _perform(ctx: CommandContext, store: ReviewStore, finding: Finding, ke
     if key == "d":
         reason = await _reason(ctx, store)
         if reason:
-            ctx.screen.note(f"{settle(store, finding.id, 'dismissed', reason).id} is dismissed and stays so: {reason}")
+            await _settle("dismissed", ctx, store, f"{finding.id} {reason}")
         return bool(reason)
-    doing = {"a": _apply, "u": _undo, "c": _check}.get(key)
-    if doing is not None:
-        await doing(ctx, store, finding.id)
-    else:
-        await _open(ctx, Path(store.project) / finding.path, finding.line)
+    await {"a": _apply, "u": _undo, "c": _check, "o": _open}[key](ctx, store, finding.id)
     return False
 
 
@@ -239,19 +234,21 @@ async def _reason(ctx: CommandContext, store: ReviewStore) -> str:
     return (await ctx.asker.ask_text("Why is it no problem?") or "").strip()
 
 
-async def _open(ctx: CommandContext, path: Path, line: int) -> None:
+async def _open(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     """Let the user's editor have the terminal, at the line where it is one that takes `+LINE`."""
+    finding = store.get(rest)
     program, *words = (editor(ctx.runtime.start.environ) or "").split() or [""]
     if not program:
         raise BadInput("No editor was found.", "Set $EDITOR.")
-    plus = [f"+{line}"] if Path(program).name in _TAKE_LINE else []
+    plus = [f"+{finding.line}"] if Path(program).name in _TAKE_LINE else []
     try:
-        await ctx.asker.hand_over([program, *words, *plus, str(path)])
+        await ctx.asker.hand_over([program, *words, *plus, str(Path(store.project) / finding.path)])
     except OSError as error:
         raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set $EDITOR.") from error
 
 
 _DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {
-    "list": _list, "walk": _walk, "show": _show, "apply": _apply, "undo": _undo, "dismiss": _dismiss, "fixed": _fixed,
-    "reopen": _reopen, "recheck": _recheck, "check": _check, "export": _export,
+    "list": _list, "walk": _walk, "show": _show, "apply": _apply, "undo": _undo, "recheck": _recheck, "check": _check,
+    "export": _export, "dismiss": partial(_settle, "dismissed"), "fixed": partial(_settle, "fixed"),
+    "reopen": partial(_settle, "open"),
 }  # fmt: skip

@@ -9,7 +9,6 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import Command
-from swecli.repl.commands.project_files import project_commands
 from swecli.repl.commands.registry import discover
 from tests.support.desk import Desk
 
@@ -32,8 +31,14 @@ def write(root: Path, name: str, text: str, folder: str = ".claude/commands") ->
 
 
 def only(root: Path) -> Command:
-    (found,) = project_commands(root)
+    (found,) = own(root)
     return found
+
+
+def own(root: Path) -> list[Command]:
+    """The commands that are there because of the project."""
+    built_in = {command.name for command in discover().commands}
+    return [command for command in discover(root).commands if command.name not in built_in]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,7 @@ def test_links_out_of_the_project_and_odd_names_are_passed_over(tmp_path: Path) 
     project = tmp_path / "project"
     write(project, "two words.md", "x")
     (project / ".claude/commands/leak.md").symlink_to(tmp_path / "secret.md")
-    assert project_commands(project) == []
+    assert own(project) == []
 
 
 @pytest.mark.parametrize(("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")])

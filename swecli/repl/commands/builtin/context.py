@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from swecli.config.edit import set_in, write_settings
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.actions.context import ACTIONS
+from swecli.repl.actions.context import prompt as show_prompt
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -91,10 +91,6 @@ async def unpin(ctx: CommandContext, args: str) -> None:
     _perform(ctx, "unpin", args)
 
 
-_CACHED = "everything above was sent before and may be billed as cached"
-_FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
-
-
 def _unwrapped(value: Any) -> str:
     """JSON as it is: folding long lines would break it. What would not be seen, or would steer, is escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
@@ -108,25 +104,9 @@ async def prompt(ctx: CommandContext, args: str) -> None:
     raw = first == "--raw"
     if first.startswith("--") and not raw:
         raise UsageError(f"Unknown option {first}.", "Use /prompt [--raw] [TEXT]")
-    agent = ctx.runtime.agent
-    query = (rest if raw else args).strip()
-    turn = agent.prepare(query)
-    specs = agent.specs()
+    result = show_prompt(ctx.runtime, (rest if raw else args).strip())
     if raw:
-        whole = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
-        ctx.screen.write(_unwrapped(whole))
+        ctx.screen.write(_unwrapped(result.value))
         return
-    ctx.screen.line(f"tools · {tokens(agent.counter.count_tools(specs))} tokens", "head")
-    ctx.screen.line(", ".join(spec.name for spec in specs))
-    for segment in turn.request.segments:
-        ctx.screen.line()
-        if segment.name == "query":
-            ctx.screen.note(_CACHED if turn.request.opened is None else _FRESH)
-        ctx.screen.line(f"{segment.name} · {tokens(segment.tokens)} tokens", "head")
-        ctx.screen.line(segment.text.strip())
-    ctx.screen.line()
-    count = ctx.runtime.context_control.meter(query).total
-    about = "about " if agent.counter.estimated else ""
-    ctx.screen.note(
-        f"{len(turn.messages)} messages, {about}{tokens(count)} tokens with the tools · /prompt --raw for the JSON"
-    )
+    ctx.report(result)
+    ctx.screen.note("/prompt --raw for the JSON")

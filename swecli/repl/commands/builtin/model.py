@@ -49,11 +49,7 @@ async def model(ctx: CommandContext, args: str) -> None:
         ctx.screen.note("to change it: /model PROVIDER/NAME")
 
 
-def _efforts(runtime: Runtime) -> Values:
-    return [(word, "") for word in THINKING]
-
-
-@command(usage="[off|low|medium|high|max|TOKENS]", complete=_efforts)
+@command(usage="[off|low|medium|high|max|TOKENS]", complete=lambda runtime: [(word, "") for word in THINKING])
 async def effort(ctx: CommandContext, args: str) -> None:
     """Show or change how much the model thinks, from the next turn on"""
     agent = ctx.runtime.agent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import turn_number
+from swecli.models.ids import turn_within
 from swecli.playbook.action import ACTIONS, ActionResult
 from swecli.repl.commands.base import CommandContext, command
 
@@ -66,10 +66,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
         ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
         return
     session = ctx.runtime.sessions.current_session
-    last = session.interactions if session else 0
-    number = turn_number(args) if args else last
-    if not 1 <= number <= last:
-        raise BadInput(f"There is no turn T{number}." if args else "There is no turn yet.", "")
+    number = turn_within(args, session.interactions if session else 0)
     learning = ctx.runtime.learning
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
@@ -97,9 +94,8 @@ async def bad(ctx: CommandContext, args: str) -> None:
 
 async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
     session = ctx.runtime.sessions.current_session
-    if session is None or not session.interactions:
-        raise BadInput("There is no turn to mark yet.", "Ask something first.")
+    number = turn_within("", session.interactions if session else 0)
     events = await ctx.runtime.learning.mark(is_good, why)
-    ctx.screen.note(f"T{session.interactions} is marked {'good' if is_good else 'bad'}")
+    ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:
         ctx.show(event)

@@ -1,9 +1,13 @@
-"""`/help`, `/exit`, `/steer`: the program and its running turn."""
+"""`/help`, `/exit`, `/steer`, `/status`, `/cost`, `/memory`, `/init`: the program and what it works with."""
 
 from __future__ import annotations
 
+from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
 from swecli.models.errors import UsageError
+from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.render.formatting import money
+from swecli.repl.startup_banner import short_path
 
 _KEYS = (
     ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
@@ -54,3 +58,81 @@ async def steer(ctx: CommandContext, args: str) -> None:
     if not args.strip():
         raise UsageError("There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T.")
     ctx.program.steer(args.strip())
+
+
+@command(beside="*")
+async def status(ctx: CommandContext, args: str) -> None:
+    """Show model, mode, session, database and learning"""
+    runtime = ctx.runtime
+    session = runtime.sessions.current_session
+    pending = len(runtime.sessions.playbook.pending(session.id)) if session else 0
+    database = runtime.sessions.database
+    rows = [
+        ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
+        ("mode", runtime.agent.permissions.mode),
+        ("window", str(session.window if session else runtime.settings.window)),
+        (
+            "folder",
+            f"{short_path(runtime.cwd)} ({'trusted' if runtime.trusted else 'not trusted: its AGENTS.md is not used'})",
+        ),
+        (
+            "session",
+            f"{session.title or 'unnamed'} · {counted(session.interactions, 'turn')} · {session.id}"
+            if session
+            else "none",
+        ),
+        ("database", str(database.path or "sqlite://")),
+        ("sandbox", "none: commands run as you, after you allow them"),
+        ("learning", "on" if runtime.learning.enabled else "off"),
+        ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
+    ]
+    ctx.screen.pairs(rows)
+
+
+_BUCKETS = (
+    ("input", "input (uncached)"),
+    ("cache_read", "cache reads"),
+    ("cache_write", "cache writes"),
+    ("output", "output"),
+    ("reasoning", "reasoning"),
+)
+
+
+@command(aliases=("stats", "usage"), beside="*")
+async def cost(ctx: CommandContext, args: str) -> None:
+    """Show this session's tokens and cost"""
+    totals = ctx.runtime.sessions.totals()
+    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
+    ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
+    why = "" if totals.cost is not None else " (the price of a request is unknown)"
+    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")
+
+
+_QUERY = (
+    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} in its root, for "
+    "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
+    "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
+    "lines, no general advice.{wish}"
+)
+
+
+@command(beside="*")
+async def memory(ctx: CommandContext, args: str) -> None:
+    """Show the instruction files (AGENTS.md) that every request carries"""
+    runtime = ctx.runtime
+    found = load_instructions(runtime.cwd, trusted=runtime.trusted, trust_hint="run /trust to use them")
+    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in found.files]
+    if rows:
+        ctx.screen.table(("file", "size"), rows)
+    elif not found.notices:
+        ctx.screen.note("no AGENTS.md in this folder or above it · /init asks the assistant for one")
+    for notice in found.notices:
+        ctx.screen.warn(notice)
+
+
+@command(usage="[WISH]")
+async def init(ctx: CommandContext, args: str) -> None:
+    """Have the assistant write an AGENTS.md for this repository"""
+    there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
+    make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
+    ctx.program.steer(_QUERY.format(make=make, wish=f" {args}" if args else ""))

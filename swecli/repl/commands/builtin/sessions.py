@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
+from swecli.models.ids import turn_within
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import age
 from swecli.repl.startup_banner import session_name, show_session
@@ -48,18 +48,11 @@ async def fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
     sessions = ctx.runtime.sessions
     before = sessions.current_session
-    turn = re.fullmatch(r"[Tt]?(\d{1,9})", args) if args else None
-    if args and not (turn and before and 1 <= int(turn[1]) <= before.interactions):
-        had = (
-            f"this session has {counted(before.interactions, 'turn')}"
-            if before and before.interactions
-            else "there is no turn yet"
-        )
-        raise UsageError(f"{args!r} is not a turn of this session: {had}.", "Use /fork or /fork T7")
+    upto = turn_within(args, before.interactions if before else 0) if args else None
     await ctx.settle()
-    copy = sessions.fork(upto=int(turn[1]) if turn else None)
+    copy = sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)
-    ctx.screen.note(f"continuing in a copy{f' that ends with T{turn[1]}' if turn else ''}: {copy.id}")
+    ctx.screen.note(f"continuing in a copy{f' that ends with T{upto}' if upto else ''}: {copy.id}")
     if before is not None:
         ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
 

@@ -105,8 +105,8 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -
     assert control.preview().before == control.preview().after == total
     plan = control.plan()
     assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
-    for line in ("/prompt", "/window preview 5+3"):
-        assert tokens(total) in await desk.type(line)
+    assert f"--- {total:,} tokens" in await desk.type("/prompt")
+    assert tokens(total) in await desk.type("/window preview 5+3")
 
 
 async def test_a_saved_window_is_the_default_of_the_next_start(runtime: Runtime, desk: Desk) -> None:
