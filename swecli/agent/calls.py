@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
-from swecli.models.events import Event, ToolFinished, ToolProgress, ToolStarted
+from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     UNCHANGED,
@@ -109,6 +109,8 @@ class CallRunner:
             for batch in [together] if reads else [[call] for call in together]:  # what changes things goes alone
                 async for event in self._run_batch(batch, problems):
                     yield event
+                for line in self._kit.ctx.changes.take_notices() if self._kit.ctx.changes else ():
+                    yield Notice(line, "warning")
 
     def _only_reads(self, call: ToolCall) -> bool:
         tool = self._kit.tools.get(call.name)

@@ -89,6 +89,10 @@ class Changes(Protocol):
         """Keep what a permitted call changes: `kind` and `subject` are those of permission rules. Never raises."""
         ...
 
+    def take_notices(self) -> list[str]:
+        """What cannot be kept, for the user, each line once."""
+        ...
+
 
 @dataclass(slots=True)
 class ToolContext:

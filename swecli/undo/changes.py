@@ -22,7 +22,7 @@ _GONE = "its earlier version is not kept any more"
 
 
 class ChangeRecorder:
-    """Records the file changes of the turn in progress. What cannot be kept is a notice of the database's."""
+    """Records the file changes of the turn in progress."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
         self._sessions, self._versions = sessions, versions
@@ -30,10 +30,10 @@ class ChangeRecorder:
 
     @asynccontextmanager
     async def around(self, kind: str, subject: str) -> AsyncIterator[None]:
-        """Keep what a call changes: of an edit its file, of all else every file that the ignore rules leave in. A
-        command that only reads is not looked at."""
-        root = self._versions.root
-        if kind == "run" and not objection(subject, root, child_environment(self._versions.environ)):
+        """Keep what a call changes: of an edit its file, of all else every file that the ignore rules leave in. What
+        only reads, a command or a page of the web, is not looked at."""
+        root, environ = self._versions.root, child_environment(self._versions.environ)
+        if kind == "fetch" or (kind == "run" and not objection(subject, root, environ)):
             yield
             return
         paths: tuple[Path, ...] = ()
@@ -66,14 +66,17 @@ class ChangeRecorder:
             self._versions.touch(change.before.digest)
             if change.before.digest.startswith(UNKEPT):
                 self._versions.notices[f"{change.path} changed, and is too large or not readable to be kept"] = None
-        session, notices = self._sessions.current_session, self._sessions.database.notices
+        session = self._sessions.current_session
         try:
             if found and session is not None:
                 self._sessions.undo.record(session, found)
         except StoreError as error:
-            notices.append(f"what this call changed is not kept for an undo: {error}")
-        notices += list(self._versions.notices)[self._reported :]
-        self._reported = len(self._versions.notices)
+            self._versions.notices[f"what a call changed is not kept for an undo: {error}"] = None
+
+    def take_notices(self) -> list[str]:
+        """What of the changes so far cannot be undone, for the user, each line once."""
+        fresh, self._reported = list(self._versions.notices)[self._reported :], len(self._versions.notices)
+        return fresh
 
 
 @dataclass

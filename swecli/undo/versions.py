@@ -24,6 +24,7 @@ LARGEST = 10_000_000  # bytes of one file that is kept
 UNKEPT = "?"  # before what a content is known by that is not kept
 _ON_DISK, _DAYS, _DAY = 1_000_000_000, 30, 86_400
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
+_SAVED_AFTER = 200  # files that were read since the index was written
 _NO_STAMP = (0, 0, 0, 0, 0)
 
 _Known = dict[str, tuple[tuple[int, ...], FileState]]  # by path, with what tells that it changed
@@ -40,7 +41,7 @@ class FileVersions:
     def __init__(self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()) -> None:
         self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
         self.notices: dict[str, None] = {}
-        self.whole = True
+        self.whole, self._unsaved = True, 0
         name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
         self._index, self._known, self._room = folder / f"{name}.index", _Known(), MOST_BYTES
 
@@ -49,7 +50,7 @@ class FileVersions:
 
         Any thread. Never raises OSError: what cannot be read or kept has a state that says so.
         """
-        begun, known, fresh, changed = time.time_ns(), self._known or self._load(), _Known(), False
+        begun, known, fresh = time.time_ns(), self._known or self._load(), _Known()
         self._room = MOST_BYTES
         for path in self._paths():
             try:
@@ -60,13 +61,14 @@ class FileVersions:
             if (before := known.get(path)) is not None and before[0] == stamp:
                 fresh[path] = before
                 continue
-            changed = True
+            self._unsaved += 1
             if (state := self._state(path, status)).mode:
                 fresh[path] = (stamp if begun - max(stamp[2:4]) > _RACY else _NO_STAMP, state)
         self._known = fresh
-        if changed or len(fresh) != len(known):
+        if self._unsaved > _SAVED_AFTER:
+            self._unsaved = 0
             rows = {path: (stamp, (state.digest, state.mode)) for path, (stamp, state) in fresh.items()}
-            with suppress(OSError):  # it only saves reading again
+            with suppress(OSError):  # it only saves another process reading them again
                 self._write(self._index, json.dumps(rows).encode())
         return {path: state for path, (_, state) in fresh.items()}
 

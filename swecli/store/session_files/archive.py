@@ -205,15 +205,17 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
         session = find_row(db, ref, "").id
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
-        calls = select(CallRow.id).where(col(CallRow.session_id) == session)
+        undone = (col(SessionRow.parent_id) == session, col(SessionRow.directory) == "")
+        aside = list(db.exec(select(SessionRow.id).where(*undone)).all())
+        calls = select(CallRow.id).where(col(CallRow.session_id).in_([session, *aside]))
         own = and_(col(BulletRow.session_id) == session, col(BulletRow.scope) == "session")
         bullets = select(BulletRow.number).where(own)
         db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
         for table in reversed(Row.metadata.sorted_tables):  # children before parents
             if any(key.target_fullname == "session.id" for key in table.foreign_keys):
-                db.connection().execute(table.delete().where(table.c.session_id == session))
+                db.connection().execute(table.delete().where(table.c.session_id.in_([session, *aside])))
         db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
         db.exec(sqlmodel.delete(BulletRow).where(own))
         db.exec(sqlmodel.delete(DeltaRow).where(col(DeltaRow.session_id) == session, col(DeltaRow.reach) == "session"))
-        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id) == session))
+        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_([session, *aside])))
         return session

@@ -68,6 +68,8 @@ class SessionQueries:
         which = sqlalchemy.select(*(col(getattr(SessionRow, name)) for name in SessionInfo.__slots__))
         if directory is not None:
             which = which.where(col(SessionRow.directory) == directory)
+        else:  # turns that were undone are no session of their own
+            which = which.where(or_(col(SessionRow.directory) != "", col(SessionRow.parent_id).is_(None)))
         newest_first = which.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
         with self.database.reading() as db:
             found = [SessionInfo(*row) for row in db.connection().execute(newest_first.limit(max(0, limit)))]

@@ -1,0 +1,136 @@
+"""What is kept of files: cheaply looked at, bounded, honest about what is not kept; and what calls leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from swecli.store.records import FileState
+from swecli.undo import versions as module
+from swecli.undo.versions import UNKEPT, FileVersions
+from tests.support.desk import Desk
+from tests.support.runtime import calls, make_runtime, run_turn
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> FileVersions:
+    return FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
+
+
+def content(kept: FileVersions, state: FileState) -> bytes | None:
+    return kept.get(state.digest)
+
+
+def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, kept: FileVersions) -> None:
+    for number in range(300):
+        Path(f"f{number}").write_text(str(number))
+    past = time.time() - 100
+    for path in Path.cwd().iterdir():
+        os.utime(path, (past, past))
+    time.sleep(0.06)  # else they may change again within one tick of the clock
+    kept.scan()
+    again = FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
+    read: list[str] = []
+    keep = again._state
+    again._state = lambda path, status: (read.append(path), keep(path, status))[1]  # type: ignore[method-assign]
+    Path("f7").write_text("other")
+    assert content(kept, again.scan()[str(Path("f7").absolute())]) == b"other"
+    assert read == [str(Path("f7").absolute())]
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(kept: FileVersions) -> None:
+    Path("a").write_text("one")
+    status = Path("a").stat()
+    before = kept.scan()
+    time.sleep(0.06)
+    Path("a").write_text("two")
+    os.utime("a", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert kept.scan() != before
+
+
+def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, kept: FileVersions) -> None:
+    Path("a").write_text("old")
+    Path("b").write_text("new")
+    old, new = kept.state(str(Path("a").absolute())), kept.state(str(Path("b").absolute()))
+    past = time.time() - 40 * 86_400
+    os.utime(tmp_path / "versions" / old.digest[:2] / old.digest[2:], (past, past))
+    kept.prune()
+    kept.prune()
+    assert (content(kept, old), content(kept, new)) == (None, b"new")
+    assert len(kept.notices) == 1
+
+
+def test_a_damaged_content_is_none(tmp_path: Path, kept: FileVersions) -> None:
+    Path("a").write_text("whole")
+    state = kept.state(str(Path("a").absolute()))
+    (tmp_path / "versions" / state.digest[:2] / state.digest[2:]).write_bytes(b"x")
+    assert content(kept, state) is None
+
+
+def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
+    kept: FileVersions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_FILES", 3)
+    for name in "abcdef":
+        Path(name).write_text(name)
+    assert len(kept.scan()) == 3
+    assert not kept.whole
+    assert any("more than 3 files" in line for line in kept.notices)
+
+
+def test_of_too_many_bytes_the_rest_is_known_and_not_kept(kept: FileVersions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 5)
+    for name in "abc":
+        Path(name).write_text(name * 4)
+    states = kept.scan().values()
+    assert sorted(state.digest.startswith(UNKEPT) for state in states) == [False, True, True]
+    assert len(kept.notices) == 1
+
+
+def test_the_folder_is_the_users_alone(tmp_path: Path, kept: FileVersions) -> None:
+    Path("secret").write_text("key")
+    kept.scan()
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "versions").rglob("*") if path.is_file()}
+    assert modes == {0o600}
+    assert (tmp_path / "versions").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_name_that_is_no_utf8_is_left_alone_and_reported(kept: FileVersions) -> None:
+    Path(os.fsdecode(b"bad\xff")).write_text("x")
+    Path("good").write_text("x")
+    assert [Path(path).name for path in kept.scan()] == ["good"]
+    assert len(kept.notices) == 1
+
+
+async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:
+    Path("a").write_text("before")
+    run = calls(("run_command", {"command": "echo turn > a; sleep 60"}))
+    runtime = make_runtime([run, "never"], mode="auto", reflect_with_model=False)
+    turn = asyncio.create_task(run_turn(runtime, "wait", learn=False))
+    while Path("a").read_text() == "before":
+        await asyncio.sleep(0.02)
+    turn.cancel()
+    await asyncio.gather(turn, return_exceptions=True)
+    await Desk(runtime).type("/undo")
+    assert Path("a").read_text() == "before"
+    runtime.close()
+
+
+async def test_undone_turns_are_in_no_list_and_go_with_their_session() -> None:
+    Path("a").write_text("before")
+    runtime = make_runtime([calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto")
+    await run_turn(runtime, "first")
+    await run_turn(runtime, "second words")
+    await Desk(runtime).type("/undo")
+    session = runtime.sessions.current_session
+    assert session is not None
+    assert [info.id for info in runtime.sessions.list_sessions()] == [session.id]
+    runtime.new_session()
+    runtime.sessions.delete(session.id)
+    assert runtime.sessions.search("words") == []
+    assert runtime.sessions.list_sessions() == []
+    runtime.close()
