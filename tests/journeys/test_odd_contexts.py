@@ -92,7 +92,7 @@ async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
     assert second["content"].startswith(f"[Unchanged: this is exactly the result of call {first['tool_call_id']}")
     assert "a line of text" in (runtime.sessions.read_result(second["tool_call_id"]) or "")
     (tmp_path / "a.txt").write_text("another line\n" * 60)
-    model._answer = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
+    model._replies = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
     await run_turn(runtime, "and again", learn=False)
     assert "another line" in model.requests[-1].messages[-1]["content"]
 
