@@ -368,3 +368,19 @@ async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
     await Desk(runtime).type("/undo 2")
     assert Path("a.log").exists()
     runtime.close()
+
+
+async def test_the_next_request_is_what_it_was_before_the_undone_turns() -> None:
+    runtime = make_runtime(["I see."] * 20, mode="auto", reflect_with_model=False)
+    for number in range(1, 8):
+        await run_turn(runtime, f"never touch file {number}", learn=False)
+    before = runtime.agent.prepare("and now?").request.messages
+    facts = dict(runtime.sessions.current_session.context.facts)  # type: ignore[union-attr]
+    for number in range(5, 14):
+        await run_turn(runtime, f"never touch file {number}", learn=False)
+    await Desk(runtime).type("/undo 9")
+    assert runtime.agent.prepare("and now?").request.messages == before
+    assert {key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()} == {  # type: ignore[union-attr]
+        key: fact.text for key, fact in facts.items()
+    }
+    runtime.close()
