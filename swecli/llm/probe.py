@@ -114,9 +114,16 @@ def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
     with suppress(OSError), socket.create_connection(place, _CONNECT_SECONDS) as connection:
         connection.settimeout(_ANSWER_SECONDS)
         connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + sent)
-        while (piece := connection.recv(65536)) and len(received) < _ANSWER_BYTES:
+        while not _whole(received) and len(received) < _ANSWER_BYTES and (piece := connection.recv(65536)):
             received += piece
     answer, _, text = received.partition(b"\r\n\r\n")
     with suppress(ValueError, RecursionError):
         return json.loads(text) if answer.split(b" ", 2)[1:2] == [b"200"] else None
     return None
+
+
+def _whole(received: bytes) -> bool:
+    """Whether the answer is there in the length that it names: not every server closes the connection after it."""
+    head, end, text = received.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\ncontent-length: *(\d{1,9})", head.lower() + end)
+    return bool(end and length) and len(text) >= int(length[1])  # type: ignore[index]

@@ -34,7 +34,7 @@ _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|java
 class _FetchParams(Params):
     """Parameters of fetch."""
 
-    url: str = Field(description="The address, beginning with https:// or http://.")
+    url: str = Field(description="http or https address.")
 
 
 def _plan(params: _FetchParams, ctx: ToolContext) -> ToolPlan:
