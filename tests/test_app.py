@@ -49,6 +49,7 @@ async def test_a_new_session_leaves_the_old_one_as_it_is() -> None:
     assert [row.interactions for row in runtime.sessions.list_sessions()] == [1]
 
 
+@pytest.mark.slow
 async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
     first = make_runtime(lambda request: "Yes.")
     for number in range(20):

@@ -105,6 +105,7 @@ def test_long_strings_are_cut_with_their_size_named() -> None:
     assert redact_value("a" * 50, 10) == "a" * 10 + "… (50 characters)"
 
 
+@pytest.mark.slow
 def test_long_hostile_texts_are_read_in_passing() -> None:
     for text in (
         "password" * 20_000,
@@ -127,6 +128,7 @@ def test_long_hostile_texts_are_read_in_passing() -> None:
 HOSTILE = ("://", "--", "=", ":", "x:", "password=")
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_hostile_text_takes_little_work() -> None:
     """Work is processor time, which the kernel limits; what the machine does besides is not counted."""
     code = (

@@ -31,6 +31,7 @@ def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
+@pytest.mark.slow
 def test_a_cycle_made_n_times_counts_n_at_least(cycle: list[str], n: int) -> None:
     assert newest_cycle(cycle * n)[1] >= n
 

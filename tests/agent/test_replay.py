@@ -22,6 +22,8 @@ from swecli.tools.registry import ToolRegistry
 from tests.recorded.script import TURNS, Careful, no_wait, prepare_files
 from tests.support.runtime import make_runtime, make_start, run_turn
 
+pytestmark = pytest.mark.slow
+
 WINDOW, OUTPUT = 15_000, 1_000
 
 

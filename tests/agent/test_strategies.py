@@ -15,6 +15,8 @@ from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit", "tax", "queue")
 MATTERS = ("logs", "ports", "workers", "tables", "caches", "secrets", "charts", "hooks", "mocks", "retries")
 

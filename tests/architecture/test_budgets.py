@@ -14,6 +14,7 @@ HOUSE = House()
 
 
 @pytest.mark.parametrize("measure", HOUSE.figures())
+@pytest.mark.slow
 def test_no_measure_of_the_whole_is_above_its_ratchet(measure: str) -> None:
     behind = HOUSE.unreached() if measure == "unreached_definitions" else ""
     assert HOUSE.figures()[measure] <= RATCHET[measure], behind

@@ -16,6 +16,8 @@ import pytest
 from tests.llm.test_one_file_provider import SOURCE as PROVIDER
 from tests.support.shell import HELLO, ROOT, Done, swecli
 
+pytestmark = pytest.mark.slow
+
 
 class Tree:
     """A copy of the program. `changed` are the code files that the change took."""

@@ -39,6 +39,7 @@ def test_a_file_is_a_page_and_a_function_a_paragraph(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__init__.py"], ids=name)
+@pytest.mark.slow
 def test_a_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(parsed(path))
 
@@ -53,6 +54,7 @@ def test_only_the_command_line_reads_the_environment(path: Path) -> None:
     assert "os" not in owners or "# reads the environment:" in text, "say why with '# reads the environment: …'"
 
 
+@pytest.mark.slow
 def test_git_is_started_in_one_place() -> None:
     """The one that lets it start nothing else."""
     lists = {p: [n for n in ast.walk(parsed(p)) if isinstance(n, ast.List) and n.elts] for p in MODULES}
@@ -88,6 +90,7 @@ NO_STORE = ["sessions --help", "playbook --help", "findings --help", "config get
 
 
 @pytest.mark.parametrize("words", NO_STORE)
+@pytest.mark.slow
 def test_a_subcommand_that_reads_no_session_loads_no_database_library(words: str) -> None:
     run = "from swecli.cli.entry import run_safely\ntry: run_safely(sys.argv[1:])\nexcept SystemExit: pass"
     loaded = loaded_by(f"import sys; sys.argv[1:] = {words.split()}\n{run}")

@@ -16,6 +16,8 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import HELLO, Run
 
+pytestmark = pytest.mark.slow
+
 SESSION = "0190a0b0-0000-7000-8000-000000000001"
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.shell import Run, script
 
+pytestmark = pytest.mark.slow
+
 
 def talk(run: Run, *prompts: str) -> None:
     model = script("talk.json", *["ok"] * len(prompts))

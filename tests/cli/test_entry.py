@@ -31,6 +31,7 @@ def test_a_model_that_nobody_chose_introduces_itself(run: Run) -> None:
     assert done.complaint == "swecli: The demo model answers: no key and no local server was found."
 
 
+@pytest.mark.slow
 def test_the_session_is_there_to_go_on_with(run: Run) -> None:
     model = script("s.json", "One.", "Two.")
     first = run("-p", "a", "-m", model, "--output-format", "json").json
@@ -212,6 +213,7 @@ def test_a_database_that_cannot_be_used_is_said_and_left_alone(run: Run, kind: s
     assert Path("x.db").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
     model = script("s.json", "One.")
     ids = [run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)]
@@ -240,6 +242,7 @@ def test_a_headless_run_needs_a_prompt(run: Run) -> None:
     assert run("-p").complaint.startswith("swecli: There is no prompt.  Give one")
 
 
+@pytest.mark.slow
 def test_lines_are_waited_for_only_where_they_were_promised(run: Run) -> None:
     done = run("-p", "--input-format", "stream-json", "-m", script("s.json", "One."))
     assert done.code == 42

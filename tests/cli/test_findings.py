@@ -10,6 +10,8 @@ from tests.support.project import make_project
 from tests.support.reviews import script_report, script_verdict
 from tests.support.shell import Run, script
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def reviewed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

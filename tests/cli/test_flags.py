@@ -133,6 +133,7 @@ def test_what_is_meant_as_a_prompt_is_one(argv: list[str], prompt: str) -> None:
 
 
 @given(st.text(max_size=30).filter(lambda word: not word.startswith("-")))
+@pytest.mark.slow
 def test_no_word_makes_it_fail_in_any_other_way(word: str) -> None:
     assert parse_run(["--", word]).prompt == word
     try:

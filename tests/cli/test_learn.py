@@ -29,6 +29,7 @@ def bullets(run: Run) -> Any:
     return run("playbook", "list", "--export", "-").out
 
 
+@pytest.mark.slow
 def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
     talk(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
@@ -41,6 +42,7 @@ def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
     assert run("learn", "--from", "here", "--rules-only", "--json").json["turns"] == 0
 
 
+@pytest.mark.slow
 def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
     talk(run, "how is it built, see build.sh for it", "and again, see build.sh for it")
     model = script("reflector.json", *[json.dumps(ADD)] * 9)

@@ -49,6 +49,7 @@ def imported(*arguments: str) -> set[str]:
     ],
     ids=" ".join,
 )
+@pytest.mark.slow
 def test_what_needs_nothing_heavy_loads_nothing_heavy(arguments: list[str]) -> None:
     loaded = imported(*arguments)
     assert "argparse" in loaded
@@ -94,6 +95,7 @@ def test_a_full_disk_is_said(arguments: str, unbuffered: str) -> None:
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.slow
 def test_closed_streams_are_no_fault(closed: str) -> None:
     assert piped(f"$S config path {closed}")[0] == 0
     assert piped(f"$S {closed}")[0] == 2

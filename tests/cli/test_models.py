@@ -86,6 +86,7 @@ def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
     assert run("config", "get", "models").out.strip() == '["work", "w2"]'
 
 
+@pytest.mark.slow
 def test_one_small_request_says_what_a_model_can_do(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_tools = Refusal(400, "gpt-4.1 does not support tools")
     monkeypatch.setenv("WORK_KEY", "test-key")
@@ -105,6 +106,7 @@ def test_one_small_request_says_what_a_model_can_do(run: Run, own_home: Path, mo
         assert "refused the key in WORK_KEY" in refused.complaint
 
 
+@pytest.mark.slow
 def test_models_of_a_server_on_this_machine_are_listed_with_window_and_tools(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_alone_it_lists(run: Run) -> None:
     assert run("playbook", "--json").json[0]["id"] == "P-1"
 
 
+@pytest.mark.slow
 def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     run("playbook", "add", "answer in prose")
     assert (
@@ -100,6 +101,7 @@ def test_another_directory_neither_shows_nor_undoes_it(run: Run, tmp_path: Path)
     assert run("playbook", "show", "P-1", "-C", str(tmp_path / "there")).code == 42
 
 
+@pytest.mark.slow
 def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello, as [P-1] says."))
@@ -130,6 +132,7 @@ def test_what_is_exported_waits_elsewhere_and_holds_where_the_user_vouches(run: 
     assert run("playbook", "add", "--from", str(file), "--trust", "--json", *third).json["waiting"] == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_strategies_come_in_at_once(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "many.md"
     lines = "\n".join(f"- [P-{n}] matter {n} is handled in part{n}.py" for n in range(1, 10_001))

@@ -13,6 +13,8 @@ from tests.support.project import make_project
 from tests.support.reviews import reported, script_report, script_verdict
 from tests.support.shell import HELLO, Run, script
 
+pytestmark = pytest.mark.slow
+
 CALL = {"text": reported(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"), "calls": [
     {"name": "read_file", "arguments": {"path": "shop/prices.py"}}]}  # fmt: skip
 

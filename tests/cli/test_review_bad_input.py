@@ -34,6 +34,7 @@ def answer(*rows: dict[str, object]) -> str:
     "row",
     [{"line": 0}, {"line": -4}, {"line": 10**9}, {"path": "../../etc/passwd"}, {"path": "/etc/passwd"}, {"path": "no"}],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_finding_at_no_place_is_refuted_with_the_reason_and_fails_nothing(run: Run, row: dict[str, object]) -> None:
     done = run("review", "shop", "--no-verify", "--fail-on", "low", "-m", answer(row))
     assert (done.code, done.out) == (0, "No findings.\n")
@@ -108,6 +109,7 @@ def test_a_change_cannot_call_itself_generated(run: Run, shop: Path) -> None:
     assert "skipped" not in run("review", "--dry-run", "-m", "demo").out
 
 
+@pytest.mark.slow
 def test_programs_that_the_repository_names_are_not_run(run: Run, shop: Path) -> None:
     mark = shop.parent / "started"
     program = f"touch {mark}; cat"

@@ -70,6 +70,7 @@ def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
     assert run("sessions", "rename", session, " ").code == 42
 
 
+@pytest.mark.slow
 def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
     session = talk(run, "alpha", "beta", "gamma")
     whole = run("sessions", "fork", session, "--json").json["session_id"]
@@ -107,6 +108,7 @@ def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
     assert again["messages"] == whole.json["messages"]
 
 
+@pytest.mark.slow
 def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path: Path) -> None:
     names = ("GitHub personal", "AWS secret in the environment", "Postgres URL", "RSA key", "quoted password", "cookie")
     for text, secret in (secrets()[name] for name in names):
@@ -129,6 +131,7 @@ def exported(run: Run, *prompts: str) -> tuple[str, Done]:
     return session, done
 
 
+@pytest.mark.slow
 def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
     session, done = exported(run, "alpha", "beta")
     brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json

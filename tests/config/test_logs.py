@@ -37,6 +37,7 @@ def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_the_file_is_the_user_s_alone_also_after_it_was_cut() -> None:
     log_to(Path("x.log").absolute())
     for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ def test_texts_in_blocks_are_cut_and_images_stay() -> None:
 
 @given(legal_histories(longest=900), st.sampled_from([200, 500]))
 @settings(deadline=None)
+@pytest.mark.slow
 def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
     out = shrink_answers(shrink_results(history, cap), cap)
     assert complaint(out) == ""

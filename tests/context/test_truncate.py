@@ -146,6 +146,7 @@ def test_the_loop_may_keep_nothing_but_the_system_message() -> None:
 
 @given(legal_histories(turns=8), st.integers(0, 12), st.integers(0, 15))
 @settings(deadline=None)
+@pytest.mark.slow
 def test_the_loop_window_never_splits_a_pair(history: list[Message], loop: int, keep_last: int) -> None:
     after = loop_window(history, loop, keep_last=keep_last)
     asked = {c["id"] for m in after for c in m.get("tool_calls", [])}

@@ -24,12 +24,14 @@ def calling(*names: str) -> Message:
 
 @given(wild_histories)
 @settings(max_examples=400, deadline=None)
+@pytest.mark.slow
 def test_any_history_comes_out_legal(history: list[Message]) -> None:
     assert complaint(legal(history)) == ""
 
 
 @given(wild_histories)
 @settings(max_examples=200, deadline=None)
+@pytest.mark.slow
 def test_a_second_run_changes_nothing(history: list[Message]) -> None:
     once = legal(history)
     assert legal(once) == once
@@ -37,6 +39,7 @@ def test_a_second_run_changes_nothing(history: list[Message]) -> None:
 
 @given(wild_histories)
 @settings(max_examples=200, deadline=None)
+@pytest.mark.slow
 def test_the_strict_provider_agrees(history: list[Message]) -> None:
     body = {"model": "m", "messages": legal([SYSTEM, *history, ASK]), "stream": True}
     openai_rules.check(body, {"m"})
@@ -45,6 +48,7 @@ def test_the_strict_provider_agrees(history: list[Message]) -> None:
 
 @given(wild_histories)
 @settings(max_examples=200, deadline=None)
+@pytest.mark.slow
 def test_the_input_is_not_changed(history: list[Message]) -> None:
     before = copy.deepcopy(history)
     legal(history)

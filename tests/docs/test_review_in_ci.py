@@ -15,6 +15,8 @@ from tests.support.reviews import script_report, script_verdict
 from tests.support.sarif import check_sarif
 from tests.support.shell import COMMAND, ROOT, environment, script
 
+pytestmark = pytest.mark.slow
+
 STEP = re.search(r"- run: (swecli review --pr .*)", (ROOT / "docs/how-to/review-code.md").read_text(encoding="utf-8"))
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org")
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.shell import environment, script
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,7 @@ os._exit(code)
 """
 
 
+@pytest.mark.slow
 def test_a_turn_comes_by_the_stops_in_their_order() -> None:
     stops = [f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))]
     assert 8 <= len(stops) <= 12

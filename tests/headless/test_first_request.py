@@ -14,6 +14,8 @@ import pytest
 from tests.support.shell import Done, environment, swecli
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
 
+pytestmark = pytest.mark.slow
+
 MODEL = ("-m", "openai/gpt-4.1", "--no-reflect")
 HEAVY = {"litellm", "openai", "pydantic", "sqlmodel", "sqlalchemy", "tiktoken", "rich", "click", "prompt_toolkit", "h2"}
 MOST_OWN = 105

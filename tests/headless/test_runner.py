@@ -41,6 +41,7 @@ async def ran(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[i
     return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_prompt_is_answered_and_ends_with_0() -> None:
     code, results, err = await ran(["Four."], "2 + 2?")
     assert (code, results[0]["result"], err) == (0, "Four.", "")
@@ -185,6 +186,7 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
     runtime.close()
 
 
+@pytest.mark.slow
 async def test_a_run_reflects_at_its_end_within_its_budget_and_says_what_waits() -> None:
     failing = calls(("run_command", {"command": "false"}))
     asked: list[str] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
+
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.llm.registry import make_model
 from swecli.models.window import WindowSpec
@@ -19,6 +21,7 @@ def characters(body: dict[str, Any]) -> int:
     return sum(len(str(message["content"] or "")) for message in body["messages"])
 
 
+@pytest.mark.slow
 async def test_half_a_million_characters_are_summed_up_and_what_the_summary_lacks_is_added_by_code() -> None:
     work = iter(
         [

@@ -21,6 +21,8 @@ from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 
+pytestmark = pytest.mark.slow
+
 
 class Work:
     """A model that reads files and talks; it sums up when asked to. `summary` is its answer then, `talk` how much it

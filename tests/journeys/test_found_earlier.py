@@ -19,6 +19,8 @@ from tests.support.strict_provider import Reply as HttpReply
 from tests.support.strict_provider import StrictProvider
 from tests.support.strict_provider.server import OPENAI_MODEL
 
+pytestmark = pytest.mark.slow
+
 PORT = "what did I say about the zebra port?"
 FACTS = {20: ("remember for later: the zebra port is 7411", "The zebra port is 7411."), 31: ("which parser?", "LL(1).")}
 WORK = ("run the tests again", "fix the failing test", "show me the diff", "add a docstring", "update the readme")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
@@ -77,6 +79,7 @@ async def test_a_turn_is_reflected_on_only_once() -> None:
     assert not runtime.sessions.playbook.pending(session.id)
 
 
+@pytest.mark.slow
 async def test_the_next_session_of_the_project_knows_what_was_taught() -> None:
     runtime = make_runtime(["Noted.", "Hello."])
     await run_turn(runtime, "remember that answers are short")

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.long_turns import CALLS, CONDENSERS, run_long_turn
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("context_window", "most", "summaries"),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.shell import swecli
 from tests.support.strict_provider import Reply, StrictProvider
+
+pytestmark = pytest.mark.slow
 
 NO_LESSONS = '{"tags": [], "strategies": []}'
 

@@ -105,6 +105,7 @@ async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
 
 
 @pytest.mark.parametrize(("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)])
+@pytest.mark.slow
 async def test_fewer_turns_gather_in_a_small_window(context_window: int | None, most: int) -> None:
     runtime, held = make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False), []
     for number in range(12):

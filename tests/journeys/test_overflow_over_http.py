@@ -19,6 +19,8 @@ from tests.support.strict_provider import Received, Refusal, Reply, StrictProvid
 from tests.support.strict_provider.script import Answer
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
+pytestmark = pytest.mark.slow
+
 LOCAL = "qwen3-coder"
 OVERFLOW = "exceed_context_size_error"
 _LENGTH = "This model's maximum context length is {window} tokens. However, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from swecli.models.window import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
@@ -21,6 +23,7 @@ async def test_a_session_goes_on_where_it_was_left() -> None:
     assert [text.splitlines()[0] for text in sent] == ["first question", "second question", "third question"]
 
 
+@pytest.mark.slow
 async def test_the_window_decides_how_much_the_next_request_holds() -> None:
     runtime = make_runtime(lambda request: "Yes.")
     for number in range(8):

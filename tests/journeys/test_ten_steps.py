@@ -85,6 +85,7 @@ def write_files() -> None:
 
 
 @wires
+@pytest.mark.slow
 async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_model(wire: str) -> None:
     write_files()
     signer = Signer()

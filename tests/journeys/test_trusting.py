@@ -129,6 +129,7 @@ def page() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.slow
 async def test_what_was_only_read_becomes_no_active_strategy(project: Path, page: str, source: str) -> None:
     """A model that reads it, fails at something, falls for it, and quotes it rightly."""
     fetch = f'import urllib.request as u; print(u.urlopen("{page}").read().decode())'

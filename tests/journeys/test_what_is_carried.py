@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from swecli.app import Runtime
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
@@ -38,6 +40,7 @@ async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_note
 THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit")
 
 
+@pytest.mark.slow
 async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
     runtime = make_runtime(lambda request: "ok", holdout=50)
     taught(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")

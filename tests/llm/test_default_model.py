@@ -54,6 +54,7 @@ def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_
     assert "-m openrouter/NAME" in chosen["openrouter"].why
 
 
+@pytest.mark.slow
 def test_a_local_server_comes_before_the_demo() -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
         choice = choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": server.url})
@@ -64,6 +65,7 @@ def test_without_anything_it_is_the_demo() -> None:
     assert choose_model(Settings(), ELSEWHERE).name == "demo"
 
 
+@pytest.mark.slow
 def test_the_servers_are_asked_in_order_and_none_behind_the_first_that_answers() -> None:
     with StrictProvider(models=("a",)) as one, StrictProvider(models=("b",)) as other:
         bases = {"OLLAMA_HOST": f"http://127.0.0.1:{closed_port()}", "VLLM_BASE_URL": other.url}
@@ -87,6 +89,7 @@ def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "provider"), [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)]
 )
+@pytest.mark.slow
 def test_a_server_that_answers_is_asked_once_for_its_chat_models(variable: str, provider: str) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
         found = [*live_models(ELSEWHERE | {variable: server.url})]
@@ -134,6 +137,7 @@ def at_vllm(server: socket.socket) -> dict[str, str]:
     return ELSEWHERE | {"VLLM_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_does_not_hold_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert not [*live_models(at_vllm(server))]

@@ -33,6 +33,7 @@ def test_every_line_end_and_every_size_of_piece_gives_the_same_events(
 
 
 @given(st.sampled_from(STREAMS), st.lists(st.integers(0, 80), max_size=8))
+@pytest.mark.slow
 def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[bytes]], cuts: list[int]) -> None:
     marks = [0, *sorted(min(cut, len(stream[0])) for cut in cuts), len(stream[0])]
     pieces = [stream[0][a:b] for a, b in zip(marks, marks[1:], strict=False)]

@@ -40,6 +40,7 @@ def test_text_and_reasoning_are_joined_in_order(texts: list[str], thoughts: list
 
 
 @given(st.lists(parameters, min_size=1, max_size=4), st.data())
+@pytest.mark.slow
 def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
     made: list[dict[str, Any]], data: st.DataObject
 ) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.shell import ROOT, Done, swecli
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "how-to" / "add-a-provider.md"
 SOURCE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
 KEY = {"ACME_API_KEY": "k-1"}

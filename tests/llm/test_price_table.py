@@ -19,6 +19,7 @@ def litellm() -> Any:
     return load_litellm()
 
 
+@pytest.mark.slow
 def test_the_table_on_disk_is_the_one_litellm_uses(litellm: Any) -> None:
     for name in ("gpt-4.1", "claude-haiku-4-5", "gemini/gemini-2.5-pro"):
         assert TABLE[name]["input_cost_per_token"] == litellm.model_cost[name]["input_cost_per_token"]

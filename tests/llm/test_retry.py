@@ -172,6 +172,7 @@ async def test_cancelling_during_the_wait_is_heard() -> None:
     assert len(model.requests) == 1
 
 
+@pytest.mark.slow
 async def test_real_failures_of_a_service_are_got_over() -> None:
     answers = [
         Refusal(429, "slow", headers={"retry-after": "3"}),

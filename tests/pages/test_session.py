@@ -63,6 +63,7 @@ def exported(runtime: Runtime) -> dict[str, Any]:
     return runtime.sessions.export(runtime.sessions.current_session.id)
 
 
+@pytest.mark.slow
 async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing() -> None:
     whole = exported(await worked(f"mend add {HOSTILE}", "and now?"))
     seen = Seen(session_as("html", whole))
@@ -83,6 +84,7 @@ async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
     assert text.count("```\n") == 4, "two calls, each with its fence"
 
 
+@pytest.mark.slow
 async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
     whole = exported(await worked("hello"))
     assert "svg" in Seen(session_as("html", whole)).tags
@@ -91,6 +93,7 @@ async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.slow
 async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
     runtime = await worked("the key is ghp_" + "a1B2" * 9)
     desk = Desk(runtime)

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_what_is_loaded_at_the_first_drawing_is_light() -> None:
     """The prompt is there before anything slow: nothing heavy is imported on the way to the first drawing."""
     code = """

@@ -29,6 +29,7 @@ async def test_a_line_is_answered_and_the_prompt_is_back() -> None:
     assert played.model.requests[0].messages[-1]["content"].startswith("hello")
 
 
+@pytest.mark.slow
 async def test_lines_typed_ahead_are_done_in_their_order() -> None:
     played = await play("one\rtwo\rthree\rexit\r", ["1st", "2nd", "3rd"])
     asked = [request.messages[-1]["content"].split("\n")[0] for request in played.model.requests]
@@ -85,6 +86,7 @@ async def test_the_model_that_answers_is_named_on_the_first_line() -> None:
 
 
 @pytest.mark.parametrize("key", [CTRL_C, ESC])
+@pytest.mark.slow
 async def test_an_interrupted_turn_leaves_a_valid_history(key: str) -> None:
     keyboard: list[PipeInput] = []
 
@@ -128,6 +130,7 @@ async def test_what_was_queued_stays_after_an_interrupt_until_enter() -> None:
     assert played.model.requests[1].messages[-1]["content"].startswith("and then")
 
 
+@pytest.mark.slow
 async def test_a_queued_line_can_be_taken_back_and_edited() -> None:
     keyboard: list[PipeInput] = []
 
@@ -152,6 +155,7 @@ async def test_ctrl_c_on_an_empty_line_removes_the_queue_before_it_interrupts() 
     assert len(played.model.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_command_that_needs_no_agent_works_while_one_runs() -> None:
     keyboard: list[PipeInput] = []
 
@@ -165,6 +169,7 @@ async def test_a_command_that_needs_no_agent_works_while_one_runs() -> None:
 
 
 @pytest.mark.parametrize("keys", ["rather count to four\x14", "/steer rather count to four\r"])
+@pytest.mark.slow
 async def test_a_line_is_put_into_the_running_turn_before_its_next_request(keys: str) -> None:
     keyboard: list[PipeInput] = []
 
@@ -181,6 +186,7 @@ async def test_a_line_is_put_into_the_running_turn_before_its_next_request(keys:
     assert session.interactions == 1, "it belongs to the turn that it steers"
 
 
+@pytest.mark.slow
 async def test_a_line_for_a_turn_that_is_just_ending_makes_it_go_on() -> None:
     keyboard: list[PipeInput] = []
 
@@ -205,6 +211,7 @@ async def test_keys_typed_during_a_turn_are_the_next_line() -> None:
     assert "Second." in played.text
 
 
+@pytest.mark.slow
 async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
     keyboard: list[PipeInput] = []
 
@@ -224,12 +231,14 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
     assert played.model.requests[-1].messages[-1]["content"].startswith("1 is a number")
 
 
+@pytest.mark.slow
 async def test_what_was_learned_is_said() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text
     assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live())  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_a_shared_shell_line_goes_with_the_next_message_and_a_private_one_does_not() -> None:
     played = await play("!echo to be seen\r!!echo just mine\rso?\rexit\r", ["I saw it."])
     assert "to be seen" in played.text
@@ -244,6 +253,7 @@ async def test_the_mode_chosen_while_loading_is_the_one_that_holds() -> None:
     assert played.runtimes[0].agent.permissions.mode == "plan"
 
 
+@pytest.mark.slow
 async def test_a_prompt_given_at_the_start_is_the_first_message() -> None:
     start = replace(make_start(), prompt="look around")
     played = await play("exit\r", ["Nothing here."], start=start)
@@ -279,6 +289,7 @@ async def test_a_fault_while_starting_is_one_line_and_not_a_traceback() -> None:
     assert "Traceback" not in played.text
 
 
+@pytest.mark.slow
 async def test_the_draft_is_kept_when_it_cannot_start() -> None:
     keyboard: list[PipeInput] = []
 
@@ -306,6 +317,7 @@ async def test_a_line_that_waits_for_the_loading_can_be_taken_back() -> None:
     assert model.requests[0].messages[-1]["content"].startswith("hello at last")
 
 
+@pytest.mark.slow
 async def test_sigterm_ends_the_run_with_its_code() -> None:
     def end(request: ModelRequest) -> Reply:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -315,6 +327,7 @@ async def test_sigterm_ends_the_run_with_its_code() -> None:
     assert played.code == 143
 
 
+@pytest.mark.slow
 async def test_a_resumed_session_shows_where_it_stands() -> None:
     await play("remember the tune\rexit\r", ["La la la."])
     played = await play("/status\rexit\r", start=replace(make_start(), resume=""))
@@ -341,6 +354,7 @@ async def test_history_holds_user_messages_only_once(tmp_path) -> None:  # type:
 
 
 @pytest.mark.parametrize("moment", ["loading", "warming up"])
+@pytest.mark.slow
 async def test_a_line_that_was_sent_is_stored_whatever_ends_the_program_before_its_turn(moment: str) -> None:
     def slow(start: Start, ask: Ask) -> Runtime:
         if moment == "loading":

@@ -135,6 +135,7 @@ def test_what_is_special_in_xml_is_escaped_and_reversed_cells_have_a_background(
     assert "#f2777a" in {element.get("fill") for element in root.iter(f"{SVG}rect")}
 
 
+@pytest.mark.slow
 def test_each_figure_of_a_review_is_measured_and_no_goal_is_missed() -> None:
     found = {figure.name: figure for figure in figures()}
     assert len(found) >= 12

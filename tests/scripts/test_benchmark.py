@@ -32,6 +32,7 @@ def test_what_one_task_teaches_solves_later_ones_and_a_stopped_run_goes_on(tmp_p
 @pytest.mark.parametrize(
     ("text", "line"), [("prompt = 1 1", "cannot be read"), ("prompt = 'x'", "has no check"), ("", "has no prompt")]
 )
+@pytest.mark.slow
 def test_a_task_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, line: str) -> None:
     (tmp_path / "01-x").mkdir()
     (tmp_path / "01-x" / "task.toml").write_text(text)

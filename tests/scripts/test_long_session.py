@@ -7,6 +7,8 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from scripts.sessions.mixed_work import LONGEST, PAUSED, exported
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
@@ -49,6 +51,7 @@ def test_it_is_taken_in_with_its_times_and_strategies(tmp_path: Path) -> None:
     assert len(session.playbook.bullets) == len(whole["playbook"]) > 0
 
 
+@pytest.mark.slow
 def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "long_session"), str(tmp_path / "long.db"), "--turns", "3"]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2))

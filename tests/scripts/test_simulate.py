@@ -11,6 +11,8 @@ import pytest
 
 from scripts.simulation.runner import spearman
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 WORLD = """
 from scripts.simulation.api import CallFacts, Proposal, TurnFacts, TurnInput

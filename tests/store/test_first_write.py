@@ -53,6 +53,7 @@ def path(tmp_path: Path) -> Path:
     content=st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1),
     window=st.sampled_from(["5+3", "full", "auto", "7"]),
 )
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_store(tmp_path_factory: pytest.TempPathFactory, content: str, window: str) -> None:
     folder, session = tmp_path_factory.mktemp("rows"), new_session(window)
     databases = [folder / "plain.db", folder / "store.db"]

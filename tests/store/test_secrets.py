@@ -14,6 +14,8 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
 from tests.support.secrets import secrets
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = sorted(secrets())[::12]
 
 

@@ -128,6 +128,7 @@ def test_results_of_other_sessions_are_not_read(manager: SessionManager) -> None
     assert manager.read_result("c1") is None
 
 
+@pytest.mark.slow
 def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     for number in range(1, 21):

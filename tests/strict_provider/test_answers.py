@@ -198,6 +198,7 @@ def test_a_reset_answer_is_reset() -> None:
         assert raw_stream(server).endswith(b"<reset>")
 
 
+@pytest.mark.slow
 def test_a_stalled_answer_stays_open_and_the_clients_leaving_is_seen() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(stall_at=250))]) as server:
         assert raw_stream(server).endswith(b"<quiet>")

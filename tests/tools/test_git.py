@@ -106,6 +106,7 @@ def hostile(root: Path, program: str) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.slow
 def test_no_program_that_a_repository_names_is_started(question: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     changed(root)
@@ -139,6 +140,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.slow
 def test_what_git_starts_for_a_user_it_does_not_start_for_us(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     changed(root)
@@ -233,6 +235,7 @@ def test_the_environment_cannot_lead_git_elsewhere(program: str, mark: Path) -> 
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
     root = make_project(Path("shop").resolve())
     (root / "README.md").write_text("changed\n")

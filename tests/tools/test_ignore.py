@@ -165,6 +165,7 @@ PATTERNS = st.lists(
 @needs_git
 @settings(deadline=None, max_examples=40)
 @given(PATTERNS, PATTERNS, PATTERNS)
+@pytest.mark.slow
 def test_git_sees_the_same_files(top: list[str], below: list[str], exclude: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()

@@ -86,6 +86,7 @@ TARGETS = st.sampled_from(["a", "..", "../..", "../outside", "a/b", "/", "deep/.
     absolute=st.booleans(),
 )
 @example(links=[("", "link", "../outside")], parts=["link", "secret"], absolute=False)
+@pytest.mark.slow
 def test_no_path_ever_leads_out(links: list[tuple[str, str, str]], parts: list[str], absolute: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         base = Path(name).resolve()

@@ -73,6 +73,7 @@ async def test_a_signal_is_told_as_a_shell_does(root: Path) -> None:
     assert (await sh(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
     output = Output()
     ended = await sh(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
@@ -97,6 +98,7 @@ async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
     assert output.data.endswith(b"bye\n")
 
 
+@pytest.mark.slow
 async def test_cancelling_ends_the_whole_group_and_goes_on(root: Path) -> None:
     output = Output()
     task = asyncio.create_task(sh(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
@@ -127,6 +129,7 @@ async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(r
     assert await gone(int(output.data))
 
 
+@pytest.mark.slow
 async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -> None:
     output = Output()
     code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import asyncio, resource, signal
@@ -26,6 +28,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> None:
     from tests.support.desk import Desk  # noqa: PLC0415
     from tests.support.runtime import calls, make_runtime, run_turn  # noqa: PLC0415

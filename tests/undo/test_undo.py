@@ -86,6 +86,7 @@ def queries(runtime: Runtime) -> list[str]:
     return [message.content for message in session.messages if message.opens]
 
 
+@pytest.mark.slow
 async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() -> None:
     runtime, states = await ten_turns()
     desk = Desk(runtime)
@@ -112,6 +113,7 @@ async def test_each_turn_is_undone_and_redone_by_itself() -> None:
     runtime.close()
 
 
+@pytest.mark.slow
 async def test_undo_and_redo_work_after_a_restart() -> None:
     runtime, states = await ten_turns()
     runtime.close()
@@ -134,6 +136,7 @@ async def runtime_with(*turns: Reply, **settings: object) -> Runtime:
     return runtime
 
 
+@pytest.mark.slow
 async def test_a_turn_after_an_undo_ends_what_could_be_redone() -> None:
     Path("a").write_text("0")
     runtime = make_runtime(replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto")
@@ -177,6 +180,7 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
     runtime.close()
 
 
+@pytest.mark.slow
 async def test_a_change_of_the_users_between_two_turns_is_asked_about_too() -> None:
     runtime = await runtime_with(shell("echo 1 > a"))
     Path("a").write_text("the user's")
@@ -258,6 +262,7 @@ async def test_the_next_request_has_nothing_of_an_undone_turn_and_goes_on_with_t
     runtime.close()
 
 
+@pytest.mark.slow
 async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_undo() -> None:
     Path("big.bin").write_bytes(b"\0" * 50_000_000)
     Path("small").write_text("s")
@@ -309,6 +314,7 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
         ("/diff x", "There is no turn x"),
     ],
 )
+@pytest.mark.slow
 async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, message: str) -> None:
     runtime = await runtime_with(write("a", "1"))
     with pytest.raises((BadInput, UsageError), match=message):

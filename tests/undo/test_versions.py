@@ -120,6 +120,7 @@ async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:
     runtime.close()
 
 
+@pytest.mark.slow
 async def test_undone_turns_are_in_no_list_and_go_with_their_session() -> None:
     Path("a").write_text("before")
     runtime = make_runtime([calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto")

@@ -205,6 +205,7 @@ def sessions(draw: st.DrawFn) -> History:
     st.sampled_from([1, 3_000, 20_000, 200_000]),
 )
 @settings(deadline=None, max_examples=20)
+@pytest.mark.slow
 def test_what_holds_for_every_session_and_policy(past: History, window: WindowSpec, size: int) -> None:
     runs = [one(past, name, window=window, context_window=size) for name in POLICIES]
     asked = [len(turn.steps) for turn in past.turns]
@@ -222,6 +223,7 @@ def test_what_holds_for_every_session_and_policy(past: History, window: WindowSp
 
 @given(sessions(), st.sampled_from(list(POLICIES)))
 @settings(deadline=None, max_examples=20)
+@pytest.mark.slow
 def test_a_cache_kept_longer_never_costs_more(past: History, policy: str) -> None:
     short, long = (one(past, policy, ttl=ttl) for ttl in (300, 3_600))
     assert all(a.cached <= b.cached for a, b in zip(short.turns, long.turns, strict=True))

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at
@@ -83,6 +85,7 @@ async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
         assert len(notices) == 1
 
 
+@pytest.mark.slow
 async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
     asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:

@@ -22,6 +22,8 @@ from swecli.models.errors import ProviderError, Unavailable
 from tests.support.model_requests import ask, request
 from tests.support.strict_provider import Reply, StrictProvider
 
+pytestmark = pytest.mark.slow
+
 
 def model_behind(address: str) -> ChatModel:
     table = {"api": "openai", "model": "gpt-4.1", "base_url": address, "key_env": "KEY"}

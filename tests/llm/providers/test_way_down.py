@@ -18,6 +18,8 @@ from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import HELLO, READ
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
 
+pytestmark = pytest.mark.slow
+
 Answer = Refusal | Reply
 LESSONS = [
     ("tools", "m does not support tools", "tools", False),

@@ -47,6 +47,7 @@ async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_wor
     assert (bullet.content, bullet.helpful) == ("Answers are long", 1)
 
 
+@pytest.mark.slow
 async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() -> None:
     runtime = answering(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")

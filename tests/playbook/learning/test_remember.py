@@ -62,6 +62,7 @@ async def test_a_secret_or_a_novel_is_not_kept(text: str) -> None:
     assert states(await remembering("fix the bug in it please", text=text, quote="fix the bug in it please")) == []
 
 
+@pytest.mark.slow
 async def test_what_the_user_takes_back_is_taken_out_and_undo_brings_it_back() -> None:
     steps = [
         calls(("remember", {"text": "Use tabs", "quote": "use tabs from now on"})),

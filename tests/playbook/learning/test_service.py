@@ -22,6 +22,8 @@ from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 
+pytestmark = pytest.mark.slow
+
 CHECK = ("run_command", {"command": "./check.sh"})
 EDIT = ("run_command", {"command": "echo green > state"})
 

@@ -58,6 +58,7 @@ def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed: int) -> None:
     dice, have = random.Random(seed), bullets(200)
     asked = request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
@@ -107,6 +108,7 @@ def test_recall_gives_what_matches_and_nothing_else() -> None:
     assert recall(request(bullets(200, hidden), "zebra")).text == ""
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
     def cost(number: int) -> float:
         asked = request(bullets(number), "restart the audit queue")

@@ -45,6 +45,7 @@ EVIDENCE = st.lists(
 
 
 @given(BULLETS, EVIDENCE)
+@pytest.mark.slow
 def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evidence]) -> None:
     rows = {bullet.id: evidence for bullet in bullets}
     back = read_markdown(to_markdown(bullets, rows))

@@ -39,6 +39,7 @@ def test_the_window_and_the_playbook_are_in_it() -> None:
     assert [m["content"] for m in messages if m["role"] == "user"] == [f"Query {n}" for n in range(6, 11)] + ["next"]
 
 
+@pytest.mark.slow
 async def test_a_long_output_is_shared_by_its_ends() -> None:
     runtime = make_runtime(["Seen."])
     renderer = SimpleNamespace(

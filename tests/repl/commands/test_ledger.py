@@ -44,6 +44,7 @@ async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: p
     assert [mark for mark, _ in desk.offered[0]] == ["a", "f", "d", "c", "o", "n"]
 
 
+@pytest.mark.slow
 async def test_applying_asks_writes_exactly_those_lines_and_can_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, store = await desk_with(monkeypatch)
     before = PRICES.read_text()
@@ -67,6 +68,7 @@ async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch)
     assert (PRICES.read_text(), store.get("F-1").state) == (before, "open")
 
 
+@pytest.mark.slow
 async def test_a_dismissal_asks_for_the_reason_and_offers_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, store = await desk_with(monkeypatch)
     desk.will_pick("d", "the law says so", "d", "the law says so")
@@ -82,6 +84,7 @@ async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch
     assert store.get("F-1").state == "open"
 
 
+@pytest.mark.slow
 async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = Reply("", (ScriptedCall(*verdict(("F-1", "refuted", "Decimal('0.19')"))),))
     desk, store = await desk_with(monkeypatch, judged)
@@ -94,6 +97,7 @@ async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.M
     assert store.get("F-1").state == "fixed"
 
 
+@pytest.mark.slow
 async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, _ = await desk_with(monkeypatch)
     desk.runtime.start.environ["EDITOR"] = "vim -n"  # type: ignore[index]

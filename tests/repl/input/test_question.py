@@ -147,6 +147,7 @@ def typed(play: Callable[[Typist], Awaitable[None]]) -> Typist:
         (("\x1b3",), 2),
     ],
 )
+@pytest.mark.slow
 def test_every_deliberate_answer_is_one(keys: tuple[str, ...], place: int) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) == place
@@ -211,6 +212,7 @@ def test_typing_on_after_an_arrow_takes_the_choice_back() -> None:
     assert typed(play).sent == ["and then"]
 
 
+@pytest.mark.slow
 def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(ESC, gap=0.5) is None
@@ -346,6 +348,7 @@ def stream_answers(count: int, seed: int) -> list[int]:
     return answered
 
 
+@pytest.mark.slow
 def test_random_streams_of_keys_answer_nothing() -> None:
     assert stream_answers(60, seed=0) == []
 

@@ -33,6 +33,7 @@ def drawn(text: str, width: int = 60, color: bool = False) -> str:
 @example("- " * 200 + "x")
 @example("> " * 80 + "x")
 @settings(max_examples=150)
+@pytest.mark.slow
 def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text: str) -> None:
     out = drawn(text, 40)
     assert all(cell_len(line) <= 40 for line in out.split("\n"))

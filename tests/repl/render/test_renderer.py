@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pyte
+import pytest
 
 from swecli.models.events import (
     Event,
@@ -100,6 +101,7 @@ def test_text_shows_before_its_block_is_finished_and_is_printed_once() -> None:
     assert seen[2:] == ["Next.", "0.1 s · no cost"]
 
 
+@pytest.mark.slow
 def test_the_live_region_is_drawn_ten_times_a_second_at_most() -> None:
     stage = Stage()
     stage.renderer.begin()
@@ -223,6 +225,7 @@ def test_what_is_learned_after_the_turn_stands_under_its_closing_line() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_long_unfinished_text_never_fills_the_screen() -> None:
     stage = Stage(40, 12)
     stage.renderer.begin()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -37,6 +38,7 @@ def everything(screen: Screen, text: str) -> None:
 
 @given(st.lists(st.sampled_from([*HOSTILE, "[/bold]", "[red]", "x" * 300, "\n"])).map("".join))
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_hostile_text_never_reaches_the_output_raw(text: str) -> None:
     out = Recorded()
     everything(Screen(Paper(out, 60), False), text)

@@ -40,6 +40,7 @@ LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x
 
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.integers(1, 9))
 @settings(max_examples=150)
+@pytest.mark.slow
 def test_however_it_is_cut_the_same_is_printed(lines: list[str], size: int) -> None:
     text = "\n".join(lines)
     assert streamed(text, size)[0] == streamed(text, 1)[0]
@@ -136,6 +137,7 @@ def test_a_table_comes_when_it_is_complete() -> None:
     assert "after" not in out.getvalue()
 
 
+@pytest.mark.slow
 def test_the_tail_of_a_text_without_end_stays_small() -> None:
     out = io.StringIO()
     screen = Screen(Paper(out, 60), False)

@@ -88,6 +88,7 @@ def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
     assert tools.outcome("Edit swecli/app.py", CALL, result, seen=True) is None
 
 
+@pytest.mark.slow
 def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
     assert len(outcome(result)) < 600
@@ -101,6 +102,7 @@ def test_whole_output_is_what_the_model_was_told() -> None:
     assert all(f"line {n}\n" in text(tools.whole("Read a.py", CALL, result)) for n in range(40))
 
 
+@pytest.mark.slow
 def test_a_question_shows_all_of_the_change() -> None:
     long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
     shown = text(tools.question(replace(ASK_EDIT, preview=Display("x", long, "diff"))))

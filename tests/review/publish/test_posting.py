@@ -187,6 +187,7 @@ def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
     assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)
 
 
+@pytest.mark.slow
 def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = list(pushes())
     assert [(row.reviewer, row.posted) for row in rows] == [

@@ -100,6 +100,7 @@ def test_there_are_sixty_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", ODD)
+@pytest.mark.slow
 def test_an_odd_response_is_salvaged_and_the_loss_is_said(name: str) -> None:
     text, count, loss = ODD[name]
     found = extract(ModelReply(text), 3)

@@ -30,6 +30,7 @@ async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() ->
     assert (await begin_job(agent, store, None, ReviewOptions())).record == second.record
 
 
+@pytest.mark.slow
 async def test_one_that_has_had_all_its_loops_is_not_gone_on_with() -> None:
     runtime = make_runtime()
     agent, store = runtime.agent, store_of(runtime)

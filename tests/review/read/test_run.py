@@ -198,6 +198,7 @@ async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> 
     assert store_of(runtime).unfinished() is not None
 
 
+@pytest.mark.slow
 async def test_the_window_moves_after_loop_five_and_requests_stay_legal() -> None:
     runtime = make_runtime(twenty)
     events = await collect(await begin(runtime, "."))
@@ -218,6 +219,7 @@ def twenty(request: ModelRequest) -> Reply | str:
     return END if loop == 20 else read(text=reported(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
 
 
+@pytest.mark.slow
 async def test_stopped_it_goes_on_where_it_was() -> None:
     runtime = make_runtime([read(text=reported(A)), read(text=reported(B), start_line=2)])
     review = await begin(runtime, "shop/prices.py")
@@ -241,6 +243,7 @@ async def test_the_chat_does_not_go_on_with_a_review() -> None:
     assert runtime.sessions.playbook.pending() == []
 
 
+@pytest.mark.slow
 async def test_the_projects_checks_are_told_where_the_folder_is_trusted() -> None:
     Path(".agents/checks").mkdir(parents=True)
     Path(".agents/checks/prices.md").write_text(

@@ -80,6 +80,7 @@ def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], said: str) 
     assert caught.value.hint
 
 
+@pytest.mark.slow
 def test_binary_deleted_and_huge_files_are_named_and_left_out() -> None:
     Path("shop/shop/prices.py").unlink()
     Path("shop/data.bin").write_bytes(b"\0\1\2" * 100)
@@ -108,6 +109,7 @@ def test_a_repository_without_a_commit() -> None:
     assert find_target(Path("fresh").resolve(), ()).files == ("a.py",)
 
 
+@pytest.mark.slow
 def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
     change()
     below = Path("shop/shop").resolve()

@@ -177,6 +177,7 @@ def test_odd_text_is_cleaned(manager: SessionManager, session: Session) -> None:
     assert applied == apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
 
 
+@pytest.mark.slow
 def test_a_session_without_messages_can_learn(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add())
     manager.begin_interaction("q")
@@ -232,6 +233,7 @@ def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[li
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.slow
 def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
     manager: SessionManager, session: Session, seed: int
 ) -> None:
@@ -262,6 +264,7 @@ def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.slow
 def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
     manager: SessionManager, session: Session, seed: int
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
     assert manager.resume("other way", "/p").id == fork.id
 
 
+@pytest.mark.slow
 def test_any_session_can_be_forked(manager: SessionManager) -> None:
     first = live(manager)
     manager.start("/q", "scripted/test")
@@ -77,6 +78,7 @@ def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
         manager.fork()
 
 
+@pytest.mark.slow
 def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManager) -> None:
     first = live(manager, "gone")
     second = live(manager, "stays")

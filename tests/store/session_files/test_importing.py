@@ -49,6 +49,7 @@ def exported() -> dict[str, Any]:
     return value
 
 
+@pytest.mark.slow
 def test_what_was_exported_comes_back() -> None:
     whole = exported()
     manager = SessionManager(open_database("to.db"))
@@ -92,6 +93,7 @@ def rich() -> SessionManager:
     return manager
 
 
+@pytest.mark.slow
 def test_export_import_and_export_again_are_the_same_bytes() -> None:
     manager = rich()
     assert manager.current_session
@@ -203,6 +205,7 @@ def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("playbook.0.kind", "wish", "playbook.0.kind"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_wrong_is_named_and_nothing_is_taken_in(path: str, value: Any, said: str) -> None:
     database = open_database("to.db")
     with pytest.raises(BadInput, match=said):

@@ -182,6 +182,7 @@ def test_a_file_of_no_known_tool_is_refused_with_what_can_be_imported(
     assert manager.list_sessions() == []
 
 
+@pytest.mark.slow
 def test_two_gigabytes_are_refused_unread(manager: SessionManager, tmp_path: Path) -> None:
     file = tmp_path / "large.jsonl"
     file.touch()

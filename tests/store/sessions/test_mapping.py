@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta, timezone
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ SLOW_IS_FINE = settings(
 
 @SLOW_IS_FINE
 @given(query=TEXT, sent=st.none() | TEXT, messages=st.lists(MESSAGE, max_size=4), title=TEXT, model=TEXT)
+@pytest.mark.slow
 def test_a_resumed_session_is_the_one_that_was_left(
     memory: Database, query: str, sent: str | None, messages: list[ChatMessage], title: str, model: str
 ) -> None:
@@ -71,6 +73,7 @@ def test_a_resumed_session_is_the_one_that_was_left(
 
 @SLOW_IS_FINE
 @given(message=MESSAGE)
+@pytest.mark.slow
 def test_only_what_no_database_can_hold_is_changed(memory: Database, message: ChatMessage) -> None:
     manager = SessionManager(memory)
     session = manager.start("/p", "scripted/test")

@@ -82,6 +82,7 @@ def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
         ("did we choose recursively descending parsers?", 31, "commas"),
     ],
 )
+@pytest.mark.slow
 def test_a_query_finds_what_it_refers_to(session: SessionManager, query: str, interaction: int, word: str) -> None:
     found = session.search_session(query, before=SENT_FROM)
     assert found[0].interaction == interaction
@@ -112,6 +113,7 @@ def test_without_a_floor_any_word_finds_and_the_best_come_first(session: Session
     assert len(session.search_session("heron uploads zebra", floor=0, limit=2)) == 2
 
 
+@pytest.mark.slow
 def test_only_the_session_in_use_is_searched(session: SessionManager) -> None:
     session.start("/p", "scripted/test")
     session.begin_interaction("hello")

@@ -70,6 +70,7 @@ def count(manager: SessionManager, statements: Counter) -> dict[str, int]:
     return counted
 
 
+@pytest.mark.slow
 def test_no_number_of_statements_depends_on_the_length_of_the_session(
     manager: SessionManager, memory: Database, statements: Counter
 ) -> None:

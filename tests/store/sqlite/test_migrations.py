@@ -135,6 +135,7 @@ def count(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, in
 
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+@pytest.mark.slow
 def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, version: int) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     open_database(new).close()

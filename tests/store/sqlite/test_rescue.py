@@ -19,6 +19,8 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import MessageRow
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 
 

@@ -42,6 +42,7 @@ def test_a_surrogate_pair_becomes_its_letter() -> None:
 
 
 @given(ANY_JSON)
+@pytest.mark.slow
 def test_clean_json_is_strict_json_and_stays_as_it_is(value: object) -> None:
     cleaned = clean_json(value)
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)

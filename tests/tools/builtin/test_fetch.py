@@ -17,6 +17,8 @@ from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 
+pytestmark = pytest.mark.slow
+
 of_fetch = import_module("swecli.tools.builtin.fetch")  # its name in the folder is the tool's
 RunTool = Callable[..., Awaitable[ToolResult]]
 PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><nav><a href="/x">menu</a></nav>

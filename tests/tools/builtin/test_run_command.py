@@ -33,6 +33,7 @@ async def test_output_is_reported_while_it_runs(run: RunTool, reported: list[str
     assert "".join(reported) == "one\ntwo\n"
 
 
+@pytest.mark.slow
 async def test_the_time_limit_ends_it_and_keeps_what_came(run: RunTool) -> None:
     result = await run("run_command", command="echo begun; sleep 300", timeout=1)
     assert not result.ok

@@ -70,6 +70,7 @@ def git(root: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_nothing_dangerous_runs_unasked(workspace: Path) -> None:
     commands = listed("dangerous.tsv")
     assert len(commands) >= 700
@@ -82,6 +83,7 @@ def test_nothing_dangerous_runs_by_rules_that_mean_something_else(workspace: Pat
     assert unasked == []
 
 
+@pytest.mark.slow
 def test_what_plainly_reads_runs_unasked(plain: Path) -> None:
     commands = listed("read_only.tsv")
     assert len(commands) >= 150
@@ -133,6 +135,7 @@ def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain: Path) ->
     assert objection("ls", plain, {"PATH": f"{path}:{folder}"}) == ""
 
 
+@pytest.mark.slow
 def test_a_folder_without_end_is_asked_about(tmp_path: Path) -> None:
     for folder in range(21):
         (tmp_path / str(folder)).mkdir()
@@ -173,6 +176,7 @@ HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
 
 @settings(deadline=None, max_examples=200)
 @given(tail=st.lists(HARMLESS, min_size=1, max_size=8).map("".join))
+@pytest.mark.slow
 def test_what_runs_unasked_never_writes(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
     """The shell itself is asked: whatever is let through leaves the folder as it was."""
     root = tmp_path_factory.mktemp("real")

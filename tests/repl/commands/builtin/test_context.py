@@ -14,6 +14,8 @@ from swecli.models.message import ModelRequest
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn
 
+pytestmark = pytest.mark.slow
+
 
 def answer(request: ModelRequest) -> object:
     if request.purpose == "condense":

@@ -24,6 +24,7 @@ def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "clipboard"
 
 
+@pytest.mark.slow
 async def test_the_last_answer_or_an_earlier_one_is_copied(clipboard: Path) -> None:
     runtime = make_runtime(["erste", "zweite ☃"])
     for query in ("one", "two"):

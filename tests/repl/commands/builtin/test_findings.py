@@ -12,6 +12,8 @@ from tests.support.project import make_project
 from tests.support.reviews import begin, collect, reported
 from tests.support.runtime import make_runtime
 
+pytestmark = pytest.mark.slow
+
 ROWS = reported(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], ("README.md", 1, "DEAD_CODE"))
 
 

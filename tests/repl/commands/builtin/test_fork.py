@@ -9,6 +9,8 @@ from swecli.models.errors import BadInput
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
+pytestmark = pytest.mark.slow
+
 
 async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "first thing")

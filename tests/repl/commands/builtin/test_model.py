@@ -53,6 +53,7 @@ async def test_the_mode_is_shown_and_changed(runtime: Runtime, desk: Desk) -> No
         await desk.type("/mode wild")
 
 
+@pytest.mark.slow
 async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
     printed = await desk.type("/cost")
@@ -75,6 +76,7 @@ async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: 
     assert "already trusted" in await desk.type("/trust")
 
 
+@pytest.mark.slow
 async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runtime, desk: Desk) -> None:
     with StrictProvider([Reply("one")], key="k1") as one, StrictProvider([Reply("two"), Reply("hm")], key="k2") as two:
         shared = {"api": "openai", "model": "gpt-4.1"}

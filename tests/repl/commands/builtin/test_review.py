@@ -13,6 +13,8 @@ from tests.support.project import make_project
 from tests.support.reviews import done, reported, store_of
 from tests.support.runtime import NO, User, calls, make_runtime
 
+pytestmark = pytest.mark.slow
+
 PLACE = ("shop/prices.py", 3, "MAGIC_NUMBERS")
 READ = calls(("read_file", {"path": "shop/prices.py"}), text=reported(PLACE))
 END = calls(done())

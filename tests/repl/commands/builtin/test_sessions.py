@@ -27,6 +27,7 @@ async def test_an_empty_session_is_not_worth_a_word(desk: Desk) -> None:
     assert "stays" not in await desk.type("/clear")
 
 
+@pytest.mark.slow
 async def test_a_session_is_picked_from_a_list_and_shown(runtime: Runtime) -> None:
     await run_turn(runtime, "first thing")
     first = runtime.sessions.current_session

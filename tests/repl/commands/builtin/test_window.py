@@ -13,6 +13,7 @@ from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
 
+@pytest.mark.slow
 async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
@@ -85,6 +86,7 @@ async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> 
     assert "interaction 1" in await desk.type("/context detail")
 
 
+@pytest.mark.slow
 async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 8):
         await run_turn(runtime, f"query {n}")
