@@ -5,7 +5,7 @@ import sys
 from os import curdir, environ, path, pathsep
 
 
-def leave_folder_out() -> None:
+def _leave_folder_out() -> None:
     """Take the working folder off the module path before any module is looked for: a `json.py` that lies in a folder
     is not ours to run. So is what PYTHONPATH names in that folder, or relative to it."""
     here = path.abspath(curdir)
@@ -21,7 +21,7 @@ def leave_folder_out() -> None:
 
 
 if __name__ == "__main__":
-    leave_folder_out()
+    _leave_folder_out()
     from swecli.cli.main import main
 
     main()

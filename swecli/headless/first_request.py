@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _LEAST_BYTES_A_TOKEN = 3
-Begun = tuple[Session, ChatMessage]
+_Begun = tuple[Session, ChatMessage]
 """A new session and its stored user message."""
 
 
@@ -49,7 +49,7 @@ class _NewSession:
 
 
 @asynccontextmanager
-async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> AsyncIterator[tuple[Turn, Begun] | None]:
+async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> AsyncIterator[tuple[Turn, _Begun] | None]:
     """Store the prompt and send its request: the turn whose first request is on its way, and what of it is stored; None
     where the whole way has to be taken, and nothing was done.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-AnchorKind = Literal["path", "command", "flag", "tool"]
+_AnchorKind = Literal["path", "command", "flag", "tool"]
 
 _SPAN = re.compile(r"`([^`]+)`")
 _CLAUSE = re.compile(r"[,;:!?](?=\s|$)|\.(?=\s|$)|\s[-–—]\s|\s(?:but|aber|sondern)\s", re.IGNORECASE)
@@ -75,7 +75,7 @@ def anchors_of(content: str, tools: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _found(content: str, tools: Collection[str]) -> Iterator[tuple[AnchorKind, str]]:
+def _found(content: str, tools: Collection[str]) -> Iterator[tuple[_AnchorKind, str]]:
     spans = [(m.start(1), m.end(1)) for m in _SPAN.finditer(content)]
     for start, end in spans:
         if _stands(content, start, end):
@@ -94,7 +94,7 @@ def _found(content: str, tools: Collection[str]) -> Iterator[tuple[AnchorKind, s
             yield "tool", match[0]
 
 
-def _of_span(content: str, start: int, span: str) -> Iterator[tuple[AnchorKind, str]]:
+def _of_span(content: str, start: int, span: str) -> Iterator[tuple[_AnchorKind, str]]:
     """What stands between backticks: a command, a path, a flag, or just a name of the code."""
     words = _ASSIGNED.sub("", span).split()
     if not words:
@@ -109,7 +109,7 @@ def _of_span(content: str, start: int, span: str) -> Iterator[tuple[AnchorKind, 
         yield "path", _plain(span)
 
 
-def _of_command(line: str) -> Iterator[tuple[AnchorKind, str]]:
+def _of_command(line: str) -> Iterator[tuple[_AnchorKind, str]]:
     yield "command", " ".join(line.split())
     program, *operands = _ASSIGNED.sub("", line).split()
     yield from (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from swecli.models.playbook import Bullet
 from swecli.store.stems import stem
 
-SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
+_SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOP_WORDS = """
@@ -36,7 +36,7 @@ def nearest(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
     words = stems(text)
     scored = ((alike(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
     score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
-    return bullet if score >= SIMILAR else None
+    return bullet if score >= _SIMILAR else None
 
 
 @dataclass(slots=True)

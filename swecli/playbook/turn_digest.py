@@ -90,13 +90,13 @@ def digest_turn(
         interaction=max((m.interaction for m in messages), default=0),
         query=redact("\n".join(queries))[:_TEXT],
         outcome=outcome,
-        calls=tuple(digest_call(call) for m in messages for call in m.tool_calls),
+        calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
         shown=allowed,
         cited=tuple(name for name in named if name in allowed),
     )
 
 
-def digest_call(call: ToolCall) -> CallDigest:
+def _digest_call(call: ToolCall) -> CallDigest:
     """One stored call in brief."""
     text = redact(call.result or "")
     denied = call.approved is False

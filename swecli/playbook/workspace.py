@@ -55,7 +55,7 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     stale = {name: found.missing for name, found in looked.items() if found.missing}
     sessions.playbook.verify(session, stale, [name for name, found in looked.items() if found.fresh])
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
-    lines = tuple(stale_lines(new, [name for name in new if bullets[name].state == "pinned"]))
+    lines = tuple(_stale_lines(new, [name for name in new if bullets[name].state == "pinned"]))
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
@@ -96,10 +96,10 @@ class StaleStrategies:
         """Lines for the user on what was found."""
         bullets = session.get_playbook().bullets
         pinned = [name for name in self.found if name in bullets and bullets[name].state == "pinned"]
-        return list(stale_lines(self.found, pinned))
+        return list(_stale_lines(self.found, pinned))
 
 
-def stale_lines(stale: Mapping[str, str], pinned: Collection[str] = ()) -> Iterator[str]:
+def _stale_lines(stale: Mapping[str, str], pinned: Collection[str] = ()) -> Iterator[str]:
     """The lines on those that leave the prompts, and on pinned ones, which do not."""
     yield from _grouped({name: why for name, why in stale.items() if name not in pinned}, "out of prompts")
     yield from _grouped({name: stale[name] for name in pinned}, "in prompts all the same, being pinned")

@@ -15,7 +15,7 @@ from typing import Any
 from swecli.models.playbook import Bullet
 from swecli.playbook.anchors import anchors_of
 
-MOST_ENTRIES = 20_000  # of the workspace that are looked at for a bare file name
+_MOST_ENTRIES = 20_000  # of the workspace that are looked at for a bare file name
 LARGEST = 1_000_000  # bytes of a Makefile or package.json that is read
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".tox", "target", "dist"})
 _OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin")
@@ -146,7 +146,7 @@ class WorkspaceLookup:
         for _, folders, files in os.walk(self._roots[-1]):
             folders[:] = [name for name in folders if name not in _SKIPPED]
             names.update(folders, files)
-            if len(names) > MOST_ENTRIES:
+            if len(names) > _MOST_ENTRIES:
                 return None
         return frozenset(names)
 

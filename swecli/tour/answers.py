@@ -9,8 +9,8 @@ from swecli.models.message import ApiMessage
 from swecli.tour.requests import Made, calls_in, own_words, results_in
 from swecli.tour.steps import Step
 
-MOST_LINES = 40
-SUMMARY_LINES = 15
+_MOST_LINES = 40
+_SUMMARY_LINES = 15
 _LONGEST = 200
 
 ABOUT = """\
@@ -57,11 +57,11 @@ def _report(step: Step, made: Made) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text as a block, cut after `MOST_LINES` lines; ends with a line end."""
+    """The text as a block, cut after `_MOST_LINES` lines; ends with a line end."""
     lines = text.split("\n")
-    more = [f"… {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+    more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
     fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", text)), 3)
-    return "\n".join([fence, *lines[:MOST_LINES], *more, fence]) + "\n"
+    return "\n".join([fence, *lines[:_MOST_LINES], *more, fence]) + "\n"
 
 
 def condense(messages: Sequence[ApiMessage]) -> str:
@@ -75,7 +75,7 @@ def condense(messages: Sequence[ApiMessage]) -> str:
         if one.exit_code is not None
     ]
     files = [f"- {_short(path)}" for path in paths if path]
-    room = SUMMARY_LINES - 6
+    room = _SUMMARY_LINES - 6
     files = files[-max(room // 2, room - len(commands)) :]
     commands = commands[-(room - len(files)) :]
     lines = ["## Request", _short(asked[0]) if asked else "None."]

@@ -60,7 +60,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
     value, rows = [], []
     for bullet in bullets:
         row = _json(bullet) | {"off": ctx.session.playbook.off}
-        cells: tuple[str, ...] = (bullet.id, state_of(bullet), worth_of(bullet))
+        cells: tuple[str, ...] = (bullet.id, state_of(bullet), _worth_of(bullet))
         if verbose:
             effect = effect_of(bullet.id, records)
             row["effect"] = asdict(effect) | {"difference": effect.difference, "in_words": effect.in_words()}
@@ -100,7 +100,7 @@ def state_of(bullet: Bullet) -> str:
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 
 
-def worth_of(bullet: Bullet) -> str:
+def _worth_of(bullet: Bullet) -> str:
     """What it is worth, with the counts it rests on; "new" where nothing is known."""
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return "new"

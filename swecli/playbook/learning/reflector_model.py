@@ -112,13 +112,13 @@ def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observati
     bullets = list(shown)
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
-        "query": mask(digest.query, bullets),
+        "query": _mask(digest.query, bullets),
         "ended": digest.outcome,
         "outcome": "unknown" if observed is None else f"{'good' if observed.good else 'bad'}: {observed.why}",
         "calls": [_call(call, bullets, room) for call in digest.calls],
         "shown": [{"id": bullet.id, "text": redact(bullet.content)} for bullet in bullets],
         "cited": list(digest.cited),
-        "user_next": mask(user_next, bullets),
+        "user_next": _mask(user_next, bullets),
     }
     text = json.dumps(value, ensure_ascii=False, default=str)
     # A fence inside a result must not close ours; backticks only ever stand inside strings.
@@ -135,16 +135,16 @@ def _call(call: CallDigest, bullets: list[Bullet], room: int) -> dict[str, Any]:
         "name": call.name,
         "parameters": _masked(call.parameters, bullets, room),
         "ok": call.ok,
-        "error": mask(call.error or ("refused by the user: " + call.reason if call.denied else ""), bullets),
+        "error": _mask(call.error or ("refused by the user: " + call.reason if call.denied else ""), bullets),
         "exit_code": call.exit_code,
-        "head": mask(head, bullets),
-        "tail": mask(tail, bullets),
+        "head": _mask(head, bullets),
+        "tail": _mask(tail, bullets),
     }
 
 
 def _masked(value: Any, bullets: list[Bullet], room: int) -> Any:
     if isinstance(value, str):
-        return mask(value, bullets)[: 2 * room]
+        return _mask(value, bullets)[: 2 * room]
     if isinstance(value, dict):
         return {key: _masked(item, bullets, room) for key, item in value.items()}
     if isinstance(value, list):
@@ -152,7 +152,7 @@ def _masked(value: Any, bullets: list[Bullet], room: int) -> Any:
     return value
 
 
-def mask(text: str, bullets: Iterable[Bullet]) -> str:
+def _mask(text: str, bullets: Iterable[Bullet]) -> str:
     """The text without secrets, and with the words of each bullet replaced by its id."""
     text = redact(text)
     folded = " ".join(text.lower().split())

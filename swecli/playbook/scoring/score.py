@@ -17,15 +17,15 @@ from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
 from swecli.store.records import TurnRecord
 
 STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
-BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes
-FURTHEST = 6.0  # logits: no kind of turn is believed to be surer than 99.75 %
-BENEFIT = 0.4  # standard deviations granted before a bullet is hidden: an unlucky one must be able to come back
-NO_BENEFIT = -0.1  # the same where the reflector was found to know nothing
+_BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes
+_FURTHEST = 6.0  # logits: no kind of turn is believed to be surer than 99.75 %
+_BENEFIT = 0.4  # standard deviations granted before a bullet is hidden: an unlucky one must be able to come back
+_NO_BENEFIT = -0.1  # the same where the reflector was found to know nothing
 IGNORANT, ENOUGH_TAGS = 0.05, 200  # insight below that, after so many tags, is none
 FIRST_INSIGHT, FIRST_WEIGHT, MOST_WEIGHT = 0.25, 40, 400
-HARMS = 0.6  # probability of harm from which it is held back however much it may help
-CLASSES = (-1, 0, 1)
-TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of CLASSES
+_HARMS = 0.6  # probability of harm from which it is held back however much it may help
+_CLASSES = (-1, 0, 1)
+TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of _CLASSES
 
 
 def expected(odds: Belief) -> float:
@@ -50,13 +50,13 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     odds = bullet.odds
     if probably_harms(bullet):
         return False
-    benefit = NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else BENEFIT
+    benefit = _NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else _BENEFIT
     return expected(odds) + benefit * deviation(odds) >= 0
 
 
 def probably_harms(bullet: Bullet) -> bool:
     """Whether it is believed to harm: the user is asked whether to remove it."""
-    return bullet.odds[0] > HARMS
+    return bullet.odds[0] > _HARMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,13 @@ def by_outcome(
         if not item.role:
             continue
         others = logit - worth[item.bullet.id]
-        chances = [sigmoid(others + STEP * effect) for effect in CLASSES]
+        chances = [_sigmoid(others + STEP * effect) for effect in _CLASSES]
         first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * item.role) for chance in chances)
         tag: Tag = "helpful" if good else "harmful"
         factors = (first, second, third)
         verdicts.append(Verdict(item.bullet.id, "outcome", _read(tag, item.role), *why, factors, FORGET, item.call_id))
-    moved = base + BASE_STEP * weight * (good - sigmoid(logit))
-    return tuple(verdicts), max(-FURTHEST, min(FURTHEST, moved))
+    moved = base + _BASE_STEP * weight * (good - _sigmoid(logit))
+    return tuple(verdicts), max(-_FURTHEST, min(_FURTHEST, moved))
 
 
 def _read(tag: Tag, role: float) -> Tag:
@@ -162,14 +162,14 @@ def by_tags(
     return tuple(verdicts), replace(reflector, insight=s, n=n, tags=reflector.tags + len(verdicts), **changed)
 
 
-def sigmoid(logit: float) -> float:
+def _sigmoid(logit: float) -> float:
     """The probability of a logit, without overflow."""
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
 SHRINK = 40  # turns without a difference that are taken for granted
-ENOUGH = 80  # turns with and without it, each, for a difference of 0.2
-WIDTH = 1.96  # standard errors of a 95 % interval
+_ENOUGH = 80  # turns with and without it, each, for a difference of 0.2
+_WIDTH = 1.96  # standard errors of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +194,11 @@ class Effect:
         """Half of the 95 % interval of the difference."""
         parts = ((self.shown_good, self.shown), (self.withheld_good, self.withheld))
         shares = [((good + 1) / (count + 2), count + 2) for good, count in parts]
-        return WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
+        return _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
 
     def in_words(self) -> str:
         """The difference with its interval, or that there is too little to say."""
-        if min(self.shown, self.withheld) < ENOUGH:
+        if min(self.shown, self.withheld) < _ENOUGH:
             return f"not enough data ({self.shown} shown, {self.withheld} withheld)"
         return f"{self.difference:+.2f} ± {self.half_width:.2f}"
 

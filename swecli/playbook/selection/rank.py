@@ -9,7 +9,7 @@ from swecli.models.playbook import Bullet, render_bullets
 from swecli.playbook.scoring.score import expected, passes
 from swecli.playbook.similarity import BulletIndex
 
-BUDGET = 1_200  # tokens
+_BUDGET = 1_200  # tokens
 HELD_BACK = "it seems to harm rather than to help"
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
@@ -51,7 +51,7 @@ class SelectionRequest:
     query: str
     count: Count
     index: BulletIndex
-    budget: int = BUDGET
+    budget: int = _BUDGET
     most: int = 200
     new_ids: Collection[str] = ()
     off: bool = False

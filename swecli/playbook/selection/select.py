@@ -15,7 +15,7 @@ from swecli.models.playbook import Bullet, quoted, render_bullets
 from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, matching, rank, value_of
 
 RECALLED = 400  # tokens of what the model looks up for itself
-HELD = "the conversation holds it already"
+_HELD = "the conversation holds it already"
 _HEAD_SHARE = 2 / 3  # of the budget that a head takes where not all fits: the rest is for the turns to come
 _MISSED = 1 / 2  # of the worth of a query's bullets that may be missing before that is too little
 _FEW = 5  # candidates that were not chosen and are kept for `why`
@@ -154,7 +154,7 @@ def _fill(request: SelectionRequest, ranked: Sequence[Candidate], budget: int, h
     line = held.line if held else _line
     stays = {name for name in held.ids if _stays(request.bullets.get(name))} if held else set[str]()
     chosen = [
-        Candidate(request.bullets[name], value=value_of(request.bullets[name]), chosen=True, reason=HELD)
+        Candidate(request.bullets[name], value=value_of(request.bullets[name]), chosen=True, reason=_HELD)
         for name in sorted(stays, key=lambda name: request.bullets[name].number)
     ]
     missed, out = list[Candidate](), list[Candidate]()
@@ -188,7 +188,7 @@ def _written(
     """The selection, without the last ones where the text as a whole has more tokens than its lines promised."""
     budget, held, missed = within
     while True:
-        fresh = [candidate for candidate in chosen if candidate.reason != HELD]
+        fresh = [candidate for candidate in chosen if candidate.reason != _HELD]
         withheld = _withheld(request, [candidate.bullet for candidate in chosen])
         text = _text([c.bullet for c in fresh if c.bullet.id not in withheld], held)
         tokens = (held.tokens if held else 0) + (request.count(text) if text else 0)

@@ -36,13 +36,13 @@ def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evide
     lines = [TITLE, "", MARK.format(FORMAT), "", _NOTE]
     ordered = sorted(bullets, key=lambda b: (b.section, b.number))
     for section, group in groupby(ordered, key=lambda b: b.section):
-        lines += ["", f"## {on_one_line(section)}", ""]
+        lines += ["", f"## {_on_one_line(section)}", ""]
         for bullet in group:
             lines += _lines_of(bullet, evidence.get(bullet.id, ()))
     return "\n".join(lines) + "\n"
 
 
-def on_one_line(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """A text on one line: as it is, or as a JSON string where it would not come back the same."""
     plain = text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
     return text if plain else json.dumps(text)
@@ -51,12 +51,12 @@ def on_one_line(text: str) -> str:
 def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
     facts: list[tuple[str, str]] = [(name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")]
     facts.append(("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral"))
-    facts += [("when", on_one_line(bullet.when))] if bullet.when else []
+    facts += [("when", _on_one_line(bullet.when))] if bullet.when else []
     if bullet.anchors:
         facts.append(("anchors", json.dumps(list(bullet.anchors))))
     facts += [(name, when.isoformat()) for name, field in _TIMES.items() if (when := getattr(bullet, field))]
     facts += [("evidence", json.dumps(_evidence_row(item))) for item in evidence]
-    return [f"- [{bullet.id}] {on_one_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
+    return [f"- [{bullet.id}] {_on_one_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
 
 
 def _evidence_row(item: Evidence) -> dict[str, Any]:

@@ -70,7 +70,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     """
     if spec is None:
         return await _old_job(agent, store, options)
-    root, before, verifier = project_root(agent.ctx.root), store.unfinished(), verifier_of(agent, store)
+    root, before, verifier = project_root(agent.ctx.root), store.unfinished(), _verifier_of(agent, store)
     plan = await plan_for(agent, store, spec, options)
     target = plan.target
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
@@ -106,7 +106,7 @@ async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> 
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
     leads, first = _leads(root, plan), plan.target.notes
-    return ReviewJob(agent, store, options, verifier_of(agent, store), sessions, record, plan, leads, first=first)
+    return ReviewJob(agent, store, options, _verifier_of(agent, store), sessions, record, plan, leads, first=first)
 
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
@@ -140,7 +140,7 @@ def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewP
     return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, plan.estimate, names)
 
 
-def verifier_of(agent: Agent, store: ReviewStore) -> Verifier:
+def _verifier_of(agent: Agent, store: ReviewStore) -> Verifier:
     """What checks: the model of its setting, else the session's. Raises SwecliError where there is no such model."""
     settings, root = agent.settings, project_root(agent.ctx.root)
     name = settings.review_verify_model
@@ -171,7 +171,7 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id.
     """
     recheck(store, agent.ctx.root)
-    open_ones, verifier = store.findings(OPEN_STATES), verifier_of(agent, store)
+    open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store)
     listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]
     claims = _claims(listed)
     requests, usage, cost = verifier.price(claims)

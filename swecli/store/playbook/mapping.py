@@ -62,7 +62,7 @@ def bullet_json(row: BulletRow) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if name not in _SEEN}
 
 
-def bullet_from_json(value: dict[str, Any]) -> Bullet:
+def _bullet_from_json(value: dict[str, Any]) -> Bullet:
     """The bullet kept by `bullet_json`."""
     plain = {name: value[name] for name in _PLAIN if name in value}  # kept by an older swecli, it may have fewer
     times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
@@ -71,7 +71,7 @@ def bullet_from_json(value: dict[str, Any]) -> Bullet:
 
 def put_back(db: sqlmodel.Session, row: BulletRow | None, value: dict[str, Any]) -> None:
     """Write a kept form into its row, a new one where it is gone; what evidence and looking left of it stays."""
-    bullet = bullet_from_json(value)
+    bullet = _bullet_from_json(value)
     seen = {} if row is None else values(bullet_of(row), _SEEN)
     row = row or BulletRow(number=bullet.number, content=bullet.content)
     db.add(fill_bullet(row, replace(bullet, **seen)))
@@ -120,7 +120,7 @@ def op_from_json(value: dict[str, Any]) -> Op:
 def applied_of(row: DeltaRow) -> AppliedDelta:
     """The delta as it is in the store."""
     delta = Delta(ops=tuple(op_from_json(op) for op in row.ops), refused=tuple(row.refused), **values(row, _DELTA))
-    before = {name: bullet_from_json(value) if value else None for name, value in row.before.items()}
+    before = {name: _bullet_from_json(value) if value else None for name, value in row.before.items()}
     return AppliedDelta(delta, before, tuple(row.added), row.undone)
 
 

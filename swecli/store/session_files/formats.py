@@ -11,7 +11,7 @@ from swecli.store.session_files import transcript
 from swecli.store.session_files.transcript import Line, Transcript, fields_of, text_of
 
 
-class Format(Protocol):
+class _Format(Protocol):
     """A tool whose transcripts can be imported."""
 
     name: str
@@ -233,4 +233,4 @@ class _Aider:
                 answer.append(line)
 
 
-FORMATS: tuple[Format, ...] = (_Aider(), _ClaudeCode(), _Codex(), _Pi())
+FORMATS: tuple[_Format, ...] = (_Aider(), _ClaudeCode(), _Codex(), _Pi())
