@@ -206,8 +206,11 @@ class SessionPlaybook:
 
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
         """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
-        best = sorted(self.live(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))
-        return best[: max(0, max_strategies)]
+        if max_strategies <= 0:  # in each request: the strategies stand in the epoch's text
+            return []
+        return sorted(self.live(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))[
+            :max_strategies
+        ]
 
     def as_context(self, max_strategies: int = 30) -> str:
         """The `chosen` bullets as prompt text, in order of minting, without counts, scores or dates; "" for none."""
