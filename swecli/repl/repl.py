@@ -188,7 +188,11 @@ class REPL(Program):
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
-        self._prompt.write(failure(self._known(error), self._prompt.color))
+        known = self._known(error)
+        if self._startup.parts is None:  # the screen, which breaks lines between words, is not loaded yet
+            self._prompt.write(failure(known, self._prompt.color))
+        else:
+            self.renderer.screen.error(known.message, known.hint)
 
     def _refresh(self) -> None:
         self._footer.refresh()

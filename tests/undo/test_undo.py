@@ -303,9 +303,9 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("/undo 0", "'0' is no number of turns to undo: this session has 1"),
-        ("/undo 99", "'99' is no number of turns to undo: this session has 1"),
-        ("/undo x", "'x' is no number of turns"),
+        ("/undo 0", "'0' is not a number of turns to undo: this session has 1"),
+        ("/undo 99", "'99' is not a number of turns to undo: this session has 1"),
+        ("/undo x", "'x' is not a number of turns"),
         ("/undo 1 2", "'1 2' is more than one turn or part"),
         ("/rewind T9", "There is no turn T9: this session has 1"),
         ("/redo 2", "/redo takes nothing"),

@@ -149,7 +149,7 @@ def read_markdown(text: str) -> list[Carried]:
     mark = _MARK.search(text)
     if mark is None:
         raise BadInput(
-            "The file is no exported playbook: it has no line `<!-- swecli playbook 1 -->`.",
+            "The file is not an exported playbook: it has no line `<!-- swecli playbook 1 -->`.",
             "Make one with `swecli playbook list --export FILE`.",
         )
     if int(mark[1]) > FORMAT:

@@ -217,7 +217,7 @@ def _edit(finding: Finding, here: Path, lines: Sequence[str], place: tuple[int, 
     path, (first, last) = _from(here, finding), place
     after = [*lines[: first - 1], *new, *lines[last:]]
     if parse(path, lines) is not None and parse(path, after) is None:
-        raise BadInput(f"With that {path} is no Python any more: nothing was changed.", _REVIEW)
+        raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW)
     whole, above, below = "\n".join([*lines, ""]), first - 1, last
     while above or below < len(lines):
         old = "\n".join(lines[above:below])

@@ -148,7 +148,7 @@ def _changes(
 def _pull(at: _Place, number: str) -> Target:
     """The files of a pull request: its changes from GitHub, its files from the checkout at hand."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
-        raise UsageError(f"{number!r} is no number of a pull request.", "For example: --pr 12")
+        raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
     at = replace(at, root=need_repository(at.root, at.environ))  # GitHub's paths begin there
     github = connect(at.root, at.environ or {})
     pull = github.send("GET", f"pulls/{int(number)}")

@@ -67,8 +67,8 @@ def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no exported playbook"),
-        ("- [P-1] x", "no exported playbook"),
+        ("", "not an exported playbook"),
+        ("- [P-1] x", "not an exported playbook"),
         ("<!-- swecli playbook 2 -->\n- [P-1] x", "newer swecli (format 2, this one knows 1)"),
         (HEAD + "- P-1 x", "Line 5 cannot be read"),
         (HEAD + "- [walrus] x", "'walrus' is no id"),

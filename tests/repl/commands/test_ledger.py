@@ -125,7 +125,7 @@ async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) ->
     ("suggestion", "change", "problem"),
     [
         ("", "", "has no suggestion"),
-        ("def (", "", "no Python any more"),
+        ("def (", "", "would not be valid Python"),
         ("TAX = 1", "TAX = 7\n", "is not there as it was reviewed"),
         ("TAX = 0.19", "", "is the code as it is"),
     ],

@@ -27,7 +27,9 @@ async def undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
     history, (word, parts), turns = history_of(ctx), _read(args), turns_of(ctx)
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
-        raise UsageError(f"{word!r} is no number of turns to undo: this session has {turns}.", "Use /undo or /undo 2")
+        raise UsageError(
+            f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
+        )
     await ctx.settle()
     await _undo(ctx, history, turns - int(word or 1) + 1, parts)
 
