@@ -26,7 +26,7 @@ def look(hub: FakeGitHub) -> None:
     target = find_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
     assert "not the newest commit" in target.notes[0]
-    for number, said in (("8", "no pull request 8"), ("x", "no number"), ("0", "no number")):
+    for number, said in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
         with pytest.raises(SwecliError, match=said):
             find_target(root, ("--pr", number), hub.environ())
     assert find_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")
