@@ -208,12 +208,10 @@ def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:
     except ConfigError as error:
         saved, notices = None, [f"what you allowed in this folder is not in force: {error}"]
     permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
-    for name, text in permissions.broken:
+    for name, text, hint in permissions.broken:
         layer = settings.origins.get(
             f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
         )
-        line = (
-            f"{layer}: the {name} rule {text!r} is no permission rule and NOT in force; write it like run(git status*)"
-        )
-        notices.append(line if name == "allow" else f"{line}. Until it is corrected, every mode asks")
+        line = f"{layer}: the {name} rule {text!r} is not a permission rule and NOT in force. {hint}"
+        notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
     return permissions, notices

@@ -19,9 +19,9 @@ def test_a_permission_rule_that_can_never_apply_is_said() -> None:
 
 def test_a_rule_that_cannot_be_read_is_named_with_its_layer_and_the_start_goes_on() -> None:
     runtime = make_runtime(allow=("(",), deny=("rm *",), origins={"deny: rm *": "/home/me/config.toml"})
-    allow, deny = (line for line in runtime.notices if "no permission rule" in line)
-    assert allow.startswith("settings: the allow rule '(' is no permission rule and NOT in force")
-    assert deny.startswith("/home/me/config.toml: the deny rule 'rm *' is no permission rule and NOT in force")
+    allow, deny = (line for line in runtime.notices if "not a permission rule" in line)
+    assert allow.startswith("settings: the allow rule '(' is not a permission rule and NOT in force")
+    assert deny.startswith("/home/me/config.toml: the deny rule 'rm *' is not a permission rule and NOT in force")
     assert deny.endswith("Until it is corrected, every mode asks")
 
 

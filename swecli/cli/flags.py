@@ -56,6 +56,15 @@ _PLAINER = (
     ("argument -", "-"),
     ("expected one argument", "needs a value"),
 )
+# What other assistants call it.
+_ELSEWHERE = {
+    "--yolo": "--mode auto",
+    "--full-auto": "--mode auto",
+    "--dangerously-skip-permissions": "--mode auto",
+    "--permission-mode": "--mode",
+    "--allowedTools": "`swecli config set allow RULE`",
+    "--message": "--print",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -95,7 +104,8 @@ class Parser(argparse.ArgumentParser):
         """The error for a flag that is none of this parser's, with the nearest one."""
         name = flag.partition("=")[0]
         known = {option.lstrip("-"): option for option in self._option_string_actions}
-        meant = " or ".join(known[found] for found in _nearest(name.lstrip("-"), known))
+        elsewhere = _ELSEWHERE.get(name) if "mode" in known else None
+        meant = elsewhere or " or ".join(known[found] for found in _nearest(name.lstrip("-"), known))
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
         return UsageError(f"Unknown option {name[:_SHOWN]}.", hint)
 

@@ -24,7 +24,10 @@ _PLAN_REFUSAL = (
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """`run(git status*)`: a kind (run, edit, read) or a tool's name, and what it covers (None: everything of it)."""
+    """`run(git status*)`: a kind (run, edit, read) or a tool's name, and what it covers (None: everything of it).
+
+    `text` is the rule as it was written, also in the words of another tool.
+    """
 
     kind: str
     pattern: str | None
@@ -41,7 +44,32 @@ class PermissionRule:
                 f"{one_line(text)!r} is not a permission rule.",
                 "Write it like run(git status*), edit(src/**), read(docs/**) or run.",
             )
-        return cls(match.group(1), pattern, text.strip())
+        return cls(*_in_own_words(match.group(1), pattern), text.strip())
+
+
+_FOREIGN = {"Bash": "run", "Read": "read", "Edit": "edit", "Write": "edit", "MultiEdit": "edit", "WebFetch": "fetch"}
+
+
+def _in_own_words(kind: str, pattern: str | None) -> tuple[str, str | None]:
+    """A rule's kind and pattern, where they are written as Claude Code's in our words. Raises ConfigError for what
+    would mean something else here."""
+    own = _FOREIGN.get(kind)
+    if own is None or pattern in (None, "*", ":*"):
+        return own or kind, None if own else pattern
+    assert pattern is not None
+    words, host = pattern.removesuffix(":*"), pattern.removeprefix("domain:")
+    if own == "run" and ":*" not in words:
+        words = re.sub(r"[?\[]", r"[\g<0>]", words)  # these stand for themselves there
+        return own, words if pattern[-2:] != ":*" else f"{words} *"
+    if own == "fetch" and host != pattern:
+        return own, host
+    if own in ("read", "edit") and not pattern.startswith(("/", "~", "!", "../")):
+        return own, f"/{pattern[2:]}" if pattern.startswith("./") else pattern
+    hint = {
+        "run": "`:*` can only end it: write run(git push *), with * where anything may stand.",
+        "fetch": "It names no host: write fetch(docs.python.org).",
+    }.get(own, f"Paths start in the folder swecli works in and do not leave it: write {own}(src/**).")
+    raise ConfigError(f"{one_line(f'{kind}({pattern})')!r} has more than one meaning here.", hint)
 
 
 class PermissionVerdict(NamedTuple):
@@ -57,8 +85,9 @@ class Permissions:
     """The permission rules in force: deny wins, then ask, then allow, then the mode.
 
     `mode` may be set at any time. `project` holds the rules the user saved for this folder. What is no rule is not in
-    force: `broken` has its list ("allow", "ask", "deny") and text, and while one of ask or deny is broken, no mode lets
-    run what it may have meant. `last` says what became of the last call that was to change or run something, and why.
+    force: `broken` has its list ("allow", "ask", "deny"), its text and what to do about it; while one of ask or deny is
+    broken, no mode lets run what it may have meant. `last` says what became of the last call that was to change or run
+    something, and why.
     """
 
     def __init__(
@@ -70,7 +99,7 @@ class Permissions:
         project: ProjectRules | None = None,
     ) -> None:
         self.mode: Mode = mode
-        self.broken: list[tuple[str, str]] = []
+        self.broken: list[tuple[str, str, str]] = []
         self.allow, self.ask, self.deny = (
             self._parsed(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
         )
@@ -84,15 +113,16 @@ class Permissions:
         for text in texts:
             try:
                 rules.append(PermissionRule.parse(text))
-            except ConfigError:
-                self.broken.append((name, text))
+            except ConfigError as error:
+                self.broken.append((name, text, error.hint))
         return rules
 
-    def allow_for_session(self, rule: str) -> None:
+    def allow_for_session(self, rule: str) -> PermissionRule:
         """Add what the user allowed until the program ends. Raises ConfigError for what is no rule."""
         parsed = PermissionRule.parse(rule)
         if parsed not in self.session:
             self.session.append(parsed)
+        return parsed
 
     def allow_for_project(self, rule: str) -> None:
         """Add what the user allowed in this folder and save it. Raises ConfigError: no rule, or it cannot be saved;
@@ -112,7 +142,7 @@ class Permissions:
     def unknown_kinds(self, tools: Iterable[Tool]) -> list[str]:
         """Rules that can never apply: they name none of the tools and no kind of theirs."""
         known = {word for tool in tools for word in (tool.name, tool.kind.name)}
-        return [rule.text for rule in (*self.allow, *self.ask, *self.deny) if rule.kind not in known]
+        return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Whether the planned call may run, must be asked for, or may not run; by what, and why."""
@@ -136,7 +166,7 @@ class Permissions:
     def _unopposed(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """What the mode and allow rules say, where nothing is against it."""
         kind = tool.kind
-        broken = [text for name, text in self.broken if name != "allow"]
+        broken = [text for name, text, _ in self.broken if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
         if mode in kind.unasked_in:
             return PermissionVerdict("allow", "mode", f"mode {mode}")

@@ -43,6 +43,9 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["--frob"], r"Unknown option --frob\.  See `swecli --help`"),
         (["--modle=x"], r"Unknown option --modle\.  Did you mean --mode or --model\?"),
         (["--mod", "x"], r"Unknown option --mod\.  Did you mean --mode"),
+        (["--yolo"], r"Unknown option --yolo\.  Did you mean --mode auto\?"),
+        (["--dangerously-skip-permissions"], r"Did you mean --mode auto\?"),
+        (["--allowedTools=Bash"], r"Did you mean `swecli config set allow RULE`\?"),
         (["fix", "it", "now"], r'Unexpected arguments: it now\.  Put the prompt in quotes: "fix it now"'),
         (
             ["session", "list"],

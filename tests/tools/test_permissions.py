@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -121,9 +122,55 @@ def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
     with pytest.raises(ConfigError, match="not a permission rule"):
         PermissionRule.parse(text)
     permissions = Permissions(allow=[text, "run(make)"])
-    assert permissions.broken == [("allow", text)]
+    assert [(name, broken) for name, broken, _ in permissions.broken] == [("allow", text)]
     assert decide(permissions, "run_command", "make").outcome == "allow"
     assert decide(permissions, "run_command", f"sudo {text}").outcome == "ask"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Bash", "run"),
+        ("Bash(*)", "run"),
+        ("Bash(git:*)", "run(git *)"),
+        ("Bash(npm run test)", "run(npm run test)"),
+        ("Bash(git * main)", "run(git * main)"),
+        ("Bash(ls [ab]?:*)", "run(ls [[]ab][?] *)"),
+        ("Read(docs/**)", "read(docs/**)"),
+        ("Read(./.env)", "read(/.env)"),
+        ("Edit(src/**)", "edit(src/**)"),
+        ("Write", "edit"),
+        ("WebFetch(domain:docs.python.org)", "fetch(docs.python.org)"),
+    ],
+)
+def test_a_rule_of_claude_code_means_the_same_here(written: str, meant: str) -> None:
+    found, ours = PermissionRule.parse(written), PermissionRule.parse(meant)
+    assert (found.kind, found.pattern, found.text) == (ours.kind, ours.pattern, written)
+
+
+def test_a_rule_of_claude_code_is_judged_as_ours_would_be() -> None:
+    permissions = Permissions(allow=["Bash(git commit:*)", "Edit(src/**)"], deny=["Bash(curl:*)", "Read(./private)"])
+    assert decide(permissions, "run_command", "git commit -m x").outcome == "allow"
+    assert decide(permissions, "run_command", "git push").outcome == "ask"
+    assert decide(permissions, "run_command", "ls && curl example.org").outcome == "deny"
+    assert decide(permissions, "edit_file", "src/a.py").outcome == "allow"
+    assert decide(permissions, "read_file", "private").outcome == "deny"
+    assert decide(permissions, "read_file", "src/private").outcome == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Bash(git:* --force)", "`:\\*` can only end it"),
+        ("Read(/src/**)", r"write read\(src"),
+        ("Edit(~/.zshrc)", r"write edit\(src"),
+        ("WebFetch(https://example.org)", r"write fetch\(docs"),
+    ],
+)
+def test_what_another_tool_would_read_otherwise_is_not_guessed(text: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match="more than one meaning") as caught:
+        PermissionRule.parse(text)
+    assert re.search(hint, caught.value.hint)
 
 
 @pytest.mark.parametrize("mode", ["edits", "auto"])

@@ -8,8 +8,13 @@ from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.startup_banner import short_path
 
+_OPTIONS = (
+    ("allow", "RULE: run it without asking in this session, e.g. allow run(git commit *)"),
+    ("remove", "N: remove a rule that you allowed"),
+)
 
-@command(usage="[remove N]", complete=lambda runtime: [("remove", "N: remove a rule that you allowed")])
+
+@command(usage="[allow RULE | remove N]", complete=lambda runtime: _OPTIONS)
 async def permissions(ctx: CommandContext, args: str) -> None:
     """Show the permission rules, and why the last call was asked or allowed"""
     rules = ctx.runtime.agent.permissions
@@ -18,8 +23,18 @@ async def permissions(ctx: CommandContext, args: str) -> None:
         _show(ctx)
         return
     word, _, number = args.partition(" ")
+    if word.lower() == "allow":
+        rule = rules.allow_for_session(number)
+        if rule.text in rules.unknown_kinds(ctx.runtime.agent.tools):
+            rules.forget(rule)
+            raise BadInput(
+                f"{rule.kind!r} is neither a tool nor a kind of permission.", "Kinds: run, edit, read, fetch"
+            )
+        meaning = rule.kind if rule.pattern is None else f"{rule.kind}({rule.pattern})"
+        ctx.screen.note(f"allowed in this session: {meaning} · always: swecli config set allow RULE ...")
+        return
     if word.lower() != "remove" or not number.strip().isdecimal():
-        raise UsageError(f"Unknown option {args!r}.", "Use /permissions or /permissions remove N")
+        raise UsageError(f"Unknown option {args!r}.", "Use /permissions [allow RULE | remove N]")
     index = int(number) if len(number) < 10 else 0
     if not 1 <= index <= len(given):
         limit = f"Removable: 1 to {len(given)}." if given else "Rules in the settings: swecli config edit"
@@ -43,8 +58,8 @@ def _show(ctx: CommandContext) -> None:
     ]
     if rows:
         ctx.screen.table(("#", "list", "rule", "from"), rows)
-    for name, text in rules.broken:
-        ctx.screen.warn(f"{name}: {text!r} is not a valid permission rule and is NOT enforced")
+    for name, text, hint in rules.broken:
+        ctx.screen.warn(f"{name}: {text!r} is not a valid permission rule and is NOT enforced. {hint}")
     ctx.screen.note(
         f"mode {rules.mode} · calls that only read in this folder run without asking · deny beats ask, ask beats allow"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.errors import UsageError
+from swecli.models.errors import SwecliError, UsageError
 from swecli.tools.permissions import PermissionRule
 from tests.support.desk import Desk
 
@@ -45,5 +45,16 @@ async def test_what_cannot_be_removed_is_named(desk: Desk, args: str) -> None:
 
 
 async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, desk: Desk) -> None:
-    runtime.agent.permissions.broken.append(("deny", "rm *"))
-    assert "'rm *' is not a valid permission rule and is NOT enforced" in await desk.type("/permissions")
+    runtime.agent.permissions.broken.append(("deny", "rm *", "Write it like run(rm *)."))
+    assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await desk.type("/permissions")
+
+
+async def test_a_rule_in_the_words_of_another_tool_is_allowed_for_the_session_and_shown_in_ours(
+    runtime: Runtime, desk: Desk
+) -> None:
+    assert "allowed in this session: run(git commit *)" in await desk.type("/permissions allow Bash(git commit:*)")
+    assert [rule.pattern for rule in runtime.agent.permissions.session] == ["git commit *"]
+    for args, why in (("Bash(a:* b)", "more than one meaning"), ("rnu(x)", "neither a tool"), ("", "not a permission")):
+        with pytest.raises(SwecliError, match=why):
+            await desk.type(f"/permissions allow {args}")
+    assert len(runtime.agent.permissions.session) == 1
