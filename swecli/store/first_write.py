@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.sqlite.files import APPLICATION_ID, SUSPECT, WriterLock, has_wal_reset_bug, locate, needs_check
+from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
 
 SHAPE = 14  # the shape of the database that these statements know
 _FIRST_QUERY = 200  # characters of the first question kept for lists
@@ -51,19 +51,14 @@ def first_query(content: str) -> str:
 
 def _write(location: str | Path, session: Session, message: ChatMessage, held: ExitStack) -> bool:
     path = locate(location)
-    if path is None or not path.is_file() or Path(f"{path}{SUSPECT}").exists() or "\0" in message.content:
+    if path is None or not path.is_file() or "\0" in message.content:
         return False
-    alone: Any = nullcontext
-    if has_wal_reset_bug():
-        lock = WriterLock(path)
-        held.callback(lock.close)
-        alone = lock.held
     check = needs_check(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
-    held.callback(_close, db, alone)
+    held.callback(_close, db, path)
     if not _is_usual(db, check=check) or db.execute(_STRATEGIES, (session.project,) * 2).fetchone()[0]:
         return False
-    with alone(_PATIENCE):
+    with write_lock(path, _PATIENCE):
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
         for table, row in _rows(session, message):
@@ -83,27 +78,15 @@ def _is_usual(db: sqlite3.Connection, *, check: bool) -> bool:
 
 def _rows(session: Session, message: ChatMessage) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows by table, the message's last."""
-    at = message.created_at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
-    began = session.created_at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
-    yield (
-        "session",
-        {
-            "id": session.id,
-            "directory": session.working_directory,
-            "project": session.project,
-            "title": "",
-            "model": session.model,
-            "parent_id": None,
-            "window_spec": str(session.window),
-            "window_start": session.window_start,
-            "interactions": 1,
-            "messages": 1,
-            "cost": 0.0,
-            "first_query": first_query(message.content),
-            "created_at": began,
-            "updated_at": max(began, at),
-        },
+    began, at = (
+        moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+        for moment in (session.created_at, message.created_at)
     )
+    plain = {name: getattr(session, name) for name in ("id", "project", "model", "window_start")}
+    counted = {"interactions": 1, "messages": 1, "cost": 0.0, "first_query": first_query(message.content)}
+    times = {"created_at": began, "updated_at": max(began, at)}
+    place = {"directory": session.working_directory, "title": "", "window_spec": str(session.window)}
+    yield "session", plain | counted | times | place
     turn = {"number": 1, "status": "running", "pid": os.getpid(), "pending": False, "shown": "null", "cited": "null"}
     window = {"window_spec": str(session.window), "window_start": session.window_start}
     yield "interaction", {"session_id": session.id, **turn, "mark": "", "why": "", "started_at": at, **window}
@@ -112,6 +95,6 @@ def _rows(session: Session, message: ChatMessage) -> Iterator[tuple[str, dict[st
     yield "message", {"session_id": session.id, "interaction": 1, **text, **more}
 
 
-def _close(db: sqlite3.Connection, alone: Any) -> None:
-    with suppress(SwecliError), alone(_PATIENCE):  # another may be writing: then this is not the last to leave
+def _close(db: sqlite3.Connection, path: Path) -> None:
+    with suppress(SwecliError), write_lock(path, _PATIENCE):  # another may be writing: then this is not the last
         db.close()

@@ -17,7 +17,6 @@ from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.store.first_write import SHAPE, first_write
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite import files
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.migrations import STEPS
 
@@ -91,7 +90,7 @@ def test_the_store_goes_on_with_it(path: Path) -> None:
     assert stored["message"][0]["sent"] == "remember this, please"
 
 
-@pytest.mark.parametrize("fault", ["missing", "memory", "foreign", "old", "suspect", "damaged", "no text", "locked"])
+@pytest.mark.parametrize("fault", ["missing", "memory", "foreign", "old", "damaged", "no text", "locked"])
 def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
     location: Path | str = path
     other: sqlite3.Connection | None = None
@@ -103,8 +102,6 @@ def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
         case "foreign" | "old":
             with sqlite3.connect(path) as db:
                 db.execute("PRAGMA application_id = 7" if fault == "foreign" else "PRAGMA user_version = 3")
-        case "suspect":
-            Path(f"{path}{files.SUSPECT}").touch()
         case "damaged":
             path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
         case "locked":
@@ -115,5 +112,5 @@ def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
         assert not written
     if other is not None:
         other.close()
-    if fault in ("foreign", "old", "suspect", "no text", "locked"):
+    if fault in ("foreign", "old", "no text", "locked"):
         assert rows(path)["message"] == []

@@ -1,11 +1,9 @@
-"""Everything that is special to SQLite: opening, durability, identity, integrity, copies and search."""
+"""What is special to SQLite: connections, durability, integrity, copies and search."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,8 @@ from sqlalchemy import Connection, Engine, StaticPool, column, create_engine, ev
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from swecli.store.sqlite.files import APPLICATION_ID, BUSY_SECONDS, new_file
+from swecli.store.sqlite.files import BUSY_SECONDS, new_file
 from swecli.store.tables.columns import UtcTime
-
-SIDE_FILES = ("-wal", "-shm", "-journal")
 
 _SEARCH = (
     "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
@@ -77,37 +73,8 @@ def use_wal(engine: Engine) -> None:
         raw.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What the file says of itself: `ours`, `empty` (new), and the number of the last migration it has seen."""
-
-    ours: bool
-    empty: bool
-    version: int
-
-
-def identify(connection: Connection) -> Identity:
-    """Read what the file is, without changing it."""
-    application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-    empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one() == 0
-    return Identity(application == APPLICATION_ID, empty and application == 0 and version == 0, version)
-
-
-def stamp(connection: Connection, version: int) -> None:
-    """Write what the file is; part of the running transaction."""
-    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.exec_driver_sql(f"PRAGMA user_version = {int(version)}")
-
-
-def quick_problem(connection: Connection) -> str:
-    """The first fault of the file's structure, "" when there is none."""
-    found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-    return "" if found == "ok" else found
-
-
 def problems(connection: Connection) -> list[str]:
-    """All that is wrong with the file: structure, references, search index. One line each, at most 100."""
+    """All that is wrong with the file: structure, references, search index (which is rebuilt). At most 100 lines."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
     found = [f"structure: {row}" for row in rows if row != "ok"]
     for table, _rowid, parent, _number in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
@@ -116,7 +83,8 @@ def problems(connection: Connection) -> list[str]:
         try:
             connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)")
         except SQLAlchemyError:
-            found.append(f"search: the index of {table} does not match it")
+            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
+            found.append(f"search: the index of {table} did not match it and was rebuilt")
     return found[:100]
 
 
@@ -143,12 +111,6 @@ def create_search(connection: Connection) -> None:
     for table, (searched, key, more) in missing.items():
         for statement in _SEARCH:
             connection.exec_driver_sql(statement.format(table=table, column=searched, key=key, more=more))
-    rebuild_search(connection, missing)
-
-
-def rebuild_search(connection: Connection, tables: Iterable[str] = SEARCHED) -> None:
-    """Rebuild full-text indexes from their tables."""
-    for table in tables:
         connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
 
 

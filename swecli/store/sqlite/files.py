@@ -8,25 +8,24 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
-SUSPECT = "-suspect"  # an empty file of this ending says that damage was met
-CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
 BUSY_SECONDS = 10.0
+_CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
 _BUSY_LINES = ("The database is in use by another program.", "Try again, or close the other program.")
-_ELSEWHERE = "Check the permissions of the file and its folder, or choose another with --db."
+ELSEWHERE = "Check the permissions of the file and its folder, or choose another with --db."
 _LINES = {
     sqlite3.SQLITE_FULL: (
         "No space is left to write {path}.",
         "Free some and try again; what was saved before is safe.",
     ),
-    sqlite3.SQLITE_READONLY: ("The database {path} cannot be written.", _ELSEWHERE),
-    sqlite3.SQLITE_CANTOPEN: ("The database {path} cannot be opened.", _ELSEWHERE),
+    sqlite3.SQLITE_READONLY: ("The database {path} cannot be written.", ELSEWHERE),
+    sqlite3.SQLITE_CANTOPEN: ("The database {path} cannot be opened.", ELSEWHERE),
     sqlite3.SQLITE_IOERR: (
         "The disk failed while reading or writing {path}.",
         "Check the disk and its free space; what was saved before is safe.",
@@ -35,7 +34,8 @@ _LINES = {
     sqlite3.SQLITE_LOCKED: _BUSY_LINES,
     sqlite3.SQLITE_CORRUPT: (
         "The database {path} is damaged.",
-        "Start again: what is readable will be saved into a new one, and the damaged file kept.",
+        "Where `swecli db check` does not mend it, put a backup in its place or move it away to start with a new one; "
+        "`sqlite3 FILE .recover` prints what can be read of it.",
     ),
     sqlite3.SQLITE_NOTADB: (
         "{path} is not a database.",
@@ -66,14 +66,6 @@ def locate(location: str | Path) -> Path | None:
     return Path(url.database).expanduser().absolute()
 
 
-def make_folders(path: Path) -> None:
-    """Make the missing folders of a file, for this user alone. Raises OSError. (A umask would for a moment also govern
-    files that other threads write for the user.)"""
-    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
 def new_file(path: Path) -> None:
     """Make an empty file for this user alone. Raises FileExistsError, OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -86,81 +78,48 @@ def spare_name(path: Path, purpose: str) -> Path:
     return next(name for name in tries if not name.exists())
 
 
-def only_readable(path: Path) -> bool:
-    """Whether the file is there and SQLite could not write it, or no journal beside it."""
-    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
-
-
-def identity(path: Path) -> tuple[int, int]:
-    """Device and inode of the file that has this name now; zeros where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
-
-
 def needs_check(path: Path) -> bool:
-    """Whether to look for damage before the file is used: damage was met, or looking is cheap."""
-    return path.exists() and (Path(f"{path}{SUSPECT}").exists() or path.stat().st_size <= CHEAP_TO_CHECK)
+    """Whether to look for damage before the file is used: looking is cheap."""
+    return path.exists() and path.stat().st_size <= _CHEAP_TO_CHECK
 
 
-def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Whether this SQLite can damage a WAL database when one connection commits while another checkpoints."""
-    fixed_in = {(3, 44): 6, (3, 50): 7}
-    return version < (3, 51, 3) and version[2] < fixed_in.get((version[0], version[1]), 1000)
+@contextmanager
+def write_lock(database: Path | None, patience: float = BUSY_SECONDS) -> Iterator[None]:
+    """Hold the lock beside the database under which one of our processes writes at a time. Raises StoreError after
+    that many seconds of waiting.
 
-
-class WriterLock:
-    """A lock beside the database that lets one of our processes write at a time, where SQLite's own is not enough.
-
-    SQLite versions with the WAL-reset bug are safe in WAL only while no commit runs beside a checkpoint of another
-    connection. So on those versions commits and the checkpoints that follow them are made one after the other, under
-    this lock. Where the file system has no such locks there is none.
+    SQLite before 3.51.3 can damage a WAL database when one connection commits while another checkpoints (the WAL-reset
+    bug). Where the file system has no such locks there is none.
     """
+    with ExitStack() as held:
+        with suppress(OSError):
+            if database is not None:
+                handle = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+                held.callback(os.close, handle)  # which gives the lock up
+                _lock(handle, time.monotonic() + patience)
+        yield
 
-    def __init__(self, database: Path) -> None:
-        self._file = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
 
-    @contextmanager
-    def held(self, patience: float = BUSY_SECONDS) -> Iterator[None]:
-        """Hold it. Raises StoreError after that many seconds of waiting."""
-        until = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise StoreError(*_BUSY_LINES) from None
-                time.sleep(0.002)
-            except OSError:
-                break
+def _lock(handle: int, until: float) -> None:
+    while True:
         try:
-            yield
-        finally:
-            with suppress(OSError):
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Give it up."""
-        os.close(self._file)
-
-
-def code_of(error: BaseException) -> int:
-    """SQLite's primary result code behind an error; 0 where there is none."""
-    origin = getattr(error, "orig", None) or error
-    return int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise StoreError(*_BUSY_LINES) from None
+            time.sleep(0.002)
 
 
 def explain(error: Exception, path: Path | None) -> StoreError:
     """The error as a line for the user, with what to do next."""
-    code, name = code_of(error), str(path or "in memory")
+    origin, name = getattr(error, "orig", None) or error, str(path or "in memory")
+    code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
+    if isinstance(origin, UnicodeError):  # a broken schema, which SQLite quotes as it is
+        code = sqlite3.SQLITE_CORRUPT
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:  # also what a full disk is reported as
         with suppress(OSError):
             code = code if os.statvfs(path.parent).f_bavail else sqlite3.SQLITE_FULL
     if code not in _LINES:
-        origin = getattr(error, "orig", None) or error
         return StoreError(f"The database {name} refused: {' '.join(str(origin).split())}")
     message, hint = _LINES[code]
     kind = DamagedDatabase if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError

@@ -10,7 +10,8 @@ from sqlalchemy.schema import CreateColumn
 
 from swecli.models.errors import NewerDatabase
 from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
-from swecli.store.sqlite import connection as sqlite
+from swecli.store.sqlite.connection import create_search
+from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.tables import file_versions, playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
@@ -37,7 +38,7 @@ def _add_what_is_missing(connection: Connection) -> None:
         for index in table.indexes:
             index.create(connection, checkfirst=True)
     Row.metadata.create_all(connection, [one for one in Row.metadata.sorted_tables if one not in old], checkfirst=False)
-    sqlite.create_search(connection)
+    create_search(connection)
 
 
 def _call_gone_what_was_guessed_fixed(connection: Connection) -> None:
@@ -100,8 +101,9 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS) -> None:
-    """Take a database of that `version` to the newest, inside the running transaction. Raises NewerDatabase."""
+def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
+    """Take the database to the newest shape, inside the running transaction. Raises NewerDatabase."""
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(steps):
         raise NewerDatabase(
             f"The database was made by a newer swecli (shape {version}, this one knows {len(steps)}).",
@@ -111,4 +113,5 @@ def migrate(connection: Connection, version: int, steps: Sequence[Step] = STEPS)
         _add_what_is_missing(connection)
         for step in filter(None, steps[version:]):
             step(connection)
-        sqlite.stamp(connection, len(steps))
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {len(steps)}")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.sqlite.files import make_folders, new_file, spare_name
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.files import new_file, spare_name
 
 
 def mode(path: Path) -> int:
@@ -17,8 +18,7 @@ def mode(path: Path) -> int:
 def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        make_folders(tmp_path / "a" / "b" / "db")
-        new_file(tmp_path / "a" / "b" / "db")
+        open_database(tmp_path / "a" / "b" / "db").close()
     finally:
         os.umask(old)
     assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700

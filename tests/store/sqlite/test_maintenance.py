@@ -34,7 +34,7 @@ def test_each_problem_is_one_line(manager: SessionManager) -> None:
         db.connection().exec_driver_sql("PRAGMA foreign_keys = OFF")
         db.connection().exec_driver_sql("DELETE FROM session")
     problems = manager.database.check()
-    assert "search: the index of message does not match it" in problems
+    assert "search: the index of message did not match it and was rebuilt" in problems
     assert "references: a row of message belongs to no session" in problems
 
 
@@ -76,29 +76,16 @@ def test_a_database_in_memory_is_copied_where_it_is_told(memory: Database, tmp_p
     assert memory.backup(tmp_path / "copy.db").exists()
 
 
-def test_an_index_of_words_that_does_not_match_is_rebuilt_where_damage_was_met(
-    manager: SessionManager, path: Path
-) -> None:
-    with manager.database.transaction() as db:
-        db.connection().exec_driver_sql("DROP TRIGGER message_fts_insert")
-    say(manager, "unindexed")
-    assert manager.search("unindexed") == []
-    manager.database.close()
-    Path(f"{path}-suspect").touch()
-    again = SessionManager(open_database(path))
-    assert again.database.check() == []
-    assert len(again.search("unindexed")) == 1
-    again.database.close()
-
-
-def test_a_broken_index_of_words_is_mended_at_the_next_start(manager: SessionManager, path: Path) -> None:
+def test_a_broken_index_of_words_is_rebuilt_by_a_check(manager: SessionManager) -> None:
     say(manager, "needle")
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql("DELETE FROM message_fts_data WHERE id > 10")
-    with pytest.raises(DamagedDatabase):
+    with pytest.raises(DamagedDatabase, match="damaged") as caught:
         manager.search("needle")
+    assert "db check" in caught.value.hint
     manager.database.close()
-    again = SessionManager(open_database(path))
+    again = SessionManager(open_database(manager.database.path or ""))
+    assert again.database.check() == ["search: the index of message did not match it and was rebuilt"]
+    assert again.database.check() == []
     assert len(again.search("needle")) == 1
-    assert again.database.notices == []
     again.database.close()
