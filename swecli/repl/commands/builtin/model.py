@@ -39,6 +39,8 @@ async def model(ctx: CommandContext, args: str) -> None:
     used = runtime.agent.model
     window = f"{tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
+    if line := runtime.agent.too_small():
+        ctx.screen.note(line)
     if fast := runtime.settings.reflect_model:
         ctx.screen.line(f"fast: {fast}")
     if used.profile.offline:

@@ -26,6 +26,13 @@ async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, des
     assert runtime.sessions.current_session.model == "demo"
 
 
+async def test_a_model_too_small_for_any_turn_is_named_when_it_is_chosen(runtime: Runtime, desk: Desk) -> None:
+    table = {"tiny": {"api": "openai", "model": "tiny", "context_window": 1_024, "base_url": "http://127.0.0.1:9/v1"}}
+    runtime.settings = replace(runtime.settings, models=parse_models(table))
+    assert "tiny has a window of 1,024 tokens: too small" in await desk.type("/model tiny")
+    assert "too small" not in await desk.type("/model demo")
+
+
 async def test_an_unknown_model_changes_nothing(runtime: Runtime, desk: Desk) -> None:
     with pytest.raises(SwecliError):
         await desk.type("/model nosuch/thing")
