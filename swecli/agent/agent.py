@@ -158,8 +158,8 @@ class Agent:
 
     def too_small(self) -> str:
         """A line for a model whose window holds no turn with a call; "" for any other."""
-        window, room = self.model.profile.window, self._room or 0
-        if not window or window > SMALL_WINDOW or room >= _LEAST_ROOM:
+        window = self.model.profile.window
+        if not window or window > SMALL_WINDOW or (room := self._room or 0) >= _LEAST_ROOM:
             return ""
         return (
             f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "

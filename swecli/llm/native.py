@@ -145,7 +145,7 @@ class Native(ABC):
     def _object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
         """The JSON object that came. Raises ProviderError where it is none, or holds an error."""
         try:
-            value = json.loads(data)
+            value = json.loads(data.decode())
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):

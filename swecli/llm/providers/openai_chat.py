@@ -30,7 +30,8 @@ class _ChatReader(Reader):
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
-            self.out.usage = openai_usage(usage) or self.out.usage
+            if usage:
+                self.out.usage = openai_usage(usage) or self.out.usage
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta)
@@ -60,7 +61,9 @@ class _ChatReader(Reader):
         if isinstance(details, list) and details:
             self._opaque.setdefault("reasoning_details", []).extend(details)
         content = delta.get("content")
-        for part in content if isinstance(content, list) else [{"text": content}]:
+        if isinstance(content, str):
+            self._content(content)
+        for part in content if isinstance(content, list) else ():
             if isinstance(part, dict):
                 for text in _texts(part.get("text")):
                     self._content(text)
