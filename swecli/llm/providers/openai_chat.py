@@ -61,9 +61,7 @@ class _ChatReader(Reader):
         if isinstance(details, list) and details:
             self._opaque.setdefault("reasoning_details", []).extend(details)
         content = delta.get("content")
-        if isinstance(content, str):
-            self._content(content)
-        for part in content if isinstance(content, list) else ():
+        for part in content if isinstance(content, list) else [{"text": content}]:
             if isinstance(part, dict):
                 for text in _texts(part.get("text")):
                     self._content(text)
