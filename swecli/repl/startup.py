@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from swecli.config.start import Start
     from swecli.models.message import Ask, AskRequest, Decision
     from swecli.repl.background import Background
-    from swecli.repl.chat.approval import Approver
-    from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
+    from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor
     from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.prompt import PromptLine
@@ -97,8 +96,7 @@ class Startup:
         """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `ready`."""
         table, runtime = await self._commands(), await self.ready()
         # late: loaded behind the prompt
-        from swecli.repl.chat.approval import Approver  # noqa: PLC0415
-        from swecli.repl.chat.async_query_processor import AsyncQueryProcessor  # noqa: PLC0415
+        from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor  # noqa: PLC0415
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.finding import Finding, FindingState, counted
 from swecli.models.message import ToolCall
-from swecli.repl.chat.approval import Approver
+from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option

@@ -6,18 +6,58 @@ HTML is shown as the text it is, links show their address, and nothing the parse
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
 
-from swecli.repl.render.layout import indented, prefixed
 from swecli.repl.render.sanitise import clean
+
+_NARROW = 12  # below this many columns an indent would cost more than it shows
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    """`content` with `first` before its first line and `rest` before the others; all of it within the width.
+
+    Both end without a newline and carry their styles in spans.
+    """
+
+    content: RenderableType
+    first: Text
+    rest: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        indent = max(self.first.cell_len, self.rest.cell_len)
+        room = options.max_width - indent
+        if room < _NARROW:
+            yield self.content
+            return
+        inner = options.update(width=room, height=None)
+        for index, line in enumerate(console.render_lines(self.content, inner, pad=False)):
+            yield from (self.rest if index else self.first).render(console)
+            yield from line
+            yield Segment.line()
+
+
+def prefixed(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> Prefixed:
+    """`content` behind the sign `first`; following lines are indented as far, or begin with `rest`."""
+    lead = Text(end="").append(first, style)
+    follow = Text(end="").append(" " * lead.cell_len if rest is None else rest, style)
+    return Prefixed(content, lead, follow)
+
+
+def indented(content: RenderableType, columns: int) -> Prefixed:
+    """`content` moved to the right."""
+    return prefixed(content, " " * columns)
+
 
 _SPANS = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
 _RULE = 40

@@ -30,7 +30,7 @@ from swecli.models.events import (
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
-from swecli.repl.render import lines, review_view, tools
+from swecli.repl.render import activity, review_view, tools
 from swecli.repl.render.activity import Activity, Thought
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
@@ -148,15 +148,15 @@ class Renderer:
                 self.screen.error(event.error, event.hint)
             case StepRetried():
                 self._settle()
-                self._remark(lines.retried(event))
+                self._remark(activity.retried(event))
             case WindowApplied():
-                self._remark(lines.windowed(event) if event.removed else "")
+                self._remark(activity.windowed(event) if event.removed else "")
             case ContextReduced():
-                self._remark(lines.reduced(event))
+                self._remark(activity.reduced(event))
             case PlaybookUpdated():
-                self._remark(lines.learned(event))
+                self._remark(activity.learned(event))
             case ReflectionFailed():
-                self._remark(lines.not_learned(event), warn=True)
+                self._remark(activity.not_learned(event), warn=True)
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
             case TurnStarted() | UsageReported() | ContextMeasured():
@@ -203,7 +203,7 @@ class Renderer:
         if event.text.strip() and not self._has_text:
             self._put(None)
             self.screen.markdown(event.text.strip())
-        self._put(lines.closing(event))
+        self._put(activity.closing(event))
         self._aside = True  # what was learned comes right under it
 
     # Drawing

@@ -11,8 +11,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-from swecli.repl.render.layout import prefixed
-from swecli.repl.render.markdown import draw_markdown, grid
+from swecli.repl.render.markdown import draw_markdown, grid, prefixed
 from swecli.repl.render.sanitise import clean
 
 _NARROWEST = 20

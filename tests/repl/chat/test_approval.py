@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.message import AskRequest, Decision
-from swecli.repl.chat.approval import Approver
+from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen

@@ -7,8 +7,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.render.diff import DiffLine, draw, parse
 from swecli.repl.render.screen import Screen
+from swecli.repl.render.tools import DiffLine, draw_diff, parse_diff
 from tests.screen.emulated import Paper
 
 DIFF = """--- a/x.py
@@ -27,7 +27,7 @@ DIFF = """--- a/x.py
 
 
 def test_lines_are_numbered_in_the_file_they_are_of() -> None:
-    assert parse(DIFF) == [
+    assert parse_diff(DIFF) == [
         DiffLine("context", "same", 3),
         DiffLine("removed", "-- old text that looks like a header", 4),
         DiffLine("added", "new", 4),
@@ -42,20 +42,20 @@ def test_lines_are_numbered_in_the_file_they_are_of() -> None:
 
 def test_several_files_are_named() -> None:
     two = DIFF + DIFF.replace("x.py", "y.py")
-    assert [line.text for line in parse(two) if line.kind == "file"] == ["x.py", "y.py"]
+    assert [line.text for line in parse_diff(two) if line.kind == "file"] == ["x.py", "y.py"]
 
 
 def test_what_is_no_diff_is_shown_all_the_same() -> None:
-    assert parse("hello\nworld") == [DiffLine("note", "hello"), DiffLine("note", "world")]
+    assert parse_diff("hello\nworld") == [DiffLine("note", "hello"), DiffLine("note", "world")]
 
 
 def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
     out = io.StringIO()
     screen = Screen(Paper(out, 60), False)
-    screen.print(draw([DiffLine("added", "x" * 500, 1)], 100))
+    screen.print(draw_diff([DiffLine("added", "x" * 500, 1)], 100))
     assert "… 400 more characters" in " ".join(out.getvalue().split())
     out.truncate(0)
-    screen.print(draw([DiffLine("added", "x" * 500, 1)], 0))
+    screen.print(draw_diff([DiffLine("added", "x" * 500, 1)], 0))
     assert out.getvalue().count("x") == 500
 
 
@@ -63,5 +63,5 @@ def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
     out = io.StringIO()
     screen = Screen(Paper(out, 40), False)
-    screen.print(draw(parse(text)))
+    screen.print(draw_diff(parse_diff(text)))
     assert all(len(line) <= 40 for line in out.getvalue().split("\n"))

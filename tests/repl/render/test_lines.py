@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import Usage
-from swecli.repl.render import lines
+from swecli.repl.render import activity as lines
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
 

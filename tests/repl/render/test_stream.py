@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.stream import CODE_LINES, MarkdownStream
+from swecli.repl.render.stream import MarkdownStream
 from tests.screen.canned import ANSWER
 from tests.screen.emulated import Paper
 
@@ -100,25 +100,17 @@ def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
 
 
-def test_long_code_goes_out_every_few_lines() -> None:
+def test_code_is_shown_while_it_comes_and_printed_as_soon_as_it_is_whole() -> None:
     out = io.StringIO()
-    stream = MarkdownStream(Screen(Paper(out, 60), False))
-    stream.feed("```python\n")
-    for number in range(CODE_LINES * 2 + 3):
-        stream.feed(f"line_{number}\n")
-    assert out.getvalue().count("line_") == CODE_LINES * 2
-    assert stream.tail(20) is not None
-    stream.finish()
-    assert out.getvalue().count("line_") == CODE_LINES * 2 + 3
-
-
-def test_a_string_that_began_in_an_earlier_piece_of_code_keeps_its_colour() -> None:
-    text = '```python\nx = """\n' + "".join(f"words {n}\n" for n in range(30)) + '"""\ny = 1\n```\n'
-    lines = streamed(text, 9, color=True)[0].split("\n")
-    strings = [line for line in lines if "words" in line]
-    assert len(strings) == 30
-    assert all("\x1b[32m" in line for line in strings)
-    assert "\x1b[32m" not in next(line for line in lines if "y" in line)
+    screen = Screen(Paper(out, 60), False)
+    stream = MarkdownStream(screen)
+    stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500)))
+    tail = stream.tail(10)
+    assert tail is not None
+    assert "line_499" in screen.drawn(tail)
+    assert out.getvalue() == ""
+    stream.feed("```\n")
+    assert out.getvalue().count("line_") == 500
 
 
 def test_a_long_list_goes_on_counting_in_its_own_numbers() -> None:

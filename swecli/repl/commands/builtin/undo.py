@@ -1,4 +1,4 @@
-"""`/undo`, `/redo`, `/rewind`: whole turns taken back and brought back, or parts of them."""
+"""`/undo`, `/redo`, `/rewind`, `/diff`: whole turns or parts of them taken back, brought back and shown."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from swecli.store.records import UNDO_PARTS
 if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, Undone
 
+
 _ALL = "files, conversation, window and playbook"
 _WORDS = f"[{' | '.join(UNDO_PARTS)}]"
 _ANSWERS = [
@@ -25,7 +26,7 @@ _ANSWERS = [
 @command(usage=f"[N] {_WORDS}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
 async def undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
-    history, (word, parts), turns = history_of(ctx), _read(args), turns_of(ctx)
+    history, (word, parts), turns = _history_of(ctx), _read(args), _turns_of(ctx)
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
@@ -37,7 +38,7 @@ async def undo(ctx: CommandContext, args: str) -> None:
 @command(aliases=("restore",), usage=f"[T7] {_WORDS}")
 async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
-    history, (word, parts), turns = history_of(ctx), _read(args), turns_of(ctx)
+    history, (word, parts), turns = _history_of(ctx), _read(args), _turns_of(ctx)
     named = re.fullmatch(r"[Tt]?(\d{1,9})", word)
     if not turns or (word and not (named and 1 <= int(named[1]) <= turns)):
         raise UsageError(f"There is no turn {word or 'to go back to'}: this session has {turns}.", "Use /rewind T7")
@@ -55,7 +56,7 @@ async def rewind(ctx: CommandContext, args: str) -> None:
 @command()
 async def redo(ctx: CommandContext, args: str) -> None:
     """Bring back what the last undo took, until a new turn runs"""
-    history = history_of(ctx)
+    history = _history_of(ctx)
     if args:
         raise UsageError(f"/redo takes nothing after it, not {args!r}.", "Each /redo takes one undo back")
     await ctx.settle()
@@ -112,14 +113,36 @@ def _read(args: str) -> tuple[str, Collection[str]]:
     return "".join(others), [part for part in UNDO_PARTS if part in words] or UNDO_PARTS
 
 
-def turns_of(ctx: CommandContext) -> int:
+def _turns_of(ctx: CommandContext) -> int:
     """How many turns the session in use has."""
     session = ctx.runtime.sessions.current_session
     return session.interactions if session else 0
 
 
-def history_of(ctx: CommandContext) -> TurnHistory:
+def _history_of(ctx: CommandContext) -> TurnHistory:
     """What undoes turns. Raises BadInput where nothing is kept."""
     if ctx.runtime.history is None:
         raise BadInput("No file versions are kept: the database is in memory.", "Start without --db")
     return ctx.runtime.history
+
+
+@command(usage="[T7 | session]", complete=lambda runtime: [("session", "all turns together")], beside="*")
+async def diff(ctx: CommandContext, args: str) -> None:
+    """Show what the last turn, turn T7 or the session changed in files"""
+    # late: rich is not needed to declare a command
+    from swecli.repl.render.sanitise import clean  # noqa: PLC0415
+    from swecli.repl.render.tools import draw_diff, parse_diff  # noqa: PLC0415
+
+    turns = _turns_of(ctx)
+    named = re.fullmatch(r"[Tt]?(\d{1,9})", args or f"T{turns}")
+    if not turns or (args != "session" and not (named and 1 <= int(named[1]) <= turns)):
+        raise UsageError(
+            f"There is no turn {args or 'yet'}: this session has {turns}.", "Use /diff, /diff T7 or /diff session"
+        )
+    found = _history_of(ctx).diff(*((1, turns) if named is None else (int(named[1]), int(named[1]))))
+    if not found:
+        ctx.screen.note("no file is different")
+    for line, text in found:
+        ctx.screen.line(line, "head")
+        if text:
+            ctx.screen.print(draw_diff(parse_diff(clean(text))))
