@@ -125,11 +125,11 @@ def _table(value: Any) -> dict[str, Any]:
 def _headers(value: Any) -> dict[str, str]:
     for name, content in _table(value).items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
-            raise ValueError(f"{name!r} is no name of a header")
+            raise ValueError(f"{name!r} is not a header name")
         if name.lower() in _OWN_HEADERS:
             raise ValueError(f"{name} cannot be set here; a key comes from key_env or key_command")
         if not isinstance(content, str) or not (content.isascii() and content.isprintable()):
-            raise ValueError(f"the value of {name} is no line of plain letters")
+            raise ValueError(f"the value of {name} is not one line of plain text")
     return dict(value)
 
 
@@ -226,7 +226,7 @@ def parse_models(value: Any) -> tuple[ModelEntry, ...]:
 def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
     where, known = f"[models.{name}]", {}
     if name.strip() != name or not name.isprintable() or not name:
-        raise ValueError(f"{where} is no name for a model")
+        raise ValueError(f"{where} is not a model name")
     for key, value in table.items():
         if key.lower() in _LITERAL_KEYS:
             raise ValueError(f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]')

@@ -118,7 +118,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     head, _, model = name.strip().partition("/")
     if not head or not model:
         raise ModelNotFound(
-            f"{name!r} is no model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
+            f"{name!r} is not a model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
         )
     own = entry or ModelEntry(name)
     service = SERVICES.get(head) or _keyed(head.replace("-", "_"), head, api="litellm")

@@ -75,7 +75,7 @@ class ReplyBuilder:
             parameters, problem = parse_arguments(arguments)
             name = slot.name
             if not _NAME.fullmatch(name):  # no provider would take it back
-                problem = f"{name!r} is no tool name"
+                problem = f"{name!r} is not a tool name"
                 name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
             reply.calls.append(ToolCall(id=call_id, name=name, parameters=parameters))
             if problem:
@@ -107,7 +107,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     try:
         value = json.loads(text, parse_constant=_no_constant) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        return {}, f"the arguments are no valid JSON ({error}): {excerpt}"
+        return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
         return {}, f"the arguments are no JSON object: {excerpt}"
     try:

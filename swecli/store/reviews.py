@@ -118,10 +118,10 @@ class ReviewStore:
             return [replace(_finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
 
     def since(self, review_id: str) -> set[str]:
-        """The ids of what that review and those behind it reported. Raises BadInput for what is no id of a review."""
+        """The ids of what that review and those behind it reported. Raises BadInput for what is not a review id."""
         named = short_id("R", review_id) or short_id("R", f"R{review_id.strip()}")
         if not named:
-            raise BadInput(f"{review_id!r} is no id of a review.", "For example: since:R-2")
+            raise BadInput(f"{review_id!r} is not a review id.", "For example: since:R-2")
         which = select(ReviewFindingRow.finding).where(col(ReviewFindingRow.review) >= int(named.removeprefix("R-")))
         with self.database.reading() as db:
             return {f"F-{number}" for number in db.exec(which).all()}

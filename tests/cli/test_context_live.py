@@ -68,7 +68,7 @@ def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     done = run("context", "compact", "the numbers", "--model", model)
     assert "summed up by" in done.out, done.err
     again = run("context", "compact", "--model", model)
-    assert (again.code, "nothing to sum up" in again.err) == (42, True)
+    assert (again.code, "nothing to summarise" in again.err) == (42, True)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_recheck_follows_the_files(run: Run) -> None:
     path.write_text("# one more line\n" + path.read_text())
     Path("README.md").unlink()
     assert run("findings", "recheck").out.splitlines() == [
-        "F-2 README.md:3: open → fixed (the file was deleted, and its code stands nowhere else)",
+        "F-2 README.md:3: open → fixed (the file was deleted, and its code is in no other file)",
         "F-1 shop/prices.py:3 → shop/prices.py:4",
     ]
     assert run("findings", "recheck").out == "Nothing has changed.\n"

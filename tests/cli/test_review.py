@@ -110,7 +110,7 @@ def test_a_verdict_without_evidence_in_the_code_is_none(run: Run) -> None:
     run("review", "shop/prices.py", "-m", model)
     [found] = run("findings", "list", "--json").json
     assert (found["state"], found["verdict"]) == ("open", "cannot_tell")
-    assert "its evidence stands nowhere" in found["judgement"]["why"]
+    assert "its evidence is nowhere in the files" in found["judgement"]["why"]
 
 
 def test_a_severe_finding_wins_over_an_incomplete_review(run: Run) -> None:

@@ -63,7 +63,7 @@ def test_an_answer_that_is_no_report_ends_red_and_is_shown(run: Run) -> None:
     [
         ((), 42, "nothing to review"),
         (("--base", "no-such"), 42, "no-such"),
-        (("HEAD..no-such",), 42, "no file, commit or range"),
+        (("HEAD..no-such",), 42, "not a file, commit or range"),
         (("missing.py",), 42, "missing.py"),
     ],
 )

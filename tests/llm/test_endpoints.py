@@ -61,7 +61,7 @@ def test_a_missing_key_names_the_variable_and_the_ways_out() -> None:
 
 @pytest.mark.parametrize("name", ["", "openai", "openai/", "/gpt", " / "])
 def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
-    with pytest.raises(ModelNotFound, match="is no model name"):
+    with pytest.raises(ModelNotFound, match="is not a model name"):
         resolve(name, {})
 
 

@@ -78,7 +78,7 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
             return _there(back, source, line or function.line, last)
     if line:
         return _there(finding, source, line, last)
-    return replace(move(finding, "vanished", "its code stands nowhere"), file_hash=source.hash)
+    return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
 
 
 def _without_file(finding: Finding, sources: Sources) -> Finding:
@@ -88,7 +88,7 @@ def _without_file(finding: Finding, sources: Sources) -> Finding:
         source = sources.get(path)
         if found := places(block, finding.anchor, source.lines):
             return replace(_there(finding, source, *found[0]), path=path)
-    fixed = move(finding, "deleted", "the file was deleted, and its code stands nowhere else")
+    fixed = move(finding, "deleted", "the file was deleted, and its code is in no other file")
     return replace(fixed, file_hash=sources.get(finding.path).hash)
 
 

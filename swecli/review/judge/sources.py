@@ -150,7 +150,7 @@ class Sources:
             return Source(path, problem=str(error).split("\n", maxsplit=1)[0])
         file = decode(data)
         if file is None:
-            return Source(name, hash=digest(data), problem="it is no text file")
+            return Source(name, hash=digest(data), problem="it is not a text file")
         return Source(name, tuple(split_lines(file.text)), digest(data))
 
 

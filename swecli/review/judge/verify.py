@@ -183,7 +183,7 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str) -> Judge
     quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
     wanted, lines = squeezed(quote), [squeezed(line) for line in sources.get(path).lines] if path else []
     if len(wanted) < 3 or wanted not in "".join(lines):
-        return Judgement("cannot_tell", why=f"{why} (its evidence stands nowhere)".strip(), by=by)
+        return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
     line = row.get("line")
     at = next((n for n, text in enumerate(lines, 1) if wanted[:40] in text), line if isinstance(line, int) else 0)
     return Judgement("confirmed" if verdict == "confirmed" else "refuted", path, at, quote[:400], why, by)

@@ -153,12 +153,12 @@ def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
             raise BadInput("It is not known which repository on GitHub this is.", hint) from error
         match = _REMOTE.search(remote)
         if match is None:
-            raise BadInput(f"The remote {remote!r} is no repository on GitHub.", "Set GITHUB_REPOSITORY to owner/name.")
+            raise BadInput(f"The remote {remote!r} is not a GitHub repository.", "Set GITHUB_REPOSITORY to owner/name.")
         name = f"{match['owner']}/{match['name']}"
     api = environ.get("GITHUB_API_URL", "") or _API
     parts = urlsplit(api)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-        raise BadInput(f"GITHUB_API_URL {api!r} is no https address.", "A token goes over https only.")
+        raise BadInput(f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only.")
     return GitHub(name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/"))
 
 
@@ -222,5 +222,5 @@ def _finding(row: dict[str, Any]) -> Finding:
     fit = all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
     fit = fit and all(len(text) <= 500 for text in (*texts.values(), *aliases)) and ".." not in texts["path"].split("/")
     if not fit or not all(type(number) is int and 0 <= number < 10**8 for number in numbers):
-        raise ValueError("this is no state of ours")
+        raise ValueError("this is not a state that swecli wrote")
     return Finding(line=row["line"], end_line=row["end_line"] or None, aliases=tuple(aliases), **texts)

@@ -122,7 +122,7 @@ def _commits(at: _Place, words: tuple[str, ...]) -> Target:
         commit = at.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
         text = at.git("show", "-M", "--format=", commit)
     except GitFailed as error:
-        raise BadInput(f"{name!r} is no file, commit or range here.", "See: git log --oneline") from error
+        raise BadInput(f"{name!r} is not a file, commit or range.", "See: git log --oneline") from error
     return _fit(at, Target(words, f"the commit {name}", (), base=commit), parse_diff(text))
 
 

@@ -153,7 +153,7 @@ def _checked(op: Op) -> dict[str, Any]:
     for name, value in op.fields.items():
         if name in _CHOICES:
             if value not in _CHOICES[name]:
-                raise BadInput(f"{op.op} has the {name} {value!r}, which is none of {', '.join(_CHOICES[name])}.")
+                raise BadInput(f"{op.op} has the {name} {value!r}, which is not one of {', '.join(_CHOICES[name])}.")
             values[name] = value
         elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             values[name] = tuple(clean_text(item) for item in value)

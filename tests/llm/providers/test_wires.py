@@ -144,7 +144,7 @@ async def test_arguments_that_are_cut_are_reported_and_not_repaired(name: str) -
     with StrictProvider([Reply(calls=(Call("read_file", '{"path": "a'),), finish="length")]) as server:
         reply = await ask(model_at(server, name), request(tools=[READ]))
     assert reply.calls[0].parameters == {}
-    assert "no valid JSON" in reply.malformed[reply.calls[0].id]
+    assert "not valid JSON" in reply.malformed[reply.calls[0].id]
 
 
 async def test_openai_is_sent_what_it_takes_and_nothing_else() -> None:

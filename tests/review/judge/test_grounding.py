@@ -43,7 +43,7 @@ def grounded(finding: Finding) -> Finding:
         (one(evidence="return 42"), "quoted code is not there"),
         (one(line=0), "names no line"),
         (one(line=0, evidence="def g():"), ""),
-        (one(path="bin"), "no text file"),
+        (one(path="bin"), "not a text file"),
         (one(path="big"), "too large"),
         (one(path="folder"), "directory"),
     ],

@@ -79,7 +79,7 @@ async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     await desk.type("/review shop/prices.py --no-verify")
     said = await desk.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
-    assert "F-1 shop/prices.py:3: open → gone (its code stands nowhere)" in said
+    assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in said
 
 
 async def test_a_repair_that_is_refused_leaves_it_open() -> None:
