@@ -116,6 +116,14 @@ class Settings:
     deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
     db: str = _setting("", text, "database file or sqlite:/// URL", tightens=True)
     color: bool = _setting(True, flag, "colour on the screen", env=False)
+    notify: str = _setting(
+        "auto",
+        one_of("way to notify", ("auto", "osc9", "osc777", "bell", "off")),
+        "how a long turn's end and a waiting question are notified: auto, osc9, osc777, bell or off",
+    )
+    notify_after: int = _setting(
+        10, whole(0, 86_400), "seconds that a turn takes, or a question waits, until you are notified"
+    )
     origins: dict[str, str] = field(default_factory=dict, compare=False)
 
     def entry(self, name: str) -> ModelEntry | None:

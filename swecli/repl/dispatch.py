@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
@@ -102,8 +103,9 @@ class Dispatcher:
                 self._program.session_manager.drop_query()
             self._reader.prompt.set_draft(typed)
             return
-        await self._work.run(self._do(line))
-        self._program.line_done()
+        begun = time.monotonic()
+        done = await self._work.run(self._do(line))
+        self._program.line_done(time.monotonic() - begun if done else 0.0)
 
     async def _wait_for(self, line: Line) -> None:
         """Wait, at full speed, until what the line needs is loaded."""

@@ -100,8 +100,8 @@ class Program(Protocol):
     def submit(self, typed: str) -> None:
         """Take a line that was sent, its pastes not written out yet."""
 
-    def line_done(self) -> None:
-        """A line was done: draw what had to wait for its end."""
+    def line_done(self, seconds: float) -> None:
+        """A line was done: draw what had to wait for its end, and notify where it took long (0: not wanted)."""
 
     def interrupt(self) -> None:
         """Stop what runs; the queue is held."""

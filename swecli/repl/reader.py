@@ -12,6 +12,7 @@ from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
+from swecli.repl.input.known_terminal import known_as, notification
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.terminal import Terminal
 from swecli.repl.program import LineQueue, Program
@@ -42,9 +43,10 @@ class LineReader:
             return
         color = wants_color(start.environ, terminal=True, setting=start.settings.color)
         keys, completer = make_keys(program, self._history.pastes, start.environ), LineCompleter(startup, self._files)
-        self.prompt = PromptLine(
-            program, self._history, keys, completer, footer.line, Terminal(color, keyboard, output)
-        )
+        known, settings = bool(known_as(start.environ)), start.settings
+        waiting = notification(settings.notify, start.environ, "a question waits for you")
+        terminal = Terminal(color, keyboard, output, known and color, waiting, settings.notify_after)
+        self.prompt = PromptLine(program, self._history, keys, completer, footer.line, terminal)
         self.prompt.app.key_processor.before_key_press += lambda _: startup.key_pressed()
 
     async def next_line(self) -> str:

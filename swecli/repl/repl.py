@@ -14,6 +14,7 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
 from swecli.repl.dispatch import Dispatcher, Work
 from swecli.repl.footer import Footer
+from swecli.repl.input.known_terminal import notification
 from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
 from swecli.repl.startup import Build, Parts, Startup
@@ -135,10 +136,13 @@ class REPL(Program):
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)
 
-    def line_done(self) -> None:
+    def line_done(self, seconds: float) -> None:
         for event in self._background.take_held():
             self.renderer.show(event)
-        self._prompt.write("\n")
+        self._prompt.close_output()
+        settings = self._parts.runtime.settings
+        if seconds >= settings.notify_after and not self.queue:
+            self._prompt.call_user(notification(settings.notify, self.start.environ, "finished"))
         self._footer.measure()
         self._refresh()
         self._startup.warm(self.agent)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.daemon import spawn
+from swecli.repl.input.known_terminal import known_as
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ class Startup:
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
-        renderer = Renderer(Screen(prompt, prompt.color))
+        root = self._start.cwd if known_as(self._start.environ) else None
+        renderer = Renderer(Screen(prompt, prompt.color, root))
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)

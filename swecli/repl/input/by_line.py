@@ -90,6 +90,13 @@ class PromptByLine:
     def echo(self, line: str) -> None:
         """Nothing: the line stands where it was typed."""
 
+    def close_output(self) -> None:
+        """An empty line sets the next one off."""
+        self.write("\n")
+
+    def call_user(self, sequence: str) -> None:
+        """Nothing: such a terminal may print it."""
+
     def live(self, lines: Sequence[str]) -> None:
         """Nothing: it could not be taken away again."""
 

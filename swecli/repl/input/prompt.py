@@ -38,6 +38,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from swecli.repl.input.known_terminal import DONE, OUTPUT, PROMPT, SENT
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import LineQueue, Program
@@ -65,7 +66,8 @@ class PromptLine:
         footer: Callable[[int], list[tuple[str, str]]],
         terminal: Terminal,
     ) -> None:
-        self._footer, self._program, self.color = footer, program, terminal.color
+        self._footer, self._program, self.color, self._terminal = footer, program, terminal.color, terminal
+        self._last_key = float("-inf")
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
         self._opening: asyncio.TimerHandle | None = None
@@ -136,7 +138,18 @@ class PromptLine:
     def echo(self, line: str) -> None:
         """Print a line that was sent, as it stood in the prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
-        self.write(mark + clean(line).replace("\n", "\n" + " " * len(_MARK)) + "\n")
+        shown = clean(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
+        before, behind, output = (PROMPT, SENT, OUTPUT) if self._terminal.marked else ("", "", "")
+        self.write(f"{before}{mark}{behind}{shown}{output}")
+
+    def close_output(self) -> None:
+        """What a line led to is printed: the next one is set off."""
+        self.write(f"{DONE if self._terminal.marked else ''}\n")
+
+    def call_user(self, sequence: str) -> None:
+        """Write what makes the terminal notify; it draws nothing."""
+        self.app.output.write_raw(sequence)
+        self.app.output.flush()
 
     def live(self, lines: Sequence[str]) -> None:
         """What goes on now, as lines with ANSI styles; [] when nothing does."""
@@ -170,9 +183,14 @@ class PromptLine:
         async with self._one_question:
             self.question = question
             self.redraw()
+            loop, seen = asyncio.get_running_loop(), self._last_key + self._terminal.patience
+            call = loop.call_at(max(loop.time(), seen), self.call_user, self._terminal.waiting)
+            if not question.guarded:  # the user's own command asks: they are there
+                call.cancel()
             try:
                 return await question.result
             finally:
+                call.cancel()
                 self.question = None
                 self.redraw()
 
@@ -191,6 +209,7 @@ class PromptLine:
             self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen
 
     def _key_pressed(self, _: object) -> None:
+        self._last_key = asyncio.get_running_loop().time()
         if self.question is not None:
             self.question.key_pressed()
 

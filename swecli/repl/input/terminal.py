@@ -26,11 +26,15 @@ _SETTLING = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The terminal's ends: the program's own where they are None. `color`: whether it may be coloured."""
+    """The terminal's ends: the program's own where they are None. `color`: whether it may be coloured; `marked`: it
+    knows marks between prompts. `waiting` calls the user to a question once no key came for `patience` seconds."""
 
     color: bool = True
     keyboard: Input | None = None
     output: Output | None = None
+    marked: bool = False
+    waiting: str = ""
+    patience: float = 10.0
 
 
 class HeldOutput(Vt100_Output):

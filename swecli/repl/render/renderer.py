@@ -108,7 +108,7 @@ class Renderer:
         """The line that stays of an approval; None where it was broken off."""
         if decision is not None:
             self._answered = request.call.id
-            self.screen.print(tools.answered(request, decision))
+            self.screen.print(tools.answered(request, decision, tools.links(request.preview, self.screen.linked)))
         self._paused = False
         self.draw(now=True)
 
@@ -191,7 +191,8 @@ class Renderer:
             return  # the approval has left its line
         under = self._answered == event.call.id
         if not under:
-            self._put(tools.head(event.summary, tools.state_of(event.result), event.call))
+            links = tools.links(event.result.for_user, self.screen.linked)
+            self._put(tools.head(event.summary, tools.state_of(event.result), event.call, links))
         drawing = tools.outcome(event.summary, event.call, event.result, seen=asked, headless=under)
         self._answered = ""
         if drawing is not None:

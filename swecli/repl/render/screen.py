@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console, RenderableType
@@ -59,10 +60,11 @@ class _Surface(Protocol):
 
 
 class Screen:
-    """Prints above `surface`, into the normal buffer; `color` allows escape codes."""
+    """Prints above `surface`, into the normal buffer; `color` allows escape codes. Paths of files that were changed
+    become links, relative to `linked`, unless that is None."""
 
-    def __init__(self, surface: _Surface, color: bool) -> None:
-        self.color = color
+    def __init__(self, surface: _Surface, color: bool, linked: Path | None = None) -> None:
+        self.color, self.linked = color, linked
         self._surface, self._paper = surface, io.StringIO()
         self._console = Console(
             file=self._paper,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from rich.console import Group, RenderableType
+from rich.style import Style
 from rich.text import Text
 
-from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
+from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.activity import duration
 from swecli.repl.render.markdown import Prefixed, indented, prefixed
 from swecli.repl.render.sanitise import REVEALED, clean, one_line, reveal
@@ -116,10 +119,29 @@ def state_of(result: ToolResult) -> str:
     return "denied" if result.denied else "ok" if result.ok else "failed"
 
 
-def head(summary: str, state: str, call: ToolCall | None = None) -> RenderableType:
+_Links = Mapping[str, str]
+
+
+def links(shown: Display, root: Path | None) -> _Links:
+    """The name of a file that was changed, with its address; none where names are not to be links."""
+    if root is None or shown.kind != "diff":
+        return {}
+    return {one_line(shown.title): (root / shown.title).as_uri()}
+
+
+def _linked(text: Text, links: _Links) -> Text:
+    for name, address in links.items():
+        if (start := text.plain.find(name)) >= 0:
+            text.stylize(Style(link=address), start, start + len(name))
+    return text
+
+
+def head(
+    summary: str, state: str, call: ToolCall | None = None, links: _Links = MappingProxyType({})
+) -> RenderableType:
     """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
     verb, space, rest = one_line(summary).partition(" ")
-    text = Text.assemble((verb, "head"), space, rest)
+    text = _linked(Text.assemble((verb, "head"), space, rest), links)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
         text.append(f" · {duration(call.duration_ms or 0)}", "quiet")
     return prefixed(text, "● ", state)
@@ -167,14 +189,14 @@ def question(request: AskRequest) -> RenderableType:
     return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
 
 
-def answered(request: AskRequest, decision: Decision) -> RenderableType:
+def answered(request: AskRequest, decision: Decision, links: _Links = MappingProxyType({})) -> RenderableType:
     """The one line that stays of a question."""
     what = one_line(request.summary)
     if not decision.allow:
         text = Text(f"refused: {what}", style="denied")
         text.append(f" · {clean(decision.reason)}" if decision.reason else "", "quiet")
         return prefixed(text, "✗ ", "denied")
-    text = Text(f"allowed: {what}", style="quiet")
+    text = _linked(Text(f"allowed: {what}", style="quiet"), links)
     if decision.scope == "session":
         text.append(f" · for this session: {one_line(request.session_label)}")
     elif decision.scope == "project":

@@ -86,7 +86,7 @@ class Desk:
 class Typist:
     """A prompt, and somebody at its keyboard."""
 
-    def __init__(self, pipe: PipeInput, output: Output | None = None) -> None:
+    def __init__(self, pipe: PipeInput, output: Output | None = None, terminal: Terminal | None = None) -> None:
         self.pipe, self.desk = pipe, Desk()
         self.sent = self.desk.sent
         self.prompt = PromptLine(
@@ -95,7 +95,7 @@ class Typist:
             make_keys(self.desk, Pastes(), {}),
             DummyCompleter(),
             lambda width: [],
-            Terminal(keyboard=pipe, output=output or Drawn()),
+            terminal or Terminal(keyboard=pipe, output=output or Drawn()),
         )
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import RenderableType
@@ -144,3 +146,13 @@ def test_a_one_line_command_is_shown_once() -> None:
 )
 def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
     assert text(tools.answered(ASK_EDIT, decision), 120) == line + "\n"
+
+
+def test_the_path_of_a_changed_file_is_a_link_where_there_are_such(tmp_path: Path) -> None:
+    changed, out = Display("src/a b.py", DIFF, "diff"), io.StringIO()
+    links = tools.links(changed, tmp_path)
+    Screen(Paper(out, 80), True).print(tools.head("Edit src/a b.py (+1 -1)", "ok", CALL, links))
+    Screen(Paper(out, 80), True).print(tools.answered(ASK_EDIT, Decision(True), {"swecli/app.py": "file:///x"}))
+    assert re.search(rf"\x1b]8;[^;]*;{tmp_path.as_uri()}/src/a%20b.py\x1b\\[^;]*src/a b.py", out.getvalue())
+    assert ";file:///x\x1b" in out.getvalue()
+    assert tools.links(changed, None) == tools.links(Display("src/a.py", "text"), tmp_path) == {}

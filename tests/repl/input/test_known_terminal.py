@@ -1,0 +1,92 @@
+"""What the terminal is asked for beyond drawing, and where."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from prompt_toolkit.input import PipeInput, create_pipe_input
+
+from swecli.repl.input.known_terminal import known_as, notification
+from swecli.repl.input.terminal import Terminal
+from swecli.repl.repl import REPL
+from tests.repl.input.test_question import OPTIONS, Drawn, Typist
+from tests.support.runtime import make_start
+from tests.support.screenless import play
+from tests.support.virtual_time import run_virtually
+
+MARKS = ("\x1b]133;A\x07", "\x1b]133;B\x07", "\x1b]133;C\x07", "\x1b]133;D\x07")
+
+
+@pytest.mark.parametrize(
+    ("environ", "known", "call"),
+    [
+        ({"TERM_PROGRAM": "WezTerm"}, "osc9", "\x1b]9;swecli: finished\x07"),
+        ({"TERM": "foot-extra"}, "osc777", "\x1b]777;notify;swecli;finished\x07"),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7600"}, "bell", "\x07"),
+        ({"TERM": "xterm-256color"}, "", "\x07"),
+        ({"TERM_PROGRAM": "WezTerm", "TMUX": "/tmp/x"}, "", "\x07"),
+        ({"TERM_PROGRAM": "ghostty", "TERM": "screen-256color"}, "", "\x07"),
+    ],
+)
+def test_a_known_terminal_notifies_in_its_own_way_and_others_ring(
+    environ: dict[str, str], known: str, call: str
+) -> None:
+    assert known_as(environ) == known
+    assert notification("auto", environ, "finished") == call
+    assert notification("off", environ, "finished") == ""
+    assert notification("bell", environ, "finished") == "\x07"
+
+
+async def test_a_long_turn_is_announced_once_nothing_waits_and_a_short_one_is_not() -> None:
+    def leave_at_the_end(pipe: PipeInput, repl: REPL) -> None:
+        async def leave() -> None:
+            await repl.begin_loading()
+            while repl.working or repl.queue or repl.session_manager.totals().requests < 2:
+                await asyncio.sleep(0.01)
+            repl.leave()
+
+        tasks.append(asyncio.ensure_future(leave()))
+
+    tasks: list[asyncio.Task[None]] = []
+    for seconds, calls in ((0, 1), (1000, 0)):
+        start = make_start(notify="osc9", notify_after=seconds)
+        played = await play("one\rtwo\r", ["1st", "2nd"], start=start, hooks=leave_at_the_end)
+        assert played.text.count("\x1b]9;swecli: finished") == calls
+
+
+async def test_known_terminals_get_marks_around_lines_and_what_they_lead_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b]133" not in (await play("hello\rexit\r", ["Good day."])).text
+    monkeypatch.setenv("TERM_PROGRAM", "WezTerm")
+    text = (await play("hello\rexit\r", ["Good day."])).text
+    places = [text.index(piece) for piece in (*MARKS[:2], "hello", MARKS[2], "Good day.", MARKS[3])]
+    assert places == sorted(places)
+
+
+def test_a_question_calls_once_no_key_came_for_a_while_and_not_when_it_was_answered() -> None:
+    class Heard(Drawn):
+        calls = 0
+
+        def write_raw(self, data: str) -> None:
+            self.calls += data.count("\x1b]9;")
+
+    async def waited(*seconds: float) -> list[int]:
+        heard, counts = Heard(), []
+        with create_pipe_input() as pipe:
+            typist = Typist(pipe, terminal=Terminal(keyboard=pipe, output=heard, waiting="\x1b]9;x\x07"))
+            running = asyncio.ensure_future(typist.prompt.run())
+            await typist.type("a", "\x7f")
+            asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+            for pause in seconds:
+                await asyncio.sleep(pause)
+                counts.append(heard.calls)
+            asked.cancel()
+            await asyncio.wait([asked])
+            await asyncio.sleep(20)
+            counts.append(heard.calls)
+            typist.prompt.end()
+            await running
+        return counts
+
+    assert run_virtually(waited(9.5, 1, 20)) == [0, 1, 1, 1]
+    assert run_virtually(waited(9.5)) == [0, 0]
