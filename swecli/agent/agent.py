@@ -82,7 +82,7 @@ class Agent:
 
         `attached` is no text of the user's own: what was piped in; `window` looks at what another one would hold.
         """
-        texts = (*self._notes, *([attached] if attached else []))
+        texts = (*self._notes, *self.ctx.jobs.news, *([attached] if attached else []))
         return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
@@ -95,6 +95,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
+        self.ctx.jobs.news[:] = [line for line in self.ctx.jobs.news if line not in turn.request.enhanced]
         self._reopen = ""
         self.builder.stale.found.clear()
         self.kit.note_read(turn.files)

@@ -166,7 +166,8 @@ class CallRunner:
             return call, begun, ToolResult(False, whole, shown, cancelled=True)
         finally:
             self._running.pop(call.id, None)
-        self._record(call, result.for_model, self._guard.take(call, result.for_model))
+        notes = [self._guard.take(call, result.for_model), *kit.ctx.jobs.take_news()]
+        self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 
     def _record(self, call: ToolCall, whole: str, note: str = "") -> None:

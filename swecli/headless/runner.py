@@ -110,9 +110,13 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
 
 
 async def _turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
-    async with aclosing(runtime.agent.run(prepared)) as events:
-        async for event in events:
-            writer.write(event)
+    try:
+        async with aclosing(runtime.agent.run(prepared)) as events:
+            async for event in events:
+                writer.write(event)
+    finally:  # nobody would be there to see or end what it started
+        if ended := await runtime.agent.ctx.jobs.close():
+            writer.note(ended)
     await _learn(runtime, writer)
     turn = writer.turn
     if turn.failed:

@@ -54,7 +54,7 @@ class Background:
     def learn(self, learning: LearningService, interaction: int) -> None:
         """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
         part = learning.after_turn(interaction)
-        self._show(part.events)
+        self.show(part.events)
         if part.needs_model:
             self.start(self._reflect(learning, interaction))
 
@@ -70,17 +70,18 @@ class Background:
     async def _reflect(self, learning: LearningService, interaction: int) -> None:
         async with self._one_by_one:
             events = await learning.reflect(interaction)
-        self._show(events)
+        self.show(events)
 
     async def _catch_up(self, learning: LearningService) -> None:
         pending = learning.pending()
-        self._show(await learning.check_anchors())
+        self.show(await learning.check_anchors())
         for item in pending:
             async with self._one_by_one:
                 events = await learning.resume(item)
-            self._show(events)
+            self.show(events)
 
-    def _show(self, events: Sequence[Event]) -> None:
+    def show(self, events: Sequence[Event]) -> None:
+        """Draw events, after the turn where one is drawn."""
         for event in events:
             if self._program.working:
                 self._held.append(event)

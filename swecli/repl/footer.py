@@ -23,8 +23,8 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 class FooterState:
     """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
 
-    `cost` in US dollars, None where a price is unknown. `hint` takes the whole line while it is set; `busy`
-    names what goes on behind the prompt.
+    `cost` in US dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while
+    it is set; `busy` names what goes on behind the prompt.
     """
 
     model: str
@@ -33,6 +33,7 @@ class FooterState:
     held: int | None = None
     context: int | None = None
     cost: float | None = 0.0
+    jobs: int = 0
     busy: str = ""
     hint: str = ""
 
@@ -49,6 +50,8 @@ def format_footer(state: FooterState, width: int) -> _Fragments:
     ]
     if state.context is not None:
         pieces.append((style, f"context {state.context}%"))
+    if state.jobs:
+        pieces.append(("class:footer.busy", f"{state.jobs} {'job' if state.jobs == 1 else 'jobs'}"))
     pieces.append((style, "cost unknown" if state.cost is None else money(state.cost)))
     if state.busy:
         pieces.append(("class:footer.busy", state.busy))
@@ -111,6 +114,7 @@ class Footer:
         state.model, state.mode = agent.model.name, agent.permissions.mode
         state.window = str(session.window if session else self._runtime.settings.window)
         state.held, state.cost = held(session), self._runtime.sessions.totals().cost
+        state.jobs = len(agent.ctx.jobs.running)
         if session is not None and session.id != self._session:
             self._session, state.context = session.id, None
 

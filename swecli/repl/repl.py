@@ -42,6 +42,7 @@ class REPL(Program):
         self.start = start
         self._code = 0
         self._up: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._work = Work()
         self._footer = Footer(start)
         self._background = Background(self)
@@ -76,7 +77,11 @@ class REPL(Program):
         """Stop what goes on, and finish with the store."""
         await self._dispatcher.close()
         await self._background.cancel(timeout=CLOSING)
+        if self._watching is not None:
+            self._watching.cancel()
         if self._startup.parts is not None:
+            if ended := await self.agent.ctx.jobs.close():
+                self._prompt.write(f"{ended}\n")
             self._startup.parts.runtime.close()
 
     # Loading
@@ -104,6 +109,16 @@ class REPL(Program):
             self.renderer.screen.line()
         self._prompt.redraw()
         self._background.catch_up(parts.runtime.learning)
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Report each background command that ends."""
+        # late: behind the prompt
+        from swecli.models.events import Notice  # noqa: PLC0415
+
+        while True:
+            self._background.show([Notice(await self.agent.ctx.jobs.ended.get())])
+            self._refresh()
 
     @property
     def _parts(self) -> Parts:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec
 from swecli.store.records import FoundInteraction
+from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
 
 
@@ -103,7 +104,8 @@ class ToolContext:
     started programs get, before keys are taken out (None: this process's own); `may_read` is whether the permission
     rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
     tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
-    summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does).
+    summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does);
+    `jobs` are the commands in the background.
     """
 
     root: Path
@@ -119,6 +121,7 @@ class ToolContext:
     started: Callable[[ToolCall, str], None] = lambda call, summary: None
     memory: _Memory | None = None
     changes: Changes | None = None
+    jobs: Jobs = field(default_factory=Jobs)
 
     def printed(self) -> str:
         """What the running call has printed so far."""

@@ -87,15 +87,15 @@ async def run_group(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    timeout: float,
+    timeout: float | None,
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
 ) -> Ended:
     """Run a program with nothing on its standard input and hand over its output, piece by piece, until it ends.
 
     `on_output` may return True to end it. `errors_too` mixes standard error in; else that is thrown away. When the
-    program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds)
-    and on cancellation, which is passed on.
+    program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds;
+    None: no limit) and on cancellation, which is passed on.
 
     Raises:
         OSError: the program cannot be started.
@@ -123,7 +123,9 @@ async def run_group(
         pipe.close()
 
 
-async def _attend(process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float) -> Ended:
+async def _attend(
+    process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float | None
+) -> Ended:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
@@ -139,7 +141,7 @@ async def _attend(process: asyncio.subprocess.Process, reading: Coroutine[Any, A
     return Ended(128 - code if code < 0 else code, how, left)
 
 
-async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float) -> How:
+async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> How:
     try:
         async with asyncio.timeout(timeout):
             both: set[asyncio.Future[Any]] = {reader, exited}

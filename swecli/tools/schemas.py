@@ -11,6 +11,7 @@ from typing import Any
 from swecli.models.message import ToolSpec
 
 _LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
+_NOT_LEAN = "background"  # a parameter: what runs in the background is read with a tool that is not among them
 _ENTRIES = "*.dist-info/entry_points.txt"
 _SCHEMAS = Path(__file__).with_name("schemas.json")
 
@@ -28,12 +29,13 @@ def _sentence(text: str) -> str:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without its descriptions."""
+    """A schema without its descriptions, and without what needs another tool."""
     if isinstance(schema, list):
         return [_bare(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    return {name: _bare(part) for name, part in schema.items() if name != "description" or isinstance(part, dict)}
+    kept = {name: part for name, part in schema.items() if name != "description" or isinstance(part, dict)}
+    return {name: _bare(part) for name, part in kept.items() if name != _NOT_LEAN}
 
 
 def written_specs() -> list[ToolSpec] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import re
 import shlex
@@ -21,6 +22,9 @@ from swecli.tools.paths import locate
 from swecli.tools.processes import Ended, Reporter, child_environment, run_group
 
 _TIMED_OUT = 124  # what timeout(1) says
+_AT_ONCE = 0.5  # seconds; a background command that ends within them has failed, and is answered like any other
+_BACKGROUND_OUTPUT = 200_000, 300_000  # characters kept of the head and of the tail
+_KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
 
@@ -32,6 +36,7 @@ class _RunCommandParams(Params):
     timeout: int | None = Field(
         None, ge=1, le=_MAX_TIMEOUT, description="Seconds it may take. Without it: 120, or what is set."
     )
+    background: bool = Field(False, description="Go on while it runs, without a time limit.")
 
 
 def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
@@ -40,11 +45,10 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command holds a NUL character.")
+    where = f"in {visible(str(ctx.root), keep='')}" + (", in the background" if params.background else "")
     return ToolPlan(
         summary=f"Run {command}",
-        preview=Display(
-            title=f"in {visible(str(ctx.root), keep='')}", body=visible(command), kind="code", language="bash"
-        ),
+        preview=Display(title=where, body=visible(command), kind="code", language="bash"),
         state=_scripts(ctx.root, command),
         subject=command,
     )
@@ -75,26 +79,72 @@ async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPla
     command = plan.subject
     if _scripts(ctx.root, command) != plan.state:
         raise ToolError("A script this command runs changed after the command was approved. Nothing ran.")
+    if params.background:
+        return await _begin(command, params.timeout, ctx)
+    if stopped := _KILL_JOB.fullmatch(command):
+        return await _stop(stopped[1], ctx)
     kept, reporter = HeadTail() if ctx.output is None else ctx.output, Reporter(ctx.report)
+    timeout = float(params.timeout or ctx.timeout)
+    try:
+        ended = await _run(command, timeout, ctx, kept, reporter)
+    finally:
+        reporter.flush()
+    return _result(command, readable(kept.text()), ended, timeout)
+
+
+async def _run(
+    command: str, timeout: float | None, ctx: ToolContext, kept: HeadTail, reporter: Reporter | None = None
+) -> Ended:
+    """Run it to its end; what it prints goes to `kept` and `reporter`. Raises ToolError where it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def take(data: bytes) -> None:
         text = decoder.decode(data)
         kept.add(text)
-        reporter.add(text)
+        if reporter is not None:
+            reporter.add(text)
 
-    timeout = float(params.timeout or ctx.timeout)
     # what only reads runs so that git starts nothing; everything else in the environment as it is
     env = child_environment(ctx.environ)
     env = env if rules.objection(command, ctx.root, env) else pinned(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
-        ended = await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)
+        return await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
     finally:
-        reporter.flush()
-    return _result(command, readable(kept.text() + decoder.decode(b"", final=True)), ended, timeout)
+        kept.add(decoder.decode(b"", final=True))
+
+
+async def _begin(command: str, timeout: int | None, ctx: ToolContext) -> ToolResult:
+    if ctx.jobs.full:
+        raise ToolError(f"{len(ctx.jobs.running)} commands run in the background: end one first (kill %N).")
+    kept = HeadTail(*_BACKGROUND_OUTPUT)
+    task = asyncio.create_task(_run(command, timeout, ctx, kept))
+    try:
+        await asyncio.wait({task}, timeout=_AT_ONCE)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    if task.done():
+        return _result(command, readable(kept.text()), task.result(), timeout or 0)
+    job = ctx.jobs.add(command, kept, task)
+    number, printed = job.number, job.text.rstrip("\n")
+    text = (
+        f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). Its end will be '
+        f"reported. kill %{number} ends it." + (f" Output until now:\n{printed}" if printed else "")
+    )
+    return ToolResult(True, text, Display(title=f"runs in the background as job {number}", body=printed))
+
+
+async def _stop(number: str, ctx: ToolContext) -> ToolResult:
+    """What `kill %N` means in a shell that has jobs."""
+    job = ctx.jobs.find(f"job-{number}")
+    if job is None or job.over:
+        raise ToolError(f"Job {number} {'has ended already' if job else 'was never started'}.")
+    await ctx.jobs.stop([job])
+    return ToolResult(True, f"{job}: {job.state}", Display(title=job.state), exit_code=0)
 
 
 def _result(command: str, output: str, ended: Ended, timeout: float) -> ToolResult:

@@ -1,0 +1,114 @@
+"""Commands in the background, in whole runs: what the model and the user learn of them, and that none is left."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.llm.providers.scripted import ScriptedModel
+from swecli.models.errors import BadInput, UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.shell import script, swecli
+from tests.support.terminal import Terminal
+from tests.tools.test_processes import gone
+
+
+def background(command: str) -> tuple[str, dict[str, Any]]:
+    return "run_command", {"command": command, "background": True}
+
+
+STUBBORN = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
+
+
+async def test_the_model_learns_at_its_next_step_that_one_ended_and_only_once() -> None:
+    waits = "until [ -e go ]; do sleep 0.02; done; echo built"
+    ends = ("run_command", {"command": "touch go; sleep 1"})
+    model = ScriptedModel([calls(background(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."])
+    runtime = make_runtime(model, mode="auto")
+    await run_turn(runtime, "build it")
+    await run_turn(runtime, "is it done?")
+    results = [str(message["content"]) for message in model.requests[3].messages if message["role"] == "tool"]
+    reported = ["job 1 (until" in text and "exit code 0 after" in text for text in results]
+    assert reported == [False, True, False]
+    assert "exit code 0 after" not in str(model.requests[4].messages[-1]["content"])
+    runtime.close()
+
+
+async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
+    model = ScriptedModel([calls(background("until [ -e go ]; do sleep 0.02; done; exit 7")), "Started.", "I see."])
+    runtime = make_runtime(model, mode="auto")
+    await run_turn(runtime, "start it")
+    Path("go").touch()
+    await asyncio.wait_for(runtime.agent.ctx.jobs.ended.get(), 20)
+    assert runtime.agent.prepare("and?").messages == runtime.agent.prepare("and?").messages
+    await run_turn(runtime, "and?")
+    assert "exit code 7 after" in str(model.requests[2].messages[-1]["content"])
+    assert runtime.agent.ctx.jobs.news == []
+    runtime.close()
+
+
+async def test_jobs_lists_shows_and_stops() -> None:
+    runtime = make_runtime([calls(background("seq 1 300; sleep 300"), background("sleep 301")), "Done."], mode="auto")
+    desk = Desk(runtime)
+    assert "nothing was started" in await desk.type("/jobs")
+    await run_turn(runtime, "go")
+    listed = await desk.type("/jobs")
+    assert "seq 1 300; sleep 300" in listed
+    assert listed.count("running for") == 2
+    shown = await desk.type("/jobs show 1")
+    assert "… 200 lines above" in shown
+    assert shown.endswith("\n300\n")
+    await desk.type("/jobs stop 1")
+    assert "stopped after" in (await desk.type("/jobs")).split("sleep 300")[0]
+    assert "has ended already: stopped after" in await desk.type("/jobs stop 1")
+    await desk.type("/jobs stop all")
+    assert runtime.agent.ctx.jobs.running == []
+    with pytest.raises(BadInput, match=r"There is no job 9"):
+        await desk.type("/jobs stop 9")
+    with pytest.raises(UsageError, match="Unknown option 'pause 1'"):
+        await desk.type("/jobs pause 1")
+    runtime.close()
+
+
+@pytest.mark.slow
+async def test_without_a_screen_they_end_with_the_turn() -> None:
+    name, arguments = background(STUBBORN)
+    done = swecli(
+        "-p", "go", "--mode", "auto", "-m", script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok")
+    )
+    assert (done.code, done.out) == (0, "ok\n")
+    assert "ended in the background: job 1 (trap" in done.err
+    assert await gone(int(Path("pid").read_text()))
+
+
+@pytest.mark.slow
+async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
+    name, arguments = background(STUBBORN)
+    replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
+    with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
+        terminal.wait("· auto")
+        terminal.keys("go\r")
+        terminal.wait("It runs.")
+        terminal.wait("· 1 job ·")
+        terminal.keys("/jobs stop 1\r")
+        terminal.wait("! background job 1|background job 1 .*: stopped after")
+        assert await gone(int(Path("pid").read_text()))
+
+
+@pytest.mark.slow
+async def test_an_exit_ends_what_runs() -> None:
+    name, arguments = background(STUBBORN)
+    replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
+    with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
+        terminal.wait("· auto")
+        terminal.keys("go\r")
+        terminal.wait("It runs.")
+        terminal.wait("^>$")
+        terminal.keys("\x04")
+        terminal.wait(r"ended in the background: job 1 \(trap")
+        assert terminal.ends() == 0
+        assert await gone(int(Path("pid").read_text()))

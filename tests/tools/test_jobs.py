@@ -1,0 +1,100 @@
+"""Commands in the background: real programs, through all of a call."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from swecli.models.message import Decision, ToolResult
+from swecli.tools.base import ToolContext
+from swecli.tools.permissions import Permissions
+from tests.tools.conftest import Answers
+from tests.tools.test_processes import gone
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+async def ended(ctx: ToolContext) -> str:
+    """The line on the next job that ends."""
+    return await asyncio.wait_for(ctx.jobs.ended.get(), 20)
+
+
+async def test_it_goes_on_behind_the_call_and_its_output_is_read_in_pages(run: RunTool, ctx: ToolContext) -> None:
+    begun = await run(
+        "run_command", command="seq 1 5000; until [ -e go ]; do sleep 0.02; done; exit 3", background=True
+    )
+    assert begun.ok
+    assert 'read_result(call_id="job-1")' in begun.for_model
+    ctx.page_limit = 1_000
+    first = (await run("read_result", call_id="job-1")).for_model
+    assert "running for" in first.split("\n", 1)[0]
+    assert "\n     2\t1\n     3\t2\n" in first
+    read_on = re.search(r"start_line=(\d+)\]", first)
+    assert read_on
+    assert f"{int(read_on[1]):>6}\t" in (await run("read_result", call_id="job-1", start_line=read_on[1])).for_model
+    (ctx.root / "go").touch()
+    assert "exit code 3 after" in await ended(ctx)
+    [news] = ctx.jobs.take_news()
+    assert "exit code 3" in news
+    assert ctx.jobs.take_news() == []
+    assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
+
+
+async def test_what_fails_at_once_is_an_ordinary_result(run: RunTool, ctx: ToolContext) -> None:
+    result = await run("run_command", command="echo no such thing >&2; exit 127", background=True)
+    assert (result.ok, result.exit_code) == (False, 127)
+    assert "no such thing" in result.for_model
+    assert ctx.jobs.all == []
+
+
+async def test_one_that_ignores_being_asked_is_killed_with_what_it_started(run: RunTool, ctx: ToolContext) -> None:
+    command = (
+        "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & echo $$; while :; do wait; done"
+    )
+    result = await run("run_command", command=command, background=True)
+    pids = [int(word) for word in result.for_model.split() if word.isdecimal()]
+    assert len(pids) >= 2
+    line = await ctx.jobs.close()
+    assert line.startswith("ended in the background: job 1 (trap")
+    assert [await gone(pid) for pid in pids[-2:]] == [True, True]
+    assert await ctx.jobs.close() == ""
+
+
+async def test_the_model_ends_one_as_in_a_shell(run: RunTool, ctx: ToolContext, answers: Answers) -> None:
+    await run("run_command", command="sleep 300", background=True)
+    asked = len(answers.asked)
+    result = await run("run_command", command="kill %1")
+    assert result.ok
+    assert "job 1 (sleep 300): stopped after" in result.for_model
+    assert len(answers.asked) == asked + 1, "ending one is asked like any command"
+    assert "has ended already" in (await run("run_command", command="kill %1")).for_model
+    assert "was never started" in (await run("run_command", command="kill -9 %7")).for_model
+
+
+async def test_permission_is_that_of_a_foreground_command(
+    run: RunTool, ctx: ToolContext, answers: Answers, permissions: Permissions
+) -> None:
+    answers.decision = Decision(False, reason="not now")
+    refused = await run("run_command", command="touch made; sleep 300", background=True)
+    assert refused.denied
+    assert "in the background" in answers.asked[0].preview.title
+    permissions.mode = "plan"
+    assert (await run("run_command", command="touch made; sleep 300", background=True)).denied
+    assert ctx.jobs.all == []
+    assert not (ctx.root / "made").exists()
+
+
+async def test_there_is_a_limit_to_how_many_run(run: RunTool, ctx: ToolContext) -> None:
+    begun = await asyncio.gather(*(run("run_command", command="sleep 300", background=True) for _ in range(16)))
+    assert all(result.ok for result in begun)
+    over = await run("run_command", command="sleep 300", background=True)
+    assert not over.ok
+    assert "16 commands run in the background" in over.for_model
+    assert await ctx.jobs.close() != ""
+
+
+async def test_a_time_limit_that_is_given_holds(run: RunTool, ctx: ToolContext, root: Path) -> None:
+    await run("run_command", command="sleep 300", background=True, timeout=1)
+    assert "exit code" in await ended(ctx)
