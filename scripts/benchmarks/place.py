@@ -31,7 +31,7 @@ class Place:
         """Nothing of the caller's but the path; a home of that name, as most users have it: without SWECLI_HOME."""
         (self.folder / home).mkdir(exist_ok=True)
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        own = {"HOME": str(self.folder / home), "PYTHONPATH": str(ROOT)}
+        own = {"HOME": str(self.folder / home), "PYTHONPATH": f"{ROOT}:{ROOT}/tests/plugins"}
         screen = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
         return {**kept, **own, **screen, **(more or {})}
 

@@ -108,7 +108,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
 
 def _reviewer(request: Any) -> Any:
     """Reports the planted problems of the lines it is shown, and judges a claim by whether its code is still there."""
-    from swecli.llm.providers.scripted import Reply, ScriptedCall  # noqa: PLC0415
+    from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
 
     text = str(request.messages[-1]["content"])
     lines = Path("work.py").read_text(encoding="utf-8").split("\n")

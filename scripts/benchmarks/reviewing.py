@@ -266,9 +266,9 @@ def _dismissals() -> Iterator[Figure]:
 
 def _requests() -> Iterator[Figure]:
     """A 32 KB change reviewed by a scripted reviewer: its tokens, its requests, and what it calls read."""
-    from swecli.llm.providers.scripted import Reply, ScriptedCall  # noqa: PLC0415
     from tests.support.reviews import begin  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
+    from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
 
     Path("big").mkdir()
     for n in range(8):

@@ -17,7 +17,6 @@ from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.playbook.learning.parts import ReflectorModel
@@ -29,6 +28,7 @@ from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.playbook import BulletRow
+from tests.support.scripted import ScriptedModel
 
 FEW, MANY = 100, 10_000
 QUERY = "round the prices in src/prices.py and run the tests"

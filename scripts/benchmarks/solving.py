@@ -21,11 +21,11 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.llm.base import ChatModel
-from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
 from swecli.models.playbook import Delta, Op
+from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 ARMS = ("off", "rules", "model", "whole")
 SCRIPTED = "scripted"

@@ -16,11 +16,11 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
-from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.learning.parts import ReflectorModel
 from swecli.playbook.learning.reflector_model import ReflectionBudget
+from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 FILE = "swecli/models/ids.py"
 COMPILES, TESTS = f"python -m py_compile {FILE}", "python -m unittest -q check_ids"

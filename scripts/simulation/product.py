@@ -18,7 +18,6 @@ from swecli.agent.turn import Turn
 from swecli.agent.turn_record import TurnRecord, cited
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, Delta, Trust
@@ -36,6 +35,7 @@ from swecli.playbook.transfer.markdown import Carried
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
+from tests.support.scripted import Reply, ScriptedModel
 
 Arm = Literal["none", "all", "counts", "product", "ceiling", "oracle"]
 _LEARNING: tuple[Arm, ...] = ("counts", "product")

@@ -20,7 +20,6 @@ from swecli.config.settings import Settings
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
@@ -28,6 +27,7 @@ from swecli.models.message import ApiMessage, Usage
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.histories import Message, call, complaint, legal_histories, result
+from tests.support.scripted import ScriptedModel
 
 COUNTER = TokenCounter("no table")
 SYSTEM = "You help."

@@ -13,7 +13,6 @@ from swecli.context.replay.run import RELATIVE, Assumed, Prices, SentTurn
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import ModelRequest
 from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
@@ -21,6 +20,7 @@ from swecli.store.sqlite.database import open_database
 from swecli.tools.registry import ToolRegistry
 from tests.recorded.script import TURNS, Careful, no_wait, prepare_files
 from tests.support.runtime import make_runtime, make_start, run_turn
+from tests.support.scripted import ScriptedModel
 
 pytestmark = pytest.mark.slow
 

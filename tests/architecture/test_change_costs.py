@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm.test_one_file_provider import SOURCE as PROVIDER
-from tests.support.shell import HELLO, ROOT, Done, swecli
+from tests.support.shell import HELLO, ON_PATH, ROOT, Done, swecli
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ class Tree:
 
     def swecli(self, *arguments: str, **environ: str) -> Done:
         """The copy, run in the test's own empty folder."""
-        return swecli(*arguments, environ={"PYTHONPATH": str(self.root), **environ})
+        return swecli(*arguments, environ={"PYTHONPATH": os.pathsep.join((str(self.root), ON_PATH)), **environ})
 
     def python(self, code: str) -> str:
         """What Python prints with the copy on its path."""

@@ -16,13 +16,13 @@ from swecli.headless.prompts import Prompt
 from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
 from swecli.headless.writers.json import Json
 from swecli.headless.writers.text import Text
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.events import Event
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import calls, make_runtime
+from tests.support.scripted import Reply, ScriptedModel
 
 
 async def prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:

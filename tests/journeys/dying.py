@@ -14,11 +14,11 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.store.playbook.store import PlaybookStore
 from tests.support.runtime import NO, User, calls, catch_up, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 STAGES = ("rules", "ruled", "reflect", "apply", "applied", "prompt", "never")
 ANSWER = {

@@ -12,7 +12,6 @@ import pytest
 from swecli.agent.request_builder import remember_counts
 from swecli.app import Runtime
 from swecli.llm.price_table import prepare_environment
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.context import Reduction
 from swecli.models.errors import Unavailable
 from swecli.models.message import ModelRequest
@@ -20,6 +19,7 @@ from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 

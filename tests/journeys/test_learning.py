@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 
 
 async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> None:

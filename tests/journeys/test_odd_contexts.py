@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, ModelRequest, Role, ToolCall, Usage
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 
 async def test_a_message_larger_than_the_whole_window_is_a_named_stop_and_is_kept() -> None:

@@ -14,12 +14,12 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.config.trust import trust
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet
 from tests.support.project import make_project
 from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn
+from tests.support.scripted import ScriptedModel
 
 
 def proposing(*contents: str, quote: str = "") -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import AuthFailed, ModelNotFound
+from tests.support.scripted import ScriptedModel
 
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
 

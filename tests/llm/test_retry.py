@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from swecli.llm.merge import ReplyBuilder
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.llm.retry import ALL_WAITS, LONGEST_WAIT, Retry, stream_with_retry
 from swecli.models.errors import (
     AuthFailed,
@@ -20,6 +19,7 @@ from swecli.models.errors import (
 )
 from swecli.models.message import ModelReply
 from tests.support.model_requests import model_at, request
+from tests.support.scripted import Reply, ScriptedModel
 from tests.support.strict_provider import Refusal, StrictProvider, Wire
 from tests.support.strict_provider import Reply as Answer
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import Reply, ScriptedCall
 from swecli.models.errors import UsageError
 from swecli.pages.session import FORMATS, session_as
 from swecli.store.session_files.importing import import_session
 from swecli.store.sqlite.database import open_database
 from tests.support.desk import Desk
 from tests.support.runtime import User, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedCall
 
 HOSTILE = (
     "</details></style><script>alert(1)</script> ![x](https://example.com/x.png) [y](javascript:alert(1)) "

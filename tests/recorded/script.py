@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
 from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
@@ -20,6 +19,7 @@ from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import ACTIONS
 from tests.recorded.recorder import Recorder
 from tests.support.runtime import User, calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 SESSIONS = {
     "5+3": WindowSpec(5, 3),

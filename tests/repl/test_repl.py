@@ -15,12 +15,12 @@ from prompt_toolkit.input import PipeInput
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask, ModelRequest, Role
 from swecli.repl.repl import REPL
 from tests.support.runtime import calls, make_start
 from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play
+from tests.support.scripted import Reply, ScriptedModel
 
 
 async def test_a_line_is_answered_and_the_prompt_is_back() -> None:

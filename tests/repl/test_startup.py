@@ -8,11 +8,11 @@ import pytest
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup
 from tests.support.runtime import make_start
+from tests.support.scripted import ScriptedModel
 
 
 def build(start: Start, ask: Ask) -> Runtime:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.project import make_project
-from tests.support.shell import ROOT, Done, checked, script
+from tests.support.shell import ROOT, Done, checked
+from tests.support.strict_provider import Call, Reply, StrictProvider
+from tests.support.strict_provider.server import OPENAI_MODEL
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -123,15 +125,15 @@ def test_a_screen_is_drawn_in_such_a_folder(command: str) -> None:
 
 def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str) -> None:
     mark = trap(ALL)
-    calls = [
-        {"name": "search_files", "arguments": {"pattern": "chan.ed"}},
-        {"name": "run_command", "arguments": {"command": 'echo "path=$PYTHONPATH"'}},
-    ]
-    model = script("../s.json", {"calls": calls}, "Done.")
-    done = run(
-        *(command, "-p", "go", "-m", model, "--mode", "auto", "--output-format", "stream-json"),
-        environ={"PYTHONPATH": ".:/lib/mine", "PATH": "/usr/bin:/bin"},
+    calls = (
+        Call("search_files", {"pattern": "chan.ed"}),
+        Call("run_command", {"command": 'echo "path=$PYTHONPATH"'}),
     )
+    with StrictProvider([Reply(calls=calls), Reply("Done.")]) as server:
+        done = run(
+            *(command, "-p", "go", "-m", f"openai/{OPENAI_MODEL}", "--mode", "auto", "--output-format", "stream-json"),
+            environ={**server.environ(), "PYTHONPATH": ".:/lib/mine", "PATH": "/usr/bin:/bin"},
+        )
     assert "path=.:/lib/mine" in done.out
     assert "README.md" in done.out
     assert not mark.exists(), mark.read_text()

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.message import ModelRequest
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 CALLS = 60
 SUMMARY = "## Request\nRead the files and find the leak.\n## Done\nThe first files were read; there is no leak in them."

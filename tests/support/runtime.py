@@ -14,9 +14,9 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.llm.base import ChatModel
-from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.models.events import Event
 from swecli.models.message import AskRequest, Choice, Decision
+from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 
 @dataclass

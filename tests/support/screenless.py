@@ -14,10 +14,10 @@ from prompt_toolkit.output import DummyOutput
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.start import Start
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.message import Ask
 from swecli.repl.repl import REPL
 from tests.support.runtime import make_start
+from tests.support.scripted import ScriptedModel
 
 ENTER, ESC, CTRL_C, CTRL_D, CTRL_J, CTRL_O, SHIFT_TAB, UP = (
     "\r",

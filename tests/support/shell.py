@@ -13,6 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "swecli")
+ON_PATH = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "plugins")))  # the program, and the scripted model
 SCRIPTS = ROOT / "tests" / "support" / "scripts"
 HELLO = f"scripted/{SCRIPTS}/hello.json"  # a model that greets, once a process
 
@@ -44,7 +45,7 @@ class Done:
 
 
 def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **(environ or {})}
+    return {**os.environ, "PYTHONPATH": ON_PATH, **(environ or {})}
 
 
 def swecli(

@@ -8,13 +8,13 @@ import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 
 import pexpect
 import pyte
 
-ROOT = Path(__file__).parents[2]
+from tests.support.shell import ON_PATH
+
 PATIENCE = 30.0
 
 
@@ -32,7 +32,7 @@ class Terminal:
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **(environ or {})}
+        env = {**os.environ, "PYTHONPATH": ON_PATH, "TERM": "xterm-256color", **(environ or {})}
         self.process = pexpect.spawn(
             command[0], [*command[1:], *arguments], dimensions=(rows, columns), env=env, timeout=None
         )

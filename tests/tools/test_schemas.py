@@ -5,10 +5,10 @@ from __future__ import annotations
 from swecli.context.budget import LEAN_WINDOW
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.schemas import lean_specs, written_specs
 from tests.support.runtime import make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 
 FIVE = ["edit_file", "read_file", "run_command", "search_files", "write_file"]
 

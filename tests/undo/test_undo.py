@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import Reply
 from swecli.models.errors import BadInput, UsageError
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply
 
 Look = dict[str, tuple[int, bytes]]
 

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import LIVE
 from swecli.playbook.learning.parts import ReflectorModel
 from swecli.playbook.learning.reflector_model import ReflectionBudget
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 ROWS = (Path(__file__).parents[1] / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
 HOSTILE = [row.split("\t")[-1] for row in ROWS if row.count("\t") == 2]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.reflector_model import Asked, ask
 from swecli.playbook.transfer.markdown import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 from tests.support.virtual_time import run_virtually
 
 TAGS = json.dumps({"tags": [{"id": "P-1", "tag": "helpful"}]})

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import Reply, ScriptedModel
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest, Usage
@@ -21,6 +20,7 @@ from swecli.playbook.learning.reflector_model import ReflectionBudget
 from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 

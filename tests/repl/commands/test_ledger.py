@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply, ScriptedCall
 from swecli.models.errors import BadInput
 from swecli.repl.input.by_line import PromptByLine
 from swecli.store.reviews import ReviewStore
@@ -15,6 +14,7 @@ from tests.support.desk import Desk
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, store_of, verdict
 from tests.support.runtime import make_runtime
+from tests.support.scripted import Reply, ScriptedCall
 
 PRICES = Path("shop/prices.py")
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from swecli.context.tokens import TokenCounter
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
@@ -20,6 +19,7 @@ from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
 from tests.support.reviews import verdict
 from tests.support.runtime import calls
+from tests.support.scripted import ScriptedModel
 
 CODE = """import os
 

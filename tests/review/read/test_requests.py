@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from swecli.context.tokens import TokenCounter
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.message import ApiMessage
 from swecli.review.read.requests import ReviewRequest, opening
+from tests.support.scripted import ScriptedModel
 
 SYSTEM: ApiMessage = {"role": "system", "content": "s"}
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply
 from swecli.models.errors import ContextOverflow, ProviderError
 from swecli.models.events import Event, Notice, TextDelta, ToolFinished
 from swecli.models.message import ModelRequest
@@ -24,6 +23,7 @@ from swecli.models.review_events import (
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, go_on, reported, store_of
 from tests.support.runtime import calls, make_runtime
+from tests.support.scripted import Reply
 
 END = calls(done())
 ROW = {"path": "shop/prices.py", "line": 3, "codeSmellType": "MAGIC_NUMBERS", "message": "a number"}

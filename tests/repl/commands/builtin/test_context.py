@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.message import ModelRequest
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 
 pytestmark = pytest.mark.slow
 

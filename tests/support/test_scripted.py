@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.providers.scripted import Reply, ScriptedCall, ScriptedModel
 from swecli.models.errors import BadInput, ProviderError, RateLimited, Unavailable
 from tests.support.model_requests import ask, collect, request
+from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 
 async def test_replies_come_in_order_and_requests_are_kept() -> None:
