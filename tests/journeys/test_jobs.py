@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.providers.scripted import ScriptedModel
 from swecli.models.errors import BadInput, UsageError
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 from tests.support.shell import script, swecli
 from tests.support.terminal import Terminal
 from tests.tools.test_processes import gone
