@@ -128,6 +128,10 @@ class Runtime:
         """Go on with a stored session: an id, a prefix of one, a title; None for this directory's last."""
         session = self.sessions.resume(ref, str(self.cwd))
         self.settings = replace(self.settings, window=session.window)
+        calls = (call for message in session.messages for call in message.tool_calls if call.name == "todo")
+        made = [call.parameters["items"] for call in calls if call.result and not call.error]
+        items = made[-1] if made else ()
+        self.agent.ctx.todos[:] = [{"text": one["text"], "status": one.get("status", "pending")} for one in items]
         if session.context.epoch is None:  # from before there were epochs, or imported
             self.sessions.load_back_to(session.window.first_kept(session.interactions, session.window_start))
 

@@ -9,7 +9,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
-from tests.support.runtime import make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, run_turn
 
 
 def test_a_permission_rule_that_can_never_apply_is_said() -> None:
@@ -73,3 +73,18 @@ def test_instructions_are_used_once_the_folder_is_trusted() -> None:
     runtime.trust_folder()
     assert "Answer in verse." in instructed(runtime)
     assert "Answer in verse." in instructed(make_runtime())
+
+
+async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
+    steps = [{"text": "look", "status": "done"}, {"text": "write"}]
+    runtime = make_runtime([calls(("todo", {"items": steps})), calls(("todo", {"items": [{}]})), "Noted."])
+    await run_turn(runtime, "plan it")
+    first = runtime.sessions.current_session
+    assert first is not None
+    open_steps = list(runtime.agent.ctx.todos)
+    assert [one["status"] for one in open_steps] == ["done", "pending"]
+    runtime.new_session()
+    assert runtime.agent.ctx.todos == []
+    runtime.resume(first.id)
+    assert runtime.agent.ctx.todos == open_steps, "what was refused is no list"
+    runtime.close()

@@ -102,7 +102,7 @@ class Startup:
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
         root = self._start.cwd if known_as(self._start.environ) else None
-        renderer = Renderer(Screen(prompt, prompt.color, root))
+        renderer = Renderer(Screen(prompt, prompt.color, root), todos=runtime.agent.ctx.todos)
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)

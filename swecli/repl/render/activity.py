@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
@@ -100,6 +100,7 @@ _WIDEST = 300  # characters of a line that is coming
 _KEPT = 4_000  # characters of output or thought that are kept for showing their end
 _SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
 _ESC = " · Esc to interrupt"
+_TODO_ROWS = 5
 
 
 @dataclass(slots=True)
@@ -182,3 +183,20 @@ class Activity:
             end += _ESC
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
         return Text.assemble((f"{sign} ", "spinner"), label, (end, "quiet"))
+
+
+def todo_lines(todos: Sequence[Mapping[str, str]], rows: int, width: int) -> list[Text]:
+    """How many steps are done and those still open, in at most `rows` lines of `width` columns; [] where all are."""
+    left = [one for one in todos if one["status"] != "done"]
+    rows = min(rows, _TODO_ROWS)
+    if not left or rows < 2:
+        return []
+    shown = left if len(left) < rows else left[: rows - 2]
+    lines = [Text(f"  to do · {len(todos) - len(left)} of {len(todos)} done", "quiet")]
+    for one in shown:
+        at_work = one["status"] == "in_progress"
+        lines.append(Text(f"  {'[>]' if at_work else '[ ]'} {one_line(one['text'])}", "head" if at_work else ""))
+    lines += [Text(f"  … {len(left) - len(shown)} more", "quiet")] if len(shown) < len(left) else []
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from rich.console import Group, RenderableType
@@ -31,7 +31,7 @@ from swecli.models.events import (
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import activity, review_view, tools
-from swecli.repl.render.activity import Activity, Thought
+from swecli.repl.render.activity import Activity, Thought, todo_lines
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
@@ -44,11 +44,17 @@ FRAME = 0.1
 class Renderer:
     """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints.
 
-    While a loop runs, a task of it keeps the spinner turning; without one, call `draw`. `clock` in seconds.
+    While a loop runs, a task of it keeps the spinner turning; without one, call `draw`. `clock` in seconds; `todos` is
+    the session's to-do list, in view while work goes on.
     """
 
-    def __init__(self, screen: Screen, clock: Callable[[], float] = time.monotonic) -> None:
-        self.screen = screen
+    def __init__(
+        self,
+        screen: Screen,
+        clock: Callable[[], float] = time.monotonic,
+        todos: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        self.screen, self._todos = screen, todos
         self._clock = clock
         self._activity = Activity(clock)
         self._stream: MarkdownStream | None = None
@@ -261,14 +267,15 @@ class Renderer:
     def _now(self, rows: int) -> RenderableType:
         """The live region: what is coming, and the spinner line under it."""
         width = self.screen.width - 1
+        todo = todo_lines(self._todos, rows - 2, width)
         parts = self._activity.output()
         if self._thought is not None:
             parts.append(self._thought.lines(width - 2))
-        tail = self._stream.tail(rows - 1) if self._stream is not None else None
+        tail = self._stream.tail(rows - 1 - len(todo)) if self._stream is not None else None
         parts += [tail] if tail is not None else []
         above = [Text("")] if self._gap else []
         below = [Text("")] if parts or self._stream is not None else []
-        return Group(*above, *parts, *below, self._activity.spinner(width))
+        return Group(*above, *parts, *below, *todo, self._activity.spinner(width))
 
     async def _tick_on(self) -> None:
         while True:

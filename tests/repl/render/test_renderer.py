@@ -76,6 +76,45 @@ def test_while_work_goes_on_the_last_line_says_what_runs_and_how_long() -> None:
     assert not any("Esc to interrupt" in line for line in stage.seen())
 
 
+@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize("color", [True, False])
+def test_the_to_do_list_is_in_view_while_it_works_and_gone_when_all_is_done(columns: int, color: bool) -> None:
+    texts = ["look", "write the parser " * 10, *(f"step {number}" for number in range(3, 9))]
+    todos = [{"text": text, "status": "pending"} for text in texts]
+    terminal = Emulated(columns, 24)
+    clock = Clock()
+    renderer = Renderer(Screen(Bottom(terminal), color), clock, todos)
+    renderer.begin()
+    todos[0]["status"], todos[1]["status"] = "done", "in_progress"
+    clock.now += 1
+    renderer.show(ToolStarted(canned.RUN, "Run pytest -q"))
+    *_, title, first, second, third, more, spinner = [line for line in terminal.lines() if line]
+    assert title == "  to do · 1 of 8 done"
+    assert first.startswith("  [>] write the parser write")
+    assert first.endswith("…")
+    assert len(first) <= columns
+    assert (second, third, more) == ("  [ ] step 3", "  [ ] step 4", "  … 4 more")
+    assert "Run pytest -q" in spinner
+    assert color or "\x1b[1m" not in "".join(terminal.raw)
+    for one in todos:
+        one["status"] = "done"
+    clock.now += 1
+    renderer.show(StepStarted(2))
+    assert "to do" not in "\n".join(terminal.lines())
+    todos[0]["status"] = "pending"
+    renderer.end()
+    assert "to do" not in "\n".join(terminal.lines())
+
+
+def test_in_a_low_terminal_the_to_do_list_leaves_room_for_the_spinner() -> None:
+    stage = Stage(rows=6)
+    stage.renderer = Renderer(stage.screen, stage.clock, [{"text": f"step {n}", "status": "pending"} for n in range(9)])
+    stage.renderer.begin()
+    stage.clock.now += 1
+    stage.show(ToolStarted(canned.RUN, "Run pytest -q"))
+    assert "Run pytest -q · 0 s" in stage.seen()[-1]
+
+
 def test_output_that_is_coming_is_shown_and_goes_when_the_call_is_done() -> None:
     stage = Stage()
     stage.renderer.begin()

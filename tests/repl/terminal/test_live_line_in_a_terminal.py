@@ -240,3 +240,15 @@ def test_a_line_steers_the_running_turn() -> None:
         terminal.wait("Steered.")
         assert "queued" not in terminal.text
         terminal.wait(r"5\+3: 1")
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_to_do_list_stands_above_the_spinner_until_the_turn_ends(columns: int) -> None:
+    items = [{"text": "look around", "status": "in_progress"}, {"text": "write it down"}]
+    planned = {"calls": [{"name": "todo", "arguments": {"items": items}}]}
+    with start(planned, {**LONG, "reasoning": ""}, columns=columns, NO_COLOR="1") as terminal:
+        terminal.keys("go\r")
+        listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
+        terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")
+        terminal.wait("the end.")
+        terminal.gone("to do · 0 of 2 done")
