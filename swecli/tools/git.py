@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from swecli.config.trust import project_root
@@ -20,7 +21,9 @@ from swecli.tools.processes import child_environment, find_program
 SECONDS = 60.0
 _LARGEST = 50_000_000  # bytes of one answer
 _MOST_PATHS = 500  # on one command line
-READING = frozenset({"check-attr", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"})
+READING = frozenset(
+    {"check-attr", "checkout-index", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"}
+)
 # log.showSignature starts gpg.program; core.attributesFile may be a device that never ends
 _PINNED = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.quotePath=false",
@@ -89,10 +92,7 @@ def attributes_of(
     The commit's tree is read into an index of its own, outside of the repository. Raises BadInput.
     """
     top = project_root(folder)
-    with tempfile.TemporaryDirectory() as own:
-        index = f"{own}/index"
-        commit = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}", environ=environ).strip()
-        run_git(top, "read-tree", commit, environ=environ, index=index)
+    with _index_of(top, tree, environ) as index:
         found: dict[str, dict[str, str]] = {}
         for start in range(0, len(paths), _MOST_PATHS):
             some = paths[start : start + _MOST_PATHS]
@@ -102,6 +102,22 @@ def attributes_of(
                 if value != "unspecified":
                     found.setdefault(path, {})[name] = value
         return found
+
+
+def write_files(folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None) -> None:
+    """Write the files of a commit into another folder, as they are stored: no filter is run. Raises BadInput."""
+    top = project_root(folder)
+    with _index_of(top, commit, environ) as index:
+        run_git(top, "checkout-index", "--all", "--quiet", f"--prefix={into}/", environ=environ, index=index)
+
+
+@contextmanager
+def _index_of(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
+    """An index of that commit's files, outside of the repository."""
+    with tempfile.TemporaryDirectory() as own:
+        tree = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ).strip()
+        run_git(top, "read-tree", tree, environ=environ, index=f"{own}/index")
+        yield f"{own}/index"
 
 
 def need_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
 from swecli.config.trust import project_root
@@ -24,6 +25,7 @@ from swecli.review.target.plan import Plan, make_estimate, make_plan
 from swecli.review.target.targets import find_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+from swecli.tools.git import write_files
 
 _ENOUGH = 10_000_000  # tokens of a check: who asks for one by hand has seen its price
 _PART_SHARE = 0.3  # of the model's window, for one part
@@ -44,7 +46,8 @@ class ReviewOptions:
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
     """What is to be reviewed, with what: the `record` as it was begun or left, `sessions` of its own, whose messages
-    are no part of the chat, `leads` by file, `first` the lines to emit before it begins."""
+    are no part of the chat, `leads` by file, `first` the lines to emit before it begins; `snapshot` holds the files of
+    a commit that is not checked out, until the review ends."""
 
     agent: Agent
     store: ReviewStore
@@ -56,6 +59,7 @@ class ReviewJob:
     leads: dict[str, list[str]]
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
+    snapshot: TemporaryDirectory[str] | None = None
 
     @property
     def most_loops(self) -> int:
@@ -70,15 +74,16 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     """
     if spec is None:
         return await _old_job(agent, store, options)
-    root, before, verifier = project_root(agent.ctx.root), store.unfinished(), _verifier_of(agent, store)
-    plan = await plan_for(agent, store, spec, options)
-    target = plan.target
+    root, before = project_root(agent.ctx.root), store.unfinished()
+    plan, sources, snapshot = await asyncio.to_thread(_read, agent, spec, options)
+    plan, target = _estimated(agent, store, plan, options), plan.target
+    verifier = replace(_verifier_of(agent, store), sources=sources)
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not options.trusted:
         rules, notes = [], ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
-    leads = await asyncio.to_thread(_leads, root, plan)
+    leads = await asyncio.to_thread(_leads, sources, plan)
     if before is not None and before.spec == target.spec:
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue goes on with it"
@@ -89,47 +94,67 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     noted = store.note(store.begin(record), target.earlier.findings)
     await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     first = (*target.notes, *notes)
-    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, leads, rules, first)
+    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, leads, rules, first, snapshot)
 
 
 async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
     """Go on with a review that was killed or interrupted. Raises BadInput when it has had all its loops."""
-    record, root, most = store.unfinished(), project_root(agent.ctx.root), options.loops or agent.settings.review_loops
+    record, most = store.unfinished(), options.loops or agent.settings.review_loops
     if record is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if record.loops >= most:
         raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
-    plan = await asyncio.to_thread(_plan_of, agent, root, record.spec, options.include)
+    plan, sources, snapshot = await asyncio.to_thread(_read, agent, record.spec, options)
+    verifier = replace(_verifier_of(agent, store), sources=sources)
     sessions = SessionManager(agent.sessions.database)
     try:
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    leads, first = _leads(root, plan), plan.target.notes
-    return ReviewJob(agent, store, options, _verifier_of(agent, store), sessions, record, plan, leads, first=first)
+    leads, first = _leads(sources, plan), plan.target.notes
+    return ReviewJob(agent, store, options, verifier, sessions, record, plan, leads, (), first, snapshot)
 
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
     """What would be read of what these words name, and what that is expected to take. Raises SwecliError."""
-    plan = await asyncio.to_thread(_plan_of, agent, agent.ctx.root, spec, options.include)
+    plan, _, snapshot = await asyncio.to_thread(_read, agent, spec, options)
+    if snapshot is not None:
+        snapshot.cleanup()
+    return _estimated(agent, store, plan, options)
+
+
+def _estimated(agent: Agent, store: ReviewStore, plan: Plan, options: ReviewOptions) -> Plan:
     loops = options.loops or agent.settings.review_loops
     estimate = make_estimate(plan, loops, agent.model.profile.price, store.spent(), verify=options.verify)
     return replace(plan, estimate=estimate)
 
 
-def _plan_of(agent: Agent, root: Path, spec: Sequence[str], include: Sequence[str]) -> Plan:
-    """The plan of a target, in parts that the session's model takes. Raises BadInput when a rule leaves out all."""
-    target = find_target(root, spec, agent.ctx.environ or {}, include)
-    window, most = agent.model.profile.window, agent.settings.review_part_tokens
-    most = min(most, int(window * _PART_SHARE)) if window else most
-    plan = make_plan(target, Sources(project_root(root)), agent.counter, most)
-    if not plan.hunks:
-        raise BadInput(f"There is nothing to review in {target.label}.", "--include PATTERN brings skipped files back.")
-    return plan
+def _read(
+    agent: Agent, spec: Sequence[str], options: ReviewOptions
+) -> tuple[Plan, Sources, TemporaryDirectory[str] | None]:
+    """The plan of a target, in parts that the session's model takes, and its files: those of a commit that is not
+    checked out in a folder of their own. Raises BadInput when a rule leaves out all."""
+    here, environ = agent.ctx.root, agent.ctx.environ or {}
+    target = find_target(here, spec, environ, options.include)
+    snapshot = TemporaryDirectory(prefix="swecli-review-") if target.commit else None
+    try:
+        if snapshot is not None:
+            write_files(here, target.commit, Path(snapshot.name), environ)
+        sources = Sources(Path(snapshot.name).resolve() if snapshot else project_root(here))
+        window, most = agent.model.profile.window, agent.settings.review_part_tokens
+        most = min(most, int(window * _PART_SHARE)) if window else most
+        plan = make_plan(target, sources, agent.counter, most)
+        if not plan.hunks:
+            hint = "--include PATTERN brings skipped files back."
+            raise BadInput(f"There is nothing to review in {target.label}.", hint)
+    except BaseException:
+        if snapshot is not None:
+            snapshot.cleanup()
+        raise
+    return plan, sources, snapshot
 
 
-def _leads(root: Path, plan: Plan) -> dict[str, list[str]]:
-    sources = Sources(root)
+def _leads(sources: Sources, plan: Plan) -> dict[str, list[str]]:
     return {path: sources.get(path).over_limits() for path in plan.files}
 
 

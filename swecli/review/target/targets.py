@@ -24,7 +24,8 @@ class Target:
     """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes`
     a line for each file that is left out because nothing of it can be read, `skips` what a rule leaves out.
 
-    `base` is the commit that the changes are compared with ("" for none), `attributes` those it gives to the files.
+    `base` is the commit that the changes are compared with ("" for none), `attributes` those it gives to the files;
+    `commit` is the one whose files are read ("": those of the work tree).
     `pr` is the number of a pull request, `head` its newest commit, `earlier` what its last push left.
     """
 
@@ -36,6 +37,7 @@ class Target:
     skips: tuple[Skip, ...] = ()
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     base: str = ""
+    commit: str = ""
     pr: int | None = None
     head: str = ""
     earlier: PullState = PullState()
@@ -116,14 +118,26 @@ def _commits(at: _Place, words: tuple[str, ...]) -> Target:
     name = words[0]
     try:
         if ".." in name:
-            first = name.split("..")[0] or "HEAD"
-            base = at.git("rev-parse", "--verify", "--quiet", "--end-of-options", first).strip()
-            return _changes(at, words, (name,), f"the commits {name}", base)
-        commit = at.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+            first, _, last = (word.strip(".") for word in name.partition(".."))
+            base, commit = _commit(at, first or "HEAD"), _commit(at, last or "HEAD")
+            changed = _changes(at, words, (name,), f"the commits {name}", base)
+            return replace(changed, commit=_read_from(at, commit))
+        commit = _commit(at, name)
         text = at.git("show", "-M", "--format=", commit)
     except GitFailed as error:
         raise BadInput(f"{name!r} is not a file, commit or range.", "See: git log --oneline") from error
-    return _fit(at, Target(words, f"the commit {name}", (), base=commit), parse_diff(text))
+    target = Target(words, f"the commit {name}", (), base=commit, commit=_read_from(at, commit))
+    return _fit(at, target, parse_diff(text))
+
+
+def _commit(at: _Place, name: str) -> str:
+    return at.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+
+
+def _read_from(at: _Place, commit: str) -> str:
+    """The commit whose files are to be read; "" where the work tree holds just those."""
+    same = _commit(at, "HEAD") == commit and not at.git("diff", "--name-only", "HEAD", "--")
+    return "" if same else commit
 
 
 def _changes(
@@ -146,7 +160,7 @@ def _changes(
 
 
 def _pull(at: _Place, number: str) -> Target:
-    """The files of a pull request: its changes from GitHub, its files from the checkout at hand."""
+    """The files of a pull request: its changes from GitHub, its files from its newest commit where the clone has it."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
     at = replace(at, root=need_repository(at.root, at.environ))  # GitHub's paths begin there
@@ -161,11 +175,9 @@ def _pull(at: _Place, number: str) -> Target:
     label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
     named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier)
     try:
-        checked_out = at.git("rev-parse", "HEAD").strip()
+        named = replace(named, commit=_read_from(at, _commit(at, head)))
     except GitFailed:
-        checked_out = ""
-    if checked_out != head:
-        line = f"the checkout is not the newest commit of the pull request ({head[:12]}): lines may differ"
+        line = f"this clone lacks the newest commit of the pull request ({head[:12]}): lines may differ"
         named = replace(named, notes=(line,))
     return _fit(at, named, list(diffs.values()))
 

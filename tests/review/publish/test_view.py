@@ -72,5 +72,5 @@ def test_since_names_what_later_reviews_reported() -> None:
 @pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe", "since:soon"])
 @pytest.mark.slow
 def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
-    with pytest.raises(BadInput, match="There is no|is no id"):
+    with pytest.raises(BadInput, match="There is no|is not a review id"):
         chosen(ledger(), [word])

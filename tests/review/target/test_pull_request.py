@@ -14,7 +14,7 @@ from tests.support.project import make_project
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 
-def test_its_files_are_read_from_the_checkout() -> None:
+def test_its_files_are_read_from_the_checkout_where_the_clone_lacks_its_commit() -> None:
     with FakeGitHub({"a.py": PATCH, "b.py": PATCH}) as hub:
         look(hub)
 
@@ -25,7 +25,7 @@ def look(hub: FakeGitHub) -> None:
         (root / name).write_text("one\ntwo\nthree\nfour\n")
     target = find_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
-    assert "not the newest commit" in target.notes[0]
+    assert "lacks the newest commit" in target.notes[0]
     for number, said in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
         with pytest.raises(SwecliError, match=said):
             find_target(root, ("--pr", number), hub.environ())

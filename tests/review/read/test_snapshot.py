@@ -1,0 +1,63 @@
+"""A commit that is not checked out is reviewed as it is: its own lines, its own files, none of the work tree's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swecli.models.events import ToolFinished
+from swecli.review.target.targets import find_target
+from tests.support.project import make_project
+from tests.support.reviews import begin, collect, done, store_of
+from tests.support.runtime import calls, make_runtime
+
+SLOW = "def slow(x):\n    return x * 37\n"
+
+
+def git(*words: str) -> str:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    return subprocess.run(["git", *who, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`shop/slow.py` came with the second commit, moved down with the third, and is changed in the work tree."""
+    monkeypatch.chdir(make_project(Path("shop")))
+    for text, message in ((SLOW, "second"), ("# one\n# two\n" + SLOW, "third")):
+        Path("shop/slow.py").write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", message)
+    Path("shop/slow.py").write_text("# gone\n")
+
+
+def test_the_work_tree_is_read_only_where_it_is_the_commit() -> None:
+    root, second = Path.cwd(), git("rev-parse", "HEAD~1")
+    assert find_target(root, ("HEAD~1",)).commit == second
+    assert find_target(root, ("HEAD~2..HEAD~1",)).commit == second
+    assert find_target(root, ("HEAD",)).commit == git("rev-parse", "HEAD"), "a file is changed"
+    git("checkout", "-q", "--", ".")
+    assert find_target(root, ("HEAD",)).commit == ""
+    assert find_target(root, ("HEAD~1..",)).commit == ""
+
+
+async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -> None:
+    program = tmp_path / "run.sh"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    program.chmod(0o755)
+    git("config", "filter.own.smudge", str(program))
+    Path(".git/info/attributes").write_text("*.py filter=own\n")
+    row = ("shop/slow.py", 2, "MAGIC_NUMBERS")
+    runtime = make_runtime([calls(("read_file", {"path": "shop/slow.py"})), calls(done(row, quote="return x * 37"))])
+    review = await begin(runtime, "HEAD~1")
+    assert review.job.snapshot is not None
+    events = await collect(review)
+    [read] = [event for event in events if isinstance(event, ToolFinished) and event.call.name == "read_file"]
+    assert "return x * 37" in read.call.result
+    assert "gone" not in read.call.result
+    [finding] = store_of(runtime).findings()
+    assert (finding.path, finding.line, finding.state) == ("shop/slow.py", 2, "open")
+    assert not Path(review.job.snapshot.name).exists(), "it is gone with the review"
+    assert not (tmp_path / "ran").exists(), "no program of the repository ran"
+    assert git("status", "--porcelain").strip() == "M shop/slow.py"
