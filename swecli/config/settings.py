@@ -116,6 +116,12 @@ class Settings:
     deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
     db: str = _setting("", text, "database file or sqlite:/// URL", tightens=True)
     color: bool = _setting(True, flag, "colour on the screen", env=False)
+    theme: str = _setting(
+        "auto",
+        one_of("theme", ("auto", "dark", "light", "none")),
+        "colours on the screen: auto, dark, light or none",
+    )
+    editing_mode: str = _setting("emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi")
     notify: str = _setting(
         "auto",
         one_of("way to notify", ("auto", "osc9", "osc777", "bell", "off")),

@@ -24,7 +24,7 @@ class FooterState:
     """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
 
     `cost` in US dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while
-    it is set; `busy` names what goes on behind the prompt.
+    it is set; `busy` names what goes on behind the prompt, `editing` the mode of vi.
     """
 
     model: str
@@ -35,6 +35,7 @@ class FooterState:
     cost: float | None = 0.0
     jobs: int = 0
     busy: str = ""
+    editing: str = ""
     hint: str = ""
 
 
@@ -46,6 +47,7 @@ def format_footer(state: FooterState, width: int) -> _Fragments:
     pieces: _Fragments = [  # most important first
         (style, state.model),
         (_MODE_STYLE.get(state.mode, style), state.mode),
+        *([(style, state.editing)] if state.editing else []),
         (style, f"window {state.window}{held}"),
     ]
     if state.context is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
     from swecli.models.events import Event
     from swecli.repl.render.renderer import Renderer
+    from swecli.repl.render.theme import Theme
     from swecli.store.session_manager import SessionManager
 
 
@@ -77,6 +78,8 @@ class Program(Protocol):
 
     queue: LineQueue
     """The lines that were sent and not begun."""
+    theme: Theme
+    """The colours on the screen."""
 
     @property
     def session_manager(self) -> SessionManager:

@@ -14,9 +14,9 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
 from swecli.repl.dispatch import Dispatcher, Work
 from swecli.repl.footer import Footer
-from swecli.repl.input.known_terminal import notification
 from swecli.repl.program import Program
 from swecli.repl.reader import LineReader
+from swecli.repl.render.known_terminal import notification
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure, show_session
 
@@ -48,7 +48,7 @@ class REPL(Program):
         self._background = Background(self)
         self._startup = Startup(start, build)
         self.reader = LineReader(start, self._startup, self._footer, self, keyboard, output)
-        self._prompt, self.queue = self.reader.prompt, self.reader.queue
+        self._prompt, self.queue, self.theme = self.reader.prompt, self.reader.queue, self.reader.theme
         self._dispatcher = Dispatcher(self, self.reader, self._startup, self._work, self._background)
 
     async def run(self) -> int:
@@ -157,7 +157,7 @@ class REPL(Program):
         self._prompt.close_output()
         settings = self._parts.runtime.settings
         if seconds >= settings.notify_after and not self.queue:
-            self._prompt.call_user(notification(settings.notify, self.start.environ, "finished"))
+            self._prompt.call(notification(settings.notify, self.start.environ, "finished"))
         self._footer.measure()
         self._refresh()
         self._startup.warm(self.agent)

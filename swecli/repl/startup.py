@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.daemon import spawn
-from swecli.repl.input.known_terminal import known_as
 from swecli.repl.program import Program
+from swecli.repl.render.known_terminal import known_as
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent

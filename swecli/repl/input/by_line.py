@@ -94,7 +94,7 @@ class PromptByLine:
         """An empty line sets the next one off."""
         self.write("\n")
 
-    def call_user(self, sequence: str) -> None:
+    def call(self, sequence: str) -> None:
         """Nothing: such a terminal may print it."""
 
     def live(self, lines: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -39,7 +39,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
 
     idle = Condition(lambda: not program.working and not get_app().current_buffer.text)
 
-    @keys.add("escape", "escape", filter=typing & idle & ~has_completions)
+    @keys.add("escape", "escape", filter=typing & idle & ~has_completions & ~vi_insert_mode)
     def rewind(event: KeyPressEvent) -> None:
         program.submit("/rewind")
 
@@ -108,7 +108,7 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
     def close_menu(event: KeyPressEvent) -> None:
         event.app.current_buffer.cancel_completion()
 
-    @keys.add("escape", filter=typing & ~has_completions & Condition(lambda: program.working))
+    @keys.add("escape", filter=typing & ~has_completions & ~vi_insert_mode & Condition(lambda: program.working))
     def interrupt(event: KeyPressEvent) -> None:
         program.interrupt()
 

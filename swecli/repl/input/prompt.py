@@ -38,11 +38,12 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.input.known_terminal import DONE, OUTPUT, PROMPT, SENT
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import LineQueue, Program
+from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT
 from swecli.repl.render.sanitise import clean
+from swecli.repl.render.theme import ASK
 
 _MARK = "> "
 _MENU_ROWS = 8
@@ -89,6 +90,9 @@ class PromptLine:
             input=terminal.keyboard or PasteInput(sys.stdin),
             output=terminal.output or HeldOutput.from_pty(sys.stdout),
         )
+        for end in (self.app.input, self.app.output):
+            if isinstance(end, PasteInput | HeldOutput):
+                end.theme = terminal.theme
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.3
         self.app.after_render += self._drawn
@@ -146,8 +150,8 @@ class PromptLine:
         """What a line led to is printed: the next one is set off."""
         self.write(f"{DONE if self._terminal.marked else ''}\n")
 
-    def call_user(self, sequence: str) -> None:
-        """Write what makes the terminal notify; it draws nothing."""
+    def call(self, sequence: str) -> None:
+        """Write a sequence that draws nothing: a notification, a question to the terminal."""
         self.app.output.write_raw(sequence)
         self.app.output.flush()
 
@@ -184,7 +188,7 @@ class PromptLine:
             self.question = question
             self.redraw()
             loop, seen = asyncio.get_running_loop(), self._last_key + self._terminal.patience
-            call = loop.call_at(max(loop.time(), seen), self.call_user, self._terminal.waiting)
+            call = loop.call_at(max(loop.time(), seen), self.call, self._terminal.waiting)
             if not question.guarded:  # the user's own command asks: they are there
                 call.cancel()
             try:
@@ -204,6 +208,9 @@ class PromptLine:
 
     def _drawn(self, _: Application[None]) -> None:
         self._program.begin_loading()
+        if self.color and self._terminal.theme.asks:
+            self._terminal.theme.asked()
+            self.call(ASK)
         opens = self.question.drawn() if self.question is not None else None
         if opens is not None and (self._opening is None or self._opening.when() <= opens):
             self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen
@@ -216,6 +223,7 @@ class PromptLine:
     # Layout
 
     def _accept(self, buffer: Buffer) -> bool:
+        self.app.vi_state.reset()  # the next line begins in insert mode
         self._program.submit(buffer.text)
         return False
 

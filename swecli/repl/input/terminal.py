@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -16,6 +16,8 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
+
+from swecli.repl.render.theme import Theme
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
@@ -32,15 +34,21 @@ class Terminal:
     color: bool = True
     keyboard: Input | None = None
     output: Output | None = None
+    theme: Theme = field(default_factory=lambda: Theme("dark", {}))
     marked: bool = False
     waiting: str = ""
     patience: float = 10.0
 
 
 class HeldOutput(Vt100_Output):
-    """What is written inside `together` leaves in one write, so that nothing flickers. Asks the terminal nothing."""
+    """What is written inside `together` leaves in one write, so that nothing flickers; colours are those of `theme`."""
 
+    theme = Theme("dark", {})
     _held = False
+
+    def write_raw(self, data: str) -> None:
+        """Write text that may hold escape codes."""
+        super().write_raw(self.theme.recolored(data))
 
     @property
     def responds_to_cpr(self) -> bool:
@@ -64,14 +72,16 @@ class HeldOutput(Vt100_Output):
 
 
 class PasteInput(Vt100Input):
-    """Collects a paste in a list: the parser's own way is quadratic, half a minute for 10 MB."""
+    """Collects a paste in a list: the parser's own way is quadratic, half a minute for 10 MB. `theme` takes what the
+    terminal answers out of the keys."""
 
+    theme = Theme("dark", {})
     _pasted: list[str] | None = None
 
     def read_keys(self) -> list[KeyPress]:
         """The keys that have come, a whole paste as one."""
         if self._pasted is None:
-            before, mark, data = self.stdin_reader.read().partition(_PASTE)
+            before, mark, data = self.theme.take(self.stdin_reader.read()).partition(_PASTE)
             self.vt100_parser.feed(before)
             if mark:
                 self._pasted = []

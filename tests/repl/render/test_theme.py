@@ -1,29 +1,68 @@
-"""Whether colour is wanted."""
+"""Themes: what becomes of the colours, and how the terminal's background is found."""
 
 from __future__ import annotations
 
 import pytest
 
-from swecli.repl.render.formatting import wants_color
+from swecli.repl.render.theme import Theme
+
+WEZTERM = {"TERM_PROGRAM": "WezTerm"}
+WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
+COLOURED = "\x1b[1;36mname\x1b[0m \x1b[33mwarn\x1b[0m \x1b[0;2;31mno\x1b[0m"
 
 
 @pytest.mark.parametrize(
-    ("environ", "terminal", "setting", "wanted"),
+    ("name", "shown"),
     [
-        ({"TERM": "xterm-256color"}, True, True, True),
-        ({"TERM": "xterm-256color"}, False, True, False),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, True, True, False),
-        ({"TERM": "xterm", "NO_COLOR": ""}, True, True, False),
-        ({"TERM": "dumb"}, True, True, False),
-        ({}, True, True, False),
-        ({"TERM": "xterm"}, True, False, False),
-        ({"FORCE_COLOR": "1"}, False, True, True),
-        ({"FORCE_COLOR": "0"}, False, True, False),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, True, False),
-        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True, True),
+        ("dark", COLOURED),
+        ("light", "\x1b[1;34mname\x1b[0m \x1b[35mwarn\x1b[0m \x1b[0;2;31mno\x1b[0m"),
+        ("none", "\x1b[1mname\x1b[0m warn\x1b[0m \x1b[0;2mno\x1b[0m"),
     ],
 )
-def test_colour_is_used_where_it_is_wanted(
-    environ: dict[str, str], terminal: bool, setting: bool, wanted: bool
+def test_a_theme_changes_colours_and_nothing_else(name: str, shown: str) -> None:
+    assert Theme(name, {}).recolored(COLOURED) == shown
+
+
+@pytest.mark.parametrize(
+    ("environ", "shown", "asks"),
+    [
+        ({"COLORFGBG": "0;15"}, "light", False),
+        ({"COLORFGBG": "15;default;0", **WEZTERM}, "dark", False),
+        (WEZTERM, "dark", True),
+        ({"TERM": "xterm-256color"}, "dark", False),
+        ({"TMUX": "x", **WEZTERM}, "dark", False),
+    ],
+)
+def test_the_background_is_read_from_the_environment_and_asked_only_of_a_known_terminal(
+    environ: dict[str, str], shown: str, asks: bool
 ) -> None:
-    assert wants_color(environ, terminal, setting) is wanted
+    theme = Theme("auto", environ)
+    assert (theme.shown, theme.asks) == (shown, asks)
+    assert not Theme("light", environ).asks
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (WHITE, "light"),
+        ("\x1b]11;rgb:2828/2a2a/3636\x07", "dark"),
+        ("\x1b]11;rgba:fd/f6/e3/ff\x07", "light"),
+    ],
+)
+def test_the_answer_is_taken_out_of_the_keys_however_it_is_cut(answer: str, shown: str) -> None:
+    for cut in range(2, len(answer)):
+        theme = Theme("auto", WEZTERM)
+        theme.asked()
+        assert theme.take("ab" + answer[:cut]) + theme.take(answer[cut:] + "c\x1b[A") == "abc\x1b[A"
+        assert theme.shown == shown
+
+
+def test_keys_are_left_alone_and_a_late_answer_is_still_none() -> None:
+    theme = Theme("auto", WEZTERM)
+    assert theme.take(WHITE) == WHITE, "nothing was asked"
+    theme.asked()
+    for keys in ("\x1b", "\x1b[A", "\x1b]x", "11;rgb", "\x1bOP"):
+        assert theme.take(keys) == keys
+    theme._asked -= 60
+    assert theme.take("\x1b]11;rg") == "\x1b]11;rg", "an answer does not come in pieces a minute later"
+    assert (theme.take(WHITE + "x"), theme.shown) == ("x", "light")

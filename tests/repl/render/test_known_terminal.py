@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.input.known_terminal import known_as, notification
 from swecli.repl.input.terminal import Terminal
+from swecli.repl.render.known_terminal import known_as, notification
 from swecli.repl.repl import REPL
 from tests.repl.input.test_question import OPTIONS, Drawn, Typist
 from tests.support.runtime import make_start

@@ -1,0 +1,27 @@
+"""`/theme`: the colours on the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import UsageError
+from swecli.repl.render.theme import Theme
+from tests.support.desk import Desk
+from tests.support.screenless import play
+
+
+async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, desk: Desk) -> None:
+    desk.theme = Theme("auto", {"COLORFGBG": "0;15"})
+    assert "theme auto (light)" in await desk.type("/theme")
+    assert "theme none: no colours" in await desk.type("/theme none")
+    assert desk.theme.shown == "none"
+    with pytest.raises(UsageError, match="Unknown theme 'pink'"):
+        await desk.type("/theme pink")
+
+
+async def test_without_colour_the_theme_names_why_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    played = await play("/theme light\rexit\r")
+    assert "NO_COLOR is set" in played.text
+    assert "\x1b[" not in played.text

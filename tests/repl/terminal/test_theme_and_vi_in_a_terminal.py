@@ -1,0 +1,49 @@
+"""What the terminal answers, and the keys of vi, in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+FOOTER = r"demo · ask · .*window 5\+3: \d"
+
+
+def test_a_white_background_is_found_after_the_first_drawing_and_its_answer_is_not_typed() -> None:
+    with Terminal("-m", "demo", environ={"TERM_PROGRAM": "WezTerm"}) as terminal:
+        terminal.wait(FOOTER)
+        assert terminal.raw.index(b"swecli") < terminal.raw.index(b"\x1b]11;?\x07")
+        terminal.keys("ab")
+        terminal.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\")
+        terminal.keys("c")
+        terminal.wait("^> abc$")
+        terminal.keys("\x03/theme\r")
+        terminal.wait(r"theme auto \(light\)")
+        assert b"\x1b[1;34m>" in terminal.raw
+        terminal.keys("\x04")
+        assert terminal.ends() == 0
+
+
+def test_an_unknown_terminal_is_asked_nothing() -> None:
+    with Terminal("-m", "demo") as terminal:
+        terminal.wait(FOOTER)
+        assert b"\x1b]" not in terminal.raw
+
+
+def test_vi_keys_edit_the_line_and_the_footer_names_the_mode() -> None:
+    with Terminal("-m", "demo", environ={"SWECLI_EDITING_MODE": "vi"}) as terminal:
+        terminal.wait("vi insert · window")
+        terminal.keys("xx/status")
+        terminal.wait("^> xx/status$")
+        terminal.keys("\x1b")
+        terminal.wait("vi navigation · window")
+        terminal.keys("02x")
+        terminal.wait("^> /status$")
+        terminal.keys("\r")
+        terminal.wait("sandbox +none")
+        terminal.wait("vi insert · window")
+        terminal.keys("\x1b")
+        terminal.wait("vi navigation")
+        terminal.keys("\x04")
+        assert terminal.ends() == 0
