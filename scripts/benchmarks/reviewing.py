@@ -18,8 +18,7 @@ from typing import Any
 
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
-from swecli.review.judge.grounding import ground
-from swecli.review.judge.identity import identified, identify
+from swecli.review.judge.grounding import ground, identified, identify
 from swecli.review.judge.ledger import rechecked, settle
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import grounded_verdict, judged
@@ -193,7 +192,7 @@ def _pairs() -> Iterator[Figure]:
     for n, (kind, known, now) in enumerate(same[:120]):
         found = identify(replace(row, id="", code_smell_type=kind, message=now, line=10 + n % 6, end_line=None),
                          [replace(row, code_smell_type=kind, message=known)])  # fmt: skip
-        missed += found.same != "F-1"
+        missed += found != "F-1"
     hard = [(kind, word, kind, text) for kind, words in kinds for word in words for text in OTHERS[kind]]
     for n, (kind, known, kind2, now) in enumerate([*hard, *other[::2]][:120]):
         line = 10 + n % 6 if n >= len(hard) else 16 + n % 6
@@ -201,7 +200,7 @@ def _pairs() -> Iterator[Figure]:
             replace(row, id="", code_smell_type=kind2, message=now, line=line, end_line=None),
             [replace(row, code_smell_type=kind, message=known)],
         )
-        wrong += found.same == "F-1"
+        wrong += found == "F-1"
     yield Figure("duplicates among pairs that are one", f"{missed} of 120", "<= 2 %", missed <= 2)
     yield Figure("pairs wrongly merged", f"{wrong} of 120", "<= 1 %", wrong <= 1)
 

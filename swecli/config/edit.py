@@ -1,7 +1,5 @@
-"""The files a user's settings and permission rules are kept in, changed one entry at a time.
-
-Comments, order and everything else of the settings stay as they are.
-"""
+"""The files a user's settings and permission rules are kept in, changed one entry at a time. Comments, order and
+everything else of the settings stay as they are."""
 
 from __future__ import annotations
 
@@ -21,10 +19,8 @@ _HEAD = "# Settings of swecli. `swecli config get --origin` shows each value and
 
 def set_in(text: str, name: str, value: Any) -> str:
     """The text of a settings file with one setting changed, or added; `value` as the setting's parser gives it.
-
-    Comments inside a list that is replaced go with it; a comment behind the value stays. Raises ConfigError for a
-    text that is not TOML.
-    """
+    Comments inside a list that is replaced go with it; a comment behind the value stays. Raises ConfigError for a text
+    that is not TOML."""
     document = _parsed(text)
     document[name] = _plain(value)
     changed = document.as_string()
@@ -68,10 +64,8 @@ def template() -> str:
 
 
 def write_settings(path: Path, text: str) -> None:
-    """Put the text in the file's place in one step, for this user alone where it is new; a link stays one.
-
-    Raises OSError.
-    """
+    """Put the text in the file's place in one step, for this user alone where it is new; a link stays one. Raises
+    OSError."""
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
@@ -113,9 +107,7 @@ _RULES_HEAD = "# Permission rules you allowed for a folder. /permissions lists a
 
 class ProjectRules:
     """The permission rules saved for one folder. `file` holds those of all folders; `rules` are this one's texts.
-
-    Raises ConfigError for a file that cannot be read or is none of ours.
-    """
+    Raises ConfigError for a file that cannot be read or is none of ours."""
 
     def __init__(self, file: Path, folder: Path) -> None:
         self.file, self._folder = file, str(folder.resolve())

@@ -24,17 +24,9 @@ def load_settings(
     flags: Mapping[str, Any],
     must_exist: bool = False,
 ) -> tuple[Settings, list[str]]:
-    """The settings of this run and the notices the user should see.
-
-    Args:
-        user_file: may be missing, unless `must_exist` says that the user named it.
-        project_file: None where the folder is not trusted; may be missing; can only tighten permissions.
-        environ: `SWECLI_*`; an empty value counts as not set.
-        flags: setting name → value; None counts as not given.
-
-    Raises:
-        ConfigError: naming the file or variable, the setting, and what it takes.
-    """
+    """The settings of this run and the notices the user should see. A file may be missing, unless `must_exist` says
+    that the user named theirs; `project_file` is None where the folder is not trusted, and can only tighten
+    permissions. Raises ConfigError, naming the file or variable, the setting, and what it takes."""
     settings, notices = Settings(), []
     for layer, values in (
         (str(user_file), read_toml(user_file, must_exist=must_exist)),

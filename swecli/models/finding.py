@@ -60,9 +60,9 @@ class Finding:
     `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
     digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
     check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
-    wordings it was reported in; `late` is found in code that was read before; `resembles` names a finding that may be
-    the same. `same_as` is what the reviewer named; `replaced` the lines that its applied suggestion replaced (None: it
-    was not applied). `id` is `F-` and a number, "" until it is in the ledger.
+    wordings it was reported in; `late` is found in code that was read before. `same_as` is what the reviewer named;
+    `replaced` the lines that its applied suggestion replaced (None: it was not applied). `id` is `F-` and a number, ""
+    until it is in the ledger.
     """
 
     path: str
@@ -91,7 +91,6 @@ class Finding:
     source: str = "call"
     aliases: tuple[str, ...] = ()
     late: bool = False
-    resembles: str = ""
     same_as: str = ""
     replaced: str | None = None
 

@@ -17,11 +17,9 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people.
-
-    `exact` is a text that a pipe gets letter by letter in the place of lines; `code` the exit code of a shell's
-    command. `questions` are what there is to decide, one by one, where somebody can be asked.
-    """
+    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people;
+    `exact` is a text that a pipe gets letter by letter in the place of lines, `code` a shell's exit code, `questions`
+    what there is to decide, one by one, where somebody can be asked."""
 
     value: Any
     lines: tuple[str, ...] = ()
@@ -68,11 +66,9 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do with the playbook: its arguments as they are shown, and what it does.
-
-    `leading` arguments come before free text (None: there is none). `flags` may stand among them; one that ends in `=`
-    takes a value.
-    """
+    """Something the user can do with the playbook: its arguments as they are shown, and what it does. `leading`
+    arguments come before free text (None: there is none). `flags` may stand among them; one that ends in `=` takes a
+    value."""
 
     name: str
     usage: str

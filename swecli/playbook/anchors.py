@@ -66,10 +66,8 @@ _NEAR = 40
 
 def anchors_of(content: str, tools: Collection[str] = ()) -> tuple[str, ...]:
     """What a text names, as `kind:value` (`path:src/api`, `command:make check`, `flag:pytest --lf`, `tool:edit_file`).
-
     Left out is what the text itself warns of or calls gone: `not pytest`, `src/old.py was renamed`. `tools` are names
-    that count as tools wherever they stand. Sorted, each once. Pure: whether they exist is `here`'s to say.
-    """
+    that count as tools wherever they stand. Sorted, each once. Pure: whether they exist is `here`'s to say."""
     text = _URL.sub(lambda m: " " * len(m[0]), content[:LONGEST])
     found = {f"{kind}:{value}" for kind, value in _found(text, tools)}
     return tuple(sorted(found))

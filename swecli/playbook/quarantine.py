@@ -76,13 +76,7 @@ def asks_more_than(content: str, query: str) -> bool:
 
 
 def confirmed(bullet: Bullet, sessions: Iterable[str], session_id: str, missing: str) -> bool:
-    """Whether a bullet that waits becomes active because a second turn came to it.
-
-    Args:
-        bullet: one that waits, with the trust of what it came from.
-        sessions: those in which it was seen before.
-        session_id: the one that came to it now.
-        missing: what of what it names is not in the workspace; "" where all of it is.
-    """
+    """Whether a bullet that waits becomes active because a second turn came to it: in none of the `sessions` where it
+    was seen before, and with nothing `missing` from the workspace ("" where all is there)."""
     waits = bullet.state == "quarantined" and bullet.trust in OUTSIDE
     return waits and not missing and session_id not in set(sessions) and not asks(bullet.content)

@@ -76,11 +76,9 @@ class BulletIndex:
 
     def search(self, query: str, least: float) -> dict[str, float]:
         """The BM25 sums of what shares words with a query that carry at least the share `least` of its idf mass, by id.
-
         BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with the never negative idf of
         Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
-        bullet has carries the mass of the rarest.
-        """
+        bullet has carries the mass of the rarest."""
         if self._last[:2] == (query, least):  # a turn that begins an epoch selects twice
             return self._last[2]
         wanted, total = stems(query), len(self._terms)

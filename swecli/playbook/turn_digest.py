@@ -20,12 +20,9 @@ _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CallDigest:
-    """One call in brief, without secrets.
-
-    `head` and `tail` are the ends of the result (`tail` empty when the head holds all of it). `finished` is False
-    for a call that was interrupted; `denied` says that it was refused, `decision` by whom and `reason` with which
-    words.
-    """
+    """One call in brief, without secrets. `head` and `tail` are the ends of the result (`tail` empty when the head
+    holds all of it). `finished` is False for a call that was interrupted; `denied` says that it was refused, `decision`
+    by whom and `reason` with which words."""
 
     id: str
     name: str
@@ -54,10 +51,8 @@ class CallDigest:
 
 @dataclass(frozen=True, slots=True)
 class TurnDigest:
-    """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...).
-
-    `shown` are the bullets that stood in the prompt, `cited` those of them the answers named.
-    """
+    """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...). `shown` are the
+    bullets that stood in the prompt, `cited` those of them the answers named."""
 
     session_id: str
     interaction: int
@@ -71,16 +66,9 @@ class TurnDigest:
 def digest_turn(
     messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
 ) -> TurnDigest:
-    """Digest the stored messages of one interaction.
-
-    Args:
-        messages: the interaction: its user message first, then the assistant's with their calls.
-        shown: ids of the bullets that stood in its prompt.
-        session_id: the session it belongs to.
-        outcome: how it ended.
-
-    What users typed counts as the query, not what was sent in its place: text of @files is not the user's words.
-    """
+    """Digest the stored messages of one interaction, the user's first; `shown` are the bullets that stood in its
+    prompt. What users typed counts as the query, not what was sent in its place: text of @files is not the user's
+    words."""
     queries = [m.content for m in messages if m.role is Role.USER]
     texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
     allowed = tuple(dict.fromkeys(shown))

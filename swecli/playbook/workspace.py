@@ -22,9 +22,7 @@ _NAMED = 3  # strategies, where one thing is gone for many
 @dataclass(frozen=True, slots=True)
 class Workspaces:
     """What can be looked up without a model. `search_path` is the variable PATH, `tools` the names that models have.
-
-    `instructions` gives what a prompt says anyway: the system prompt and the project's own files, as they are now.
-    """
+    `instructions` gives what a prompt says anyway: the system prompt and the project's own files, as they are now."""
 
     search_path: str
     tools: Collection[str]
@@ -41,11 +39,9 @@ class Workspaces:
 
 
 async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> PlaybookUpdated | None:
-    """Look for what the strategies name, and keep what is found; the event says which are stale now and were not.
-
-    What applies to all projects is left alone: that it names something of another one says nothing. The looking is
-    done beside the prompt. Raises StoreError.
-    """
+    """Look for what the strategies name, and keep what is found; the event says which are stale now and were not. What
+    applies to all projects is left alone: that it names something of another one says nothing. The looking is done
+    beside the prompt. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = workspaces.lookup(session)
     wanted = [bullet for bullet in bullets.values() if bullet.live and bullet.scope != "user"]
@@ -61,10 +57,8 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
 
 @dataclass(slots=True)
 class StaleStrategies:
-    """Finds, among strategies that are to stand in a prompt, those that name something that was here and is gone.
-
-    What was found stays in `found` until a turn has reported it.
-    """
+    """Finds, among strategies that are to stand in a prompt, those that name something that was here and is gone. What
+    was found stays in `found` until a turn has reported it."""
 
     workspaces: Workspaces | None = None
     found: dict[str, str] = field(default_factory=dict)
@@ -72,11 +66,9 @@ class StaleStrategies:
     _fresh: set[str] = field(default_factory=set)
 
     def among(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
-        """The stale ones by id, with what is gone.
-
-        Only what is quickly looked up, but for the first time in a session: when the program starts, all of them are
-        looked at behind the prompt. What never was here was taught nevertheless: that is not found out by this.
-        """
+        """The stale ones by id, with what is gone. Only what is quickly looked up, but for the first time in a session:
+        when the program starts, all of them are looked at behind the prompt. What never was here was taught
+        nevertheless: that is not found out by this."""
         far = bool(self._sessions) and session.id not in self._sessions
         self._sessions.add(session.id)
         lookup = self.workspaces.lookup(session, far=far) if self.workspaces else None

@@ -35,10 +35,8 @@ _ALWAYS_THERE = frozenset({"install", "add", "ci", "exec", "remove", "init", "dl
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """What a look at a bullet's anchors showed. `found` counts those that exist; nothing is said of the others.
-
     `missing` is the reason why it is stale, "" when it is not. Only `fresh` is a verification: a bullet without an
-    anchor that can be looked up was not verified, and reading one never is.
-    """
+    anchor that can be looked up was not verified, and reading one never is."""
 
     found: int = 0
     missing: str = ""
@@ -51,15 +49,9 @@ class Freshness:
 
 @dataclass(frozen=True)
 class WorkspaceLookup:
-    """A workspace, as far as bullets name it. What was looked up is remembered: make one for each look.
-
-    Args:
-        root: the directory that paths are relative to.
-        search_path: as in the variable PATH.
-        tools: names of the tools that the model has.
-        above: the project's own directory, where what is not under `root` is looked for too.
-        far: look through the whole workspace for a bare file name that is not at its top; else nothing is said of it.
-    """
+    """A workspace, as far as bullets name it; paths are relative to `root`, what is not there is looked for `above`
+    too. `far`: look through all of it for a bare file name that is not at its top; else nothing is said of it. What was
+    looked up is remembered: make one for each look."""
 
     root: Path
     search_path: str = ""

@@ -31,11 +31,9 @@ class Params(BaseModel):
 
 @cache  # pydantic takes milliseconds for each, and every turn asks for all of them
 def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of `params`, in the plainest form every provider takes.
-
-    References are written out in place, titles and class docstrings left out, and "this or null" becomes "this":
-    a parameter that may be left out need not be sent as null.
-    """
+    """The JSON schema of `params`, in the plainest form every provider takes. References are written out in place,
+    titles and class docstrings left out, and "this or null" becomes "this": a parameter that may be left out need not
+    be sent as null."""
     schema = params.model_json_schema()
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions)
@@ -130,12 +128,10 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolPlan:
-    """What a call would do, shown before it is approved and checked again when it runs.
-
-    `state` is what the tool saw (hash of the base, the new bytes). `session_label` and `session_rule` are what a yes
-    for the session covers, `subject` is what permission rules are compared with (a path relative to the workspace, a
-    whole command), `guard` is why this is asked in every mode ("" where it is not).
-    """
+    """What a call would do, shown before it is approved and checked again when it runs. `state` is what the tool saw
+    (hash of the base, the new bytes). `session_label` and `session_rule` are what a yes for the session covers,
+    `subject` is what permission rules are compared with (a path relative to the workspace, a whole command), `guard` is
+    why this is asked in every mode ("" where it is not)."""
 
     summary: str
     preview: Display = field(default_factory=Display)
@@ -149,11 +145,8 @@ class ToolPlan:
 @dataclass(frozen=True)
 class PermissionKind:
     """What a permission rule is about: `run(git status*)` has the kind `run`. Subjects are plain text here, patterns
-    those of fnmatch; a kind whose subjects are more than text overrides the methods.
-
-    `question` is put to the user, `reference` says in the reference when that happens, and `unasked_in` names the
-    modes in which it does not.
-    """
+    those of fnmatch; a kind whose subjects are more than text overrides the methods. `question` is put to the user,
+    `reference` says in the reference when that happens, and `unasked_in` names the modes in which it does not."""
 
     name: str
     question: str
@@ -218,11 +211,8 @@ _MakePlan = Callable[[Any, ToolContext], ToolPlan]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A declared tool.
-
-    `kind` says when somebody is asked. `plan` is called first, before any approval, and may raise ToolError; then
-    `run` with that plan.
-    """
+    """A declared tool. `kind` says when somebody is asked. `plan` is called first, before any approval, and may raise
+    ToolError; then `run` with that plan."""
 
     name: str
     description: str

@@ -29,13 +29,9 @@ class Edit(Params):
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> str:
     """The file's text after the edits, applied in order, each to what the one before left. All of them or none.
-
-    Everything outside the replaced stretches stays byte for byte, mixed line ends included. `hints` False keeps
-    the file's text out of the failure (for files that may not be read).
-
-    Raises:
-        ToolError: an edit does not match, or matches more than once; with the place and what is near.
-    """
+    Everything outside the replaced stretches stays byte for byte, mixed line ends included. `hints` False keeps the
+    file's text out of the failure (for files that may not be read). Raises ToolError: an edit does not match, or
+    matches more than once; with the place and what is near."""
     text = file.text
     for number, edit in enumerate(edits, start=1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
@@ -106,11 +102,8 @@ class _FileChange:
 
 
 def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
-    """The text of the file to change and its digest.
-
-    Raises:
-        ToolError: it changed since it was read, was never read though it must be, or is no text.
-    """
+    """The text of the file to change and its digest. Raises ToolError: it changed since it was read, was never read
+    though it must be, or is no text."""
     data = read_bytes(ctx.root, path)
     name = shown(ctx.root, path)
     base = digest(data)

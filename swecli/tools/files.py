@@ -32,24 +32,16 @@ def digest(data: bytes) -> str:
 
 
 def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
-    """The bytes of a regular file at a located path.
-
-    Raises:
-        ToolError: it is missing, no regular file, longer than `limit`, or may not be read.
-    """
+    """The bytes of a regular file at a located path. Raises ToolError: it is missing, no regular file, longer than
+    `limit`, or may not be read."""
     with _tool_errors(root, path), _folder(root, path.parent) as folder:
         return _read(root, path, folder, limit)[0]
 
 
 def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> None:
     """Put `data` at a located path: temporary file beside it, fsync, rename. Missing folders are made; the mode stays.
-
-    `expected` is the digest the file must still have, None where it must not exist.
-
-    Raises:
-        Changed: the file is not what was expected; nothing was written.
-        ToolError: it cannot be written.
-    """
+    `expected` is the digest the file must still have, None where it must not exist. Raises Changed: the file is not
+    what was expected; nothing was written. Raises ToolError: it cannot be written."""
     with _tool_errors(root, path), _folder(root, path.parent, make=True) as folder:
         status = _check(root, path, folder, expected)
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"

@@ -1,8 +1,6 @@
-"""The one way this program asks git: read-only, and no program is started that somebody else has named.
-
-A repository's configuration, its attributes and the environment can each name programs that git starts: filters,
-diff drivers, hooks, monitors, signature checkers, helpers for the network. docs/adr/0024 has the list.
-"""
+"""The one way this program asks git: read-only, and no program is started that somebody else has named. A repository's
+configuration, its attributes and the environment can each name programs that git starts: filters, diff drivers, hooks,
+monitors, signature checkers, helpers for the network. docs/adr/0024 has the list."""
 
 from __future__ import annotations
 
@@ -56,17 +54,9 @@ def run_git(
     most: int = _LARGEST,
     index: str = "",
 ) -> str:
-    """What git answers in that folder, bytes that are no UTF-8 replaced.
-
-    Args:
-        words: one of the commands in `READING`, then its own.
-        seconds: it is ended after that; `most`: and when it has written so many bytes.
-        index: a file that is the index instead of the repository's.
-
-    Raises:
-        GitFailed: git refuses.
-        BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner.
-    """
+    """What git answers in that folder to one of the commands in `READING`, what is no UTF-8 replaced; it is ended
+    after so many `seconds` and bytes, and reads the file `index` instead of the repository's. Raises GitFailed: git
+    refuses, and BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner."""
     if words[0] not in READING:
         raise ValueError(f"git {words[0]} is none of {', '.join(sorted(READING))}")
     top = project_root(folder)
@@ -87,10 +77,8 @@ def run_git(
 def attributes_of(
     folder: Path, tree: str, names: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """What the `.gitattributes` of that commit, and no others, say of the paths: path → attribute → value.
-
-    The commit's tree is read into an index of its own, outside of the repository. Raises BadInput.
-    """
+    """What the `.gitattributes` of that commit, and no others, say of the paths: path → attribute → value. The commit's
+    tree is read into an index of its own, outside of the repository. Raises BadInput."""
     top = project_root(folder)
     with _index_of(top, tree, environ) as index:
         found: dict[str, dict[str, str]] = {}
@@ -210,11 +198,9 @@ def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
-    """Why git may start a program in this folder; "" if nothing here makes it.
-
-    The repository's own configuration is read without what it includes. `diffs`: a difference is shown, so drivers
-    that the user's own configuration names count too. `works`: the work tree is looked at, submodules with it.
-    """
+    """Why git may start a program in this folder; "" if nothing here makes it. The repository's own configuration is
+    read without what it includes. `diffs`: a difference is shown, so drivers that the user's own configuration names
+    count too. `works`: the work tree is looked at, submodules with it."""
     listed = _look(folder, pinned(environ), "config", "--list", "--show-scope", "--no-includes", "--null")
     if listed is None:
         return "git's configuration cannot be read"

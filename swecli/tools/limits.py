@@ -10,11 +10,8 @@ LINE_LIMIT = 2_000
 
 
 def cap(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
-    """`text` in at most `limit_chars` letters, and whether anything was left out.
-
-    What is too long becomes a notice (its size, and how to read on), the head, a mark, and the tail. Cuts are made
-    at line ends where one is near.
-    """
+    """`text` in at most `limit_chars` letters, and whether anything was left out. What is too long becomes a notice
+    (its size, and how to read on), the head, a mark, and the tail. Cuts are made at line ends where one is near."""
     if len(text) <= limit_chars:
         return text, False
     lines = text.count("\n") + 1
@@ -63,9 +60,7 @@ class HeadTail:
 
 def page(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
     """Numbered lines from line `start` (from 1) to `end`, at most `limit` letters of them; and the last line's number.
-
-    At least one line is given; lines over LINE_LIMIT letters are cut, with their length.
-    """
+    At least one line is given; lines over LINE_LIMIT letters are cut, with their length."""
     out: list[str] = []
     size, number = 0, start
     last = len(lines) if end is None else min(end, len(lines))

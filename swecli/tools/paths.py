@@ -26,12 +26,8 @@ _TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 
 def locate(root: Path, text: str) -> Path:
     """The real path `text` stands for: every link on the way followed, what does not exist yet taken as written.
-
     Relative paths start at `root`; absolute ones inside it are accepted. Components are compared, never prefixes.
-
-    Raises:
-        ToolError: the path leads, or a link in the workspace leads, out of the workspace; or it cannot be a path.
-    """
+    Raises ToolError: the path leads, or a link in the workspace leads, out of the workspace; or it cannot be a path."""
     if not text.strip():
         raise ToolError("The path is empty. Give one relative to the workspace.")
     if "\0" in text:

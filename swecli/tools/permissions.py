@@ -25,9 +25,7 @@ _PLAN_REFUSAL = (
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
     """`run(git status*)`: a kind (run, edit, read) or a tool's name, and what it covers (None: everything of it).
-
-    `text` is the rule as it was written, also in the words of another tool.
-    """
+    `text` is the rule as it was written, also in the words of another tool."""
 
     kind: str
     pattern: str | None
@@ -82,13 +80,10 @@ class PermissionVerdict(NamedTuple):
 
 
 class Permissions:
-    """The permission rules in force: deny wins, then ask, then allow, then the mode.
-
-    `mode` may be set at any time. `project` holds the rules the user saved for this folder. What is no rule is not in
-    force: `broken` has its list ("allow", "ask", "deny"), its text and what to do about it; while one of ask or deny is
-    broken, no mode lets run what it may have meant. `last` says what became of the last call that was to change or run
-    something, and why.
-    """
+    """The permission rules in force: deny wins, then ask, then allow, then the mode. `mode` may be set at any time.
+    `project` holds the rules the user saved for this folder. What is no rule is not in force: `broken` has its list
+    ("allow", "ask", "deny"), its text and what to do about it; while one of ask or deny is broken, no mode lets run
+    what it may have meant. `last` says what became of the last call that was to change or run something, and why."""
 
     def __init__(
         self,
@@ -194,9 +189,7 @@ class Permissions:
 
 def lasting_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
     """The rule that a longer yes to this call adds, and what it covers in words; ("", "") where there is none.
-
-    `narrow`: only this very thing, not what is like it.
-    """
+    `narrow`: only this very thing, not what is like it."""
     if not narrow and plan.session_rule:
         return plan.session_rule, plan.session_label
     if not plan.subject:

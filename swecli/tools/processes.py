@@ -47,10 +47,8 @@ How = Literal["exit", "timeout", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended. `code` is as a shell says it (128 + n for signal n); `how` says why it stopped.
-
-    "stopped" means the reader had enough. `left` is set when it had left others running, which were ended.
-    """
+    """How a program ended. `code` is as a shell says it (128 + n for signal n); `how` says why it stopped. "stopped"
+    means the reader had enough. `left` is set when it had left others running, which were ended."""
 
     code: int
     how: How = "exit"
@@ -92,14 +90,9 @@ async def run_group(
     errors_too: bool = True,
 ) -> Ended:
     """Run a program with nothing on its standard input and hand over its output, piece by piece, until it ends.
-
     `on_output` may return True to end it. `errors_too` mixes standard error in; else that is thrown away. When the
     program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds;
-    None: no limit) and on cancellation, which is passed on.
-
-    Raises:
-        OSError: the program cannot be started.
-    """
+    None: no limit) and on cancellation, which is passed on. Raises OSError: the program cannot be started."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
     # a pipe of our own: asyncio's is waited for while anybody in the background holds it open
     reading, writing = os.pipe()

@@ -28,11 +28,9 @@ _OF_ONE_TYPE = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
 
 
 class Glob:
-    """Which files are meant: `*.py`, `src/**/*.ts`, `*.{js,ts}`, more of them with commas; with `!` left out.
-
-    A pattern without a slash is compared with the name at any depth; one with a slash may begin at any depth. Raises
-    ToolError for a pattern that means nothing.
-    """
+    """Which files are meant: `*.py`, `src/**/*.ts`, `*.{js,ts}`, more of them with commas; with `!` left out. A pattern
+    without a slash is compared with the name at any depth; one with a slash may begin at any depth. Raises ToolError
+    for a pattern that means nothing."""
 
     def __init__(self, pattern: str) -> None:
         try:
@@ -125,11 +123,8 @@ class Matches:
 
 
 async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, ignore_case: bool) -> Ended:
-    """Search a file or the files below a folder, both workspace-relative, and fill `found`.
-
-    Raises:
-        ToolError: the pattern means nothing, or ripgrep is missing.
-    """
+    """Search a file or the files below a folder, both workspace-relative, and fill `found`. Raises ToolError: the
+    pattern means nothing, or ripgrep is missing."""
     # reads the environment: the search program finds ours where the session brought none
     env = child_environment(ctx.environ)
     argv = [*_ripgrep(ctx.root, env), "--engine=auto", "--crlf", *(["--ignore-case"] if ignore_case else [])]
@@ -149,10 +144,7 @@ async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, 
 
 def files_below(root: Path, start: str, environ: Mapping[str, str] | None, seconds: float) -> list[str]:
     """Workspace-relative paths of the files below a folder that no ignore file leaves out, a folder's own together.
-
-    Raises:
-        ToolError: ripgrep is missing, or takes longer than `seconds`.
-    """
+    Raises ToolError: ripgrep is missing, or takes longer than `seconds`."""
     env = child_environment(environ)
     argv = [*_ripgrep(root, env), "--files", "--null", "--", _below(start)]
     try:

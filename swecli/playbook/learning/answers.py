@@ -22,10 +22,8 @@ _Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Answer:
-    """A read answer. `problem` names why a retry would be worth it; `refused` why none would be.
-
-    `losses` are lines on what was dropped; `unknown` counts tags for bullets that were not shown.
-    """
+    """A read answer. `problem` names why a retry would be worth it; `refused` why none would be. `losses` are lines on
+    what was dropped; `unknown` counts tags for bullets that were not shown."""
 
     tags: list[TagProposal] = field(default_factory=list)
     adds: list[AddProposal] = field(default_factory=list)
@@ -43,13 +41,8 @@ class Answer:
 
 def read_answer(text: str, shown: Collection[str], *, cut: bool = False) -> Answer:
     """Read a reflector's answer: the last object with the expected keys, else the last rewrite of the playbook, else
-    whole items of what does not parse as one. Never raises: what cannot be used is a problem or a loss.
-
-    Args:
-        text: the whole answer.
-        shown: the ids that stood in the prompt; tags for others are dropped.
-        cut: whether the stream broke off.
-    """
+    whole items of what does not parse as one. Tags for ids that are not `shown` are dropped; `cut`: the stream broke
+    off. Never raises: what cannot be used is a problem or a loss."""
     if not text.strip():
         return Answer(problem="the answer was empty")
     found = values_in(text)

@@ -87,16 +87,9 @@ class AddProposal:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a proposal is held against.
-
-    Attributes:
-        digest: the turn.
-        bullets: those that apply, in any state but deleted.
-        removed: those the user removed or took back: only the user's own words bring them in again.
-        instructions: what the prompt says anyway.
-        lookup: the workspace; None: nothing is looked up.
-        seen_in: the sessions that a bullet's evidence is from, by id.
-    """
+    """What a proposal is held against: the turn; the bullets that apply, in any state but deleted; those the user
+    `removed` or took back, which only the user's own words bring in again; what the prompt says anyway; the workspace
+    (None: nothing is looked up); and `seen_in`, the sessions that a bullet's evidence is from, by its id."""
 
     digest: TurnDigest
     bullets: Sequence[Bullet]
@@ -119,14 +112,7 @@ class Curated:
 
 
 def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: Ground, author: str) -> Curated:
-    """What of one turn's proposals passes.
-
-    Args:
-        adds: new bullets; `author` "user" says that they are the user's own typed words.
-        updates: other words for bullets.
-        ground: what they are held against.
-        author: who proposes.
-    """
+    """What of one turn's proposals passes; the author "user" says that `adds` are the user's own typed words."""
     curated = Curated()
     for add in adds:
         _add(replace(add, content=clean(add.content), when=clean(add.when)), ground, author, curated)

@@ -58,12 +58,7 @@ class _Run:
 
 
 def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
-    """What a turn shows by itself.
-
-    Args:
-        digest: the turn.
-        last: how its checks ended when they were last run in this workspace, in whatever session.
-    """
+    """What a turn shows by itself; `last` is how its checks ended when they were last run in this workspace."""
     runs = _runs(digest.calls)
     found = [one for name, own in runs.items() if (one := _changed(name, own, last.get(name))) is not None]
     found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
@@ -148,12 +143,10 @@ def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bulle
 
 
 def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
-    """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none).
-
-    1 where something it names stands in the arguments of the call that decided, or for a failure in its error text;
-    where it was cited and calls followed; and where it was cited and the user judged. Else a part: on a success more
-    than on a failure. What is stale or quarantined gets nothing.
-    """
+    """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none). 1
+    where something it names stands in the arguments of the call that decided, or for a failure in its error text; where
+    it was cited and calls followed; and where it was cited and the user judged. Else a part: on a success more than on
+    a failure. What is stale or quarantined gets nothing."""
     call = observed.call
     if not bullet.live or bullet.stale:
         return 0.0, ""

@@ -26,10 +26,8 @@ class RulesPart:
 @dataclass(frozen=True, slots=True)
 class ReflectorModel:
     """Who reflects besides the rules, asked with `template`; None leaves it at the rules. `every_turn` says that it is
-    a cheap one of its own, to be asked about each turn and not about those with friction only.
-
-    `missing` is why there is no model now though the settings want one: turns for it stay in the queue.
-    """
+    a cheap one of its own, to be asked about each turn and not about those with friction only. `missing` is why there
+    is no model now though the settings want one: turns for it stay in the queue."""
 
     template: str
     model: ChatModel | None = None

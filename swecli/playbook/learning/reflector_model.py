@@ -33,10 +33,8 @@ _LETTERS = 4  # characters a token, roughly, where nobody counted
 
 @dataclass(slots=True)
 class Asked:
-    """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded.
-
-    `model` is its name. `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one.
-    """
+    """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded. `model`
+    is its name. `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one."""
 
     model: str
     answer: str = ""
@@ -104,11 +102,9 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
 
 
 def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:
-    """The request's user message: the digest as one fenced JSON object, free of secrets and of the bullets' own text.
-
-    A bullet that is found again in a query, a call or a result stands there as its id: what the playbook said
-    must not come back as news. `user_next` is the user's next message, where there is one.
-    """
+    """The request's user message: the digest as one fenced JSON object, free of secrets and of the bullets' own text. A
+    bullet that is found again in a query, a call or a result stands there as its id: what the playbook said must not
+    come back as news. `user_next` is the user's next message, where there is one."""
     bullets = list(shown)
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
@@ -188,15 +184,9 @@ def units(usage: Usage) -> float:
 def refusal(
     limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, Row], *, friction: bool
 ) -> str:
-    """Why a model is not asked now; "" when it may be.
-
-    Args:
-        limits: the user's.
-        totals: what the session took so far, in all and by purpose.
-        today: what reflections took today, in all sessions.
-        question: its length in characters, and the model's prices.
-        friction: something went wrong in the turn: such turns come first when the budget is short.
-    """
+    """Why a model is not asked now; "" when it may be. `totals` are of the session, `today` of all reflections of the
+    day; `question` is its length in characters, with the model's prices; turns with `friction` come first when the
+    budget is short."""
     length, price = question
     tokens = length // _FEWEST_LETTERS
     used = units(totals.by_purpose.get(REFLECTING, Spent()).usage)

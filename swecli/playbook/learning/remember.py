@@ -64,9 +64,7 @@ class PlaybookMemory:
 
     def remember(self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = "") -> str:
         """Keep what the user states, in the place of another bullet or of none; without a text only take that one out.
-
-        Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done.
-        """
+        Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done."""
         session = self._session()
         self.sessions.playbook.renew(session)
         digest = _digest(session)

@@ -58,16 +58,7 @@ class LearningService:
         self.reflector = reflector
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
-        """Do one of the user's actions on the playbook: list, show, why, add, edit, remove, undo, review.
-
-        Args:
-            action: its name.
-            args: what follows it.
-            command: how the user writes it, for hints.
-
-        Raises:
-            SwecliError: it cannot be done; the line says why.
-        """
+        """Do one of the user's actions on the playbook, `command` being how the user writes it. Raises SwecliError."""
         # late: most programs never perform one
         from swecli.playbook.actions.change import perform  # noqa: PLC0415
 
@@ -85,9 +76,7 @@ class LearningService:
 
     def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> RulesPart:
         """Apply what the rules see in a turn, at once: it is to be in the very next request, however slow a model is.
-
-        What is applied already is not applied again.
-        """
+        What is applied already is not applied again."""
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
             return RulesPart(0)
@@ -105,11 +94,8 @@ class LearningService:
             return RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
 
     async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
-        """Ask the model about a turn whose rules' part is applied, and apply what comes of it.
-
-        A turn for which there is no budget or no model now stays in the queue. Cancellable: then too, and what was
-        spent is recorded.
-        """
+        """Ask the model about a turn whose rules' part is applied, and apply what comes of it. A turn for which there
+        is no budget or no model now stays in the queue. Cancellable: then too, and what was spent is recorded."""
         session = self.sessions.current_session
         if session is None:
             return []
@@ -150,17 +136,9 @@ class LearningService:
         return events
 
     async def backfill(self, sessions: Sequence[str], epochs: int = 1) -> AsyncIterator[Backfilled]:
-        """Reflect on every turn of these sessions until each was reflected on `epochs` times, the oldest first.
-
-        Done twice it is as if done once. The service's current session changes.
-
-        Args:
-            sessions: ids, titles or prefixes of ids.
-            epochs: how often, from 1.
-
-        Raises:
-            BadInput: one of the sessions is not there; nothing was learned then.
-        """
+        """Reflect on every turn of these sessions (ids, titles or prefixes) until each was reflected on `epochs` times,
+        the oldest first; done twice it is as if done once. The current session changes. Raises BadInput before anything
+        is learned when a session is not there."""
         ids = [self.sessions.resume(ref, "").id for ref in sessions]
         for epoch in range(1, epochs + 1):
             for name in ids:

@@ -40,11 +40,7 @@ def deviation(odds: Belief) -> float:
 
 def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     """Whether its score lets it into prompts: else it is held back, and comes back by itself as its evidence fades.
-    What the user wrote or pinned is never held back.
-
-    Args:
-        ignorant: no reflector that judges this playbook knows anything (see `Reflector.ignorant`).
-    """
+    What the user wrote or pinned is never held back. `ignorant`: no reflector here knows anything."""
     if bullet.state == "pinned" or bullet.trust == "user":
         return True
     odds = bullet.odds
@@ -105,15 +101,9 @@ class Shown:
 def by_outcome(
     shown: Sequence[Shown], good: bool, weight: float, base: float, why: tuple[str, str]
 ) -> tuple[tuple[Verdict, ...], float]:
-    """The verdicts that an outcome gives the bullets shown, and the odds of that kind of turn afterwards.
-
-    Args:
-        shown: all that stood in the prompt; a role of 0 gets no verdict.
-        good: how the turn went.
-        weight: of the observation, 0 to 1.
-        base: the odds of success for this kind of turn, as a logit.
-        why: what showed it, as a name and in words.
-    """
+    """The verdicts that an outcome of this weight (0 to 1) gives the bullets shown, those of role 0 left out, and the
+    odds of that kind of turn afterwards; `base` is these odds before, a logit. `why` is what showed it, as a name and
+    in words."""
     worth = {item.bullet.id: STEP * expected(item.bullet.odds) for item in shown}
     logit = base + sum(worth.values())
     verdicts = []
@@ -138,14 +128,8 @@ def _read(tag: Tag, role: float) -> Tag:
 def by_tags(
     tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, who: tuple[str, Reflector], first: Mapping[str, bool]
 ) -> tuple[tuple[Verdict, ...], Reflector]:
-    """The verdicts that a reflector's tags give, and what is known of the reflector afterwards.
-
-    Args:
-        tags: each bullet with its tag and the reason given.
-        good: how the turn went, None where that is unknown.
-        who: the reflector's name, and what is known of it.
-        first: for each bullet whether this is its first verdict of the turn: then it forgets a little.
-    """
+    """The verdicts that a reflector's tags, each with its reason, give after such an outcome (None: unknown), and what
+    is known of the reflector afterwards. A bullet forgets a little with its `first` verdict of a turn."""
     name, reflector = who
     s, n, counts, verdicts = reflector.insight, reflector.n, list(reflector._after(good)), []
     for bullet, tag, why in tags:

@@ -1,8 +1,6 @@
-"""Which bullets stand in a prompt: all that fit; else the user's own and what matches. Never a token too many.
-
-An epoch's head holds those selected for the query it began with. Within the epoch others come as notes, as long as all
-that the conversation holds keeps to the budget; where it cannot, the selection asks for a new epoch.
-"""
+"""Which bullets stand in a prompt: all that fit; else the user's own and what matches. Never a token too many. An
+epoch's head holds those selected for the query it began with. Within the epoch others come as notes, as long as all
+that the conversation holds keeps to the budget; where it cannot, the selection asks for a new epoch."""
 
 from __future__ import annotations
 
@@ -34,13 +32,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a prompt gets: `text`, which has exactly `tokens` tokens, of at most `budget`; and why.
-
-    `candidates` holds what was chosen and the best few that were not; `held_back` names those that would stand in the
-    prompt, were their score another: with each such turn they forget a little. `more` says that there are others to
-    look up, `withheld` what this turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need
-    not).
-    """
+    """What a prompt gets: `text`, which has exactly `tokens` tokens, of at most `budget`; and why. `candidates` holds
+    what was chosen and the best few that were not; `held_back` names those that would stand in the prompt, were their
+    score another: with each such turn they forget a little. `more` says that there are others to look up, `withheld`
+    what this turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need not)."""
 
     text: str
     tokens: int
@@ -75,13 +70,9 @@ class Selection:
 
 
 def select(request: SelectionRequest, held: Held | None = None) -> Selection:
-    """Select within the budget, which is never exceeded. The same arguments give the same selection.
-
-    Args:
-        held: what the conversation holds already: it stays, and the text is of what comes to it. None where an epoch
-            begins: the selection is for its head. When the bullets cannot go on as they are held, the selection is for
-            a head too, and `reopen` says why.
-    """
+    """Select within the budget, which is never exceeded. The same arguments give the same selection. With `held`, what
+    the conversation holds already, the text is of what comes to that; without it, or where it cannot go on (`reopen`
+    says why), the selection is for the head of an epoch."""
     ranked, fits = rank(request)
     found = _select(request, ranked, held, fits=fits)
     shown = {bullet.id for bullet in found.chosen}

@@ -1,7 +1,5 @@
-"""The playbook as Markdown: to be read, edited and brought back; nothing of a strategy is lost on the way.
-
-A file is read whole, or refused with the number of the line that is wrong.
-"""
+"""The playbook as Markdown: to be read, edited and brought back; nothing of a strategy is lost on the way. A file is
+read whole, or refused with the number of the line that is wrong."""
 
 from __future__ import annotations
 
@@ -27,12 +25,7 @@ _NOTE = (
 
 
 def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
-    """Strategies with all that is known of them, by section, in order of minting.
-
-    Args:
-        bullets: those to write.
-        evidence: for each id what speaks for and against it.
-    """
+    """Strategies with all that is known of them and their evidence by id, by section, in order of minting."""
     lines = [TITLE, "", MARK.format(FORMAT), "", _NOTE]
     ordered = sorted(bullets, key=lambda b: (b.section, b.number))
     for section, group in groupby(ordered, key=lambda b: b.section):
@@ -109,10 +102,8 @@ class _Reader:
     ids: set[str] = field(default_factory=set)
 
     def take(self, number: int, line: str) -> None:
-        """One line of the file. Raises ValueError with what is wrong with it.
-
-        Before the first section and strategy anybody may write what they like, but no list.
-        """
+        """One line of the file. Raises ValueError with what is wrong with it. Before the first section and strategy
+        anybody may write what they like, but no list."""
         if line.startswith("## "):
             self.section, self.begun = _text(line[3:].strip()), True
             if not self.section.strip():
@@ -141,11 +132,8 @@ class _Reader:
 
 
 def read_markdown(text: str) -> list[Carried]:
-    """The strategies of a file that `to_markdown` wrote, also after a person edited it.
-
-    Raises:
-        BadInput: the first line that cannot be read; or the file is no playbook, or a newer swecli's.
-    """
+    """The strategies of a file that `to_markdown` wrote, also after a person edited it. Raises BadInput with the first
+    line that cannot be read, or that the file is no playbook, or a newer swecli's."""
     mark = _MARK.search(text)
     if mark is None:
         raise BadInput(

@@ -1,14 +1,13 @@
-"""Findings compared with the files they speak of, the digest of their code that no new layout changes, their states.
-
-What does not fit a file is marked, never dropped. `move` is the one place that changes a state.
-"""
+"""Findings held against the files they speak of, against the ledger, and the states they may have. What does not fit a
+file is marked, never dropped. `move` is the one place that changes a state."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -16,7 +15,7 @@ from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
 from swecli.review.judge.sources import LIMITS, Source, Sources
 
-_NEAR = 3  # lines around the finding in which its quote may stand
+_NEAR = 3  # lines around a finding in which its quote may stand, and between two places that may still be one
 _LONGEST_ANCHOR = 400
 _SHORTEST_QUOTE = 6  # letters from which on a quote can place a finding
 _Moves = Mapping[str, FindingState]
@@ -44,10 +43,8 @@ _BY_USER: Mapping[str, tuple[str, ...]] = {
 
 
 def move(finding: Finding, what: str, why: str = "") -> Finding:
-    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere.
-
-    A confirmed one that the reviewer withdraws stays, until the verifier agrees.
-    """
+    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere. A
+    confirmed one that the reviewer withdraws stays, until the verifier agrees."""
     to = _MOVES[what].get(finding.state, finding.state)
     kept = to == finding.state or (what == "withdrawn" and finding.verdict == "confirmed")
     return finding if kept else replace(finding, state=to, reason=why)
@@ -98,11 +95,8 @@ def _digest(text: str) -> str:
 
 
 def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the block stands among these lines: (first, last) from 1. `anchor` is how its text begins, "" where that
-    is not known.
-
-    Other indentation, and lines that were broken or joined within the block, do not matter.
-    """
+    """Where the block stands among these lines: (first, last) from 1, however they are indented, broken or joined.
+    `anchor` is how its text begins, "" where that is not known."""
     texts = [squeezed(line) for line in lines]
     whole, starts = "".join(texts), [0, *accumulate(map(len, texts))][:-1]
     begins, head = {start: n for n, start in enumerate(starts, 1)}, squeezed(anchor)
@@ -120,10 +114,8 @@ def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, i
 
 def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
     """Each finding with `verified`, `why`, `anchor`, `block`, `symbol`, `file_hash` and `fingerprint` as its file says.
-
     Verified: the file exists, the lines are in it, and the quoted code stands there. A quote that stands elsewhere
-    exactly once corrects the line. Without a file or a line to hold on to, the finding is refuted by rule.
-    """
+    exactly once corrects the line. Without a file or a line to hold on to, the finding is refuted by rule."""
     return [_grounded(found, sources.get(found.path)) for found in findings]
 
 
@@ -187,3 +179,89 @@ def _misquoted(finding: Finding, source: Source) -> bool:
     wanted = one_spaced(finding.evidence.strip().strip("`"))
     first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
     return wanted not in one_spaced("\n".join(source.lines[first : last + wanted.count(" ")]))
+
+
+# Whether what is reported now is what the ledger has already, in whatever words and at whatever line
+
+# shares of content words from which on, and up to which, two claims are one, or two: measured by `scripts/bench review`
+_SAME, _NEW = 0.34, 0.15
+_FAMILIES = {
+    "errors": "ERROR EXCEPT EXCEPTION HANDLING SWALLOW SWALLOWED CATCH PANIC UNCHECKED RAISE THROW",
+    "resources": "RESOURCE LEAK LEAKS UNCLOSED CLOSE HANDLE MEMORY CONNECTION FILE DESCRIPTOR",
+    "shared state": "MUTABLE SHARED STATE GLOBAL GLOBALS DEFAULT ARGUMENT CACHE ALIASING",
+    "logic": "LOGIC WRONG CONDITION INVERTED OPERATOR COMPARISON CALCULATION RESULT INCORRECT DEAD UNREACHABLE UNUSED",
+    "boundary": "BOUNDARY BOUNDS OFF INDEX RANGE OVERFLOW EMPTY ZERO DIVISION NULL NONE NIL UNDEFINED",
+    "contract": "CONTRACT API RETURN SIGNATURE TYPE TYPES COMPATIBILITY BREAKING DOCUMENTATION",
+    "concurrency": "RACE CONCURRENCY DEADLOCK THREAD ASYNC AWAIT LOCK ATOMIC",
+    "injection": "INJECTION SQL XSS COMMAND EVAL TRAVERSAL DESERIALIZATION SHELL SSRF",
+    "secrets": "SECRET SECRETS PASSWORD CREDENTIAL CREDENTIALS TOKEN HARDCODED KEY",
+    "complexity": "COMPLEX COMPLEXITY LONG METHOD FUNCTION FUNCTIONS LARGE CLASS PARAMETER LIST NESTING ENVY",
+    "duplication": "DUPLICATE DUPLICATED DUPLICATION REPEATED COPY CLUMPS DATA",
+    "naming": "MAGIC NUMBER NUMBERS NAMING NAME CONSTANT CONSTANTS LITERAL",
+}
+_FAMILY_OF = {word: family for family, words in _FAMILIES.items() for word in words.split()}
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
+_LITERAL = re.compile(r"`[^`\n]+`|\b\d+(?:\.\d+)?\b|'[^'\n]+'|\"[^\"\n]+\"")
+
+
+def family(kind: str) -> str:
+    """One of twelve families of types, by the words of its name; "" where no word decides."""
+    found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", kind.upper()) if word in _FAMILY_OF]
+    return max(found, key=found.count, default="")
+
+
+def _overlap(one: str, other: str) -> float:
+    """The share of the shorter text's content words that the other has too, 0 to 1; 0 where their literals differ."""
+    literals = [set(_LITERAL.findall(text)) for text in (one, other)]
+    if all(literals) and not literals[0] & literals[1]:
+        return 0.0
+    words = [{word.lower()[:7] for word in _WORD.findall(text) if len(word) > 3} for text in (one, other)]
+    return len(words[0] & words[1]) / min(map(len, words)) if all(words) else 0.0
+
+
+def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> str:
+    """The id of the row that a candidate is, "" for a new one; the first rule that decides counts. `mine` are the ids
+    that this review has reported already: only lines that overlap make one of those."""
+    rows = [row for row in known if row.path == candidate.path]
+    alias = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
+    certain = [
+        *(row for row in rows if row.key == candidate.key),
+        *(row for row in rows if row.id == candidate.same_as and _one_place(row, candidate)),
+        *(row for row in rows if alias in row.aliases),
+    ]
+    if certain:
+        return certain[0].id
+    best = (0.0, "")
+    for row in rows:
+        families = family(row.code_smell_type), family(candidate.code_smell_type)
+        if all(families) and families[0] != families[1]:
+            continue
+        wordings = [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
+        shared = max(_overlap(candidate.message, text) for text in (row.message, *wordings))
+        alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
+        if _touch(row, candidate) and (all(families) and alike or shared >= _SAME):
+            best = max(best, (1.0 + shared, row.id))
+        elif shared >= _SAME and row.id not in mine and _one_place(row, candidate):
+            best = max(best, (shared, row.id))
+    return best[1]
+
+
+def identified(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
+    """Each candidate with the id of its row. Exact places are matched first."""
+    out: dict[int, Finding] = {}
+    taken = set(mine)
+    candidates = list(enumerate(found))
+    exact = {row.key for row in known}
+    for number, candidate in sorted(candidates, key=lambda pair: pair[1].key not in exact):
+        out[number] = replace(candidate, id=identify(candidate, known, taken))
+        taken |= {out[number].id} - {""}
+    return [out[number] for number, _ in candidates]
+
+
+def _touch(row: Finding, other: Finding, around: int = 0) -> bool:
+    first, last = row.line - around, (row.end_line or row.line) + around
+    return first <= (other.end_line or other.line) and other.line <= last
+
+
+def _one_place(row: Finding, other: Finding) -> bool:
+    return _touch(row, other, _NEAR) or bool(row.symbol and row.symbol == other.symbol)

@@ -26,9 +26,7 @@ _MEASURED = re.compile(r"`\w+` has \d+ \w+ now, at most \d+ are meant")
 
 def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
     """Compare the named findings (all, where none is named) with the files and commit what changed: (before, after).
-
-    `here` is a folder of the project. Raises BadInput for an unknown id.
-    """
+    `here` is a folder of the project. Raises BadInput for an unknown id."""
     chosen = [store.get(ref) for ref in refs] if refs else store.findings()
     by_path = sorted(chosen, key=lambda finding: (finding.path, finding.number))  # each file is read once
     sources = Sources(project_root(here))
@@ -45,13 +43,10 @@ def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") 
 
 
 def rechecked(finding: Finding, sources: Sources) -> Finding:
-    """The finding as its file is now, by rule and without a model.
-
-    It moves with its lines, however they are laid out, also into a renamed file; is fixed when a function that was too
-    much by measure no longer is, or when its file was deleted and its lines stand in no other; regresses when the
-    measure is over the limit again. Where its lines stand nowhere it is gone, which is not verified. A file whose
-    digest has not changed is not looked at again.
-    """
+    """The finding as its file is now, by rule and without a model. It moves with its lines, however they are laid out,
+    also into a renamed file; is fixed when a function that was too much by measure no longer is, or when its file was
+    deleted and its lines stand in no other; regresses when the measure is over the limit again. Where its lines stand
+    nowhere it is gone, which is not verified. A file whose digest has not changed is not looked at again."""
     source, smell = sources.get(finding.path), finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
         return finding
@@ -117,11 +112,9 @@ def change_line(before: Finding, after: Finding) -> str:
 
 
 def lessons(sessions: SessionManager, store: ReviewStore, session: Session | None) -> list[AppliedDelta]:
-    """Propose a strategy for each smell fixed three times in this project, once; what was newly proposed.
-
-    It comes with those findings as evidence, and like all that was read in a repository it waits for the user's word
-    before any prompt holds it. Nothing without a session.
-    """
+    """Propose a strategy for each smell fixed three times in this project, once; what was newly proposed. It comes with
+    those findings as evidence, and like all that was read in a repository it waits for the user's word before any
+    prompt holds it. Nothing without a session."""
     proposed = []
     for smell, findings in (store.fixed_often(_TIMES) if session else {}).items():
         name = f"review:{store.project}:{smell}"
@@ -152,9 +145,7 @@ def lesson_note(applied: AppliedDelta, command: str) -> str:
 
 def repair_request(finding: Finding, here: Path) -> str:
     """What the agent, whose workspace is `here`, is asked. The finding's own words are quoted: material, not orders.
-
-    Raises BadInput where the finding's file is no part of that workspace.
-    """
+    Raises BadInput where the finding's file is no part of that workspace."""
     parts = [
         f"Repair the review finding {finding.id} in {_from(here, finding)}, line {finding.line}"
         f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",
@@ -169,13 +160,10 @@ def repair_request(finding: Finding, here: Path) -> str:
 
 
 def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """The call that puts the suggestion in the place of the finding's lines, and the finding once that is done.
-
-    The finding is then gone, which is not verified, and holds the lines that were there. `here` is the workspace.
-
-    Raises BadInput where there is no suggestion, the lines are not there as they were reviewed, or a Python file could
-    no longer be parsed.
-    """
+    """The call that puts the suggestion in the place of the finding's lines, and the finding once that is done. The
+    finding is then gone, which is not verified, and holds the lines that were there. `here` is the workspace. Raises
+    BadInput where there is no suggestion, the lines are not there as they were reviewed, or a Python file could no
+    longer be parsed."""
     sources = Sources(project_root(here))
     now, lines = rechecked(finding, sources), sources.get(finding.path).lines
     length = (finding.end_line or finding.line) - finding.line + 1
@@ -194,9 +182,7 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
 
 def take_back(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
     """The call that puts the lines back that an applied suggestion replaced, and the finding, open, once that is done.
-
-    Raises BadInput where nothing was applied, or the suggestion does not stand in its file any more.
-    """
+    Raises BadInput where nothing was applied, or the suggestion does not stand in its file any more."""
     if finding.replaced is None:
         raise BadInput(f"No suggestion of {finding.id} was applied.", "See: /findings show")
     lines, new = Sources(project_root(here)).get(finding.path).lines, finding.suggestion.split("\n")

@@ -1,8 +1,6 @@
 """The files a review speaks of, as they are now: their lines, the functions and blocks in them, what is measured there.
-
 No file is read through a link out of the project. A line belongs to a function or class by the syntax tree of Python,
-by indentation elsewhere.
-"""
+by indentation elsewhere."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ _DEF = re.compile(r"(?:async )?def (?P<name>\w+)")
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """A named stretch of a file, lines from 1, decorators included. `name` is "" where only the surroundings are known.
-
-    Of a Python function `line` is that of its `def` (else 0), and `parameters` and `paths` are counted.
-    """
+    Of a Python function `line` is that of its `def` (else 0), and `parameters` and `paths` are counted."""
 
     name: str
     first: int

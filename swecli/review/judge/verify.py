@@ -1,7 +1,5 @@
-"""Claims checked against the code by fresh requests that have not seen the reviewer's reasoning.
-
-A request shows the code a claim is about, what that code calls, and who calls it.
-"""
+"""Claims checked against the code by fresh requests that have not seen the reviewer's reasoning. A request shows the
+code a claim is about, what that code calls, and who calls it."""
 
 from __future__ import annotations
 
@@ -190,11 +188,9 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str) -> Judge
 
 
 def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
-    """The finding with its verdict, and in the state that the verdict leads to.
-
-    A claim about code that is gone is open again when it holds still, and fixed when it was refuted. `again` says that
-    it was reported again, so that a fixed one that is confirmed has regressed.
-    """
+    """The finding with its verdict, and in the state that the verdict leads to. A claim about code that is gone is open
+    again when it holds still, and fixed when it was refuted. `again` says that it was reported again, so that a fixed
+    one that is confirmed has regressed."""
     verdict = judgement.verdict
     found = replace(finding, judgement=judgement, verdict=verdict)
     if finding.state in ("gone", "regressed") and verdict == "refuted":

@@ -72,12 +72,8 @@ class Push:
         return bool(self.inline or self.fixed) or summary(self) != self.target.earlier.body
 
     def send(self) -> list[str]:
-        """Post it; what came of it, in lines. Where GitHub cannot use a comment, all stand in the summary.
-
-        Raises:
-            BadInput: there is no token.
-            GitHubFailed: nothing could be posted (401, 403, 404, a rate limit, no connection).
-        """
+        """Post it; what came of it, in lines. Where GitHub cannot use a comment, all stand in the summary. Raises
+        BadInput without a token, GitHubFailed where nothing could be posted."""
         need_token({"GITHUB_TOKEN": self.github.token})
         if not self.anything:
             return [*self.problems, f"nothing new, {len(self.known)} there already"]
@@ -106,11 +102,9 @@ def need_token(environ: Mapping[str, str]) -> None:
 
 
 def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
-    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one.
-
-    What an earlier push left in the table stays there, and what was found late in code that was read before is posted
-    only when it is critical. Raises GitHubFailed.
-    """
+    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What an
+    earlier push left in the table stays there, and what was found late in code that was read before is posted only when
+    it is critical. Raises GitHubFailed."""
     github, number = connect(root, environ), target.pr or 0
     diffs, there, replied = pull_diffs(github, number), dict[str, int](), set[str]()
     login = github.login() if github.token else ""

@@ -1,7 +1,5 @@
-"""How a finding, and how far a review is, read for every face; and filters.
-
-A finding has a headline, facts, the code around it and its suggestion as a diff; an event of a review is lines for
-people, the same at the prompt and on stderr.
+"""How a finding, and how far a review is, read for every face; and filters. A finding has a headline, facts, the code
+around it and its suggestion as a diff; an event of a review is lines for people, the same at the prompt and on stderr.
 """
 
 from __future__ import annotations
@@ -93,12 +91,9 @@ def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
-    """Those that the words ask for, the surest and worst first.
-
-    Words are states, `all`, `severity>=high`, `path:src/**`, `type:LEAK`, `verdict:confirmed`, `since:R-2` (what that
-    review or a later one reported), or text that the finding holds; without a state the open ones. Raises BadInput for
-    a value that no finding can have.
-    """
+    """Those that the words ask for, the surest and worst first. Words are states, `all`, `severity>=high`,
+    `path:src/**`, `type:LEAK`, `verdict:confirmed`, `since:R-2` (what that review or a later one reported), or text
+    that the finding holds; without a state the open ones. Raises BadInput for a value that no finding can have."""
     states = [word for word in words if word in STATES]
     kept = store.findings(() if "all" in words else states or OPEN_STATES)
     for word in words:

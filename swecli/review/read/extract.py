@@ -46,14 +46,9 @@ class Extraction:
 
 
 def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
-    """Read every finding out of one response: its text and its calls of `report_findings`. Total: no response makes it
-    raise.
-
-    Args:
-        loop: the number of the loop, kept in each finding.
-        paths: files that exist; a place in prose counts only in one of them.
-        shown: the code the model was shown, without white space; JSON that stands in it is a quotation.
-    """
+    """Every finding of one response, of its text and of its calls of `report_findings`; no response makes it raise. A
+    place in prose counts only in one of `paths`; JSON that stands in `shown`, the code the model was shown without
+    white space, is a quotation."""
     out, text = Extraction(), reply.text
     for call in reply.calls:
         if call.name == TOOL:

@@ -68,10 +68,8 @@ class ReviewJob:
 
 
 async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
-    """The job of the target that the words name; without words (None) the review that was not finished.
-
-    git and GitHub are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError.
-    """
+    """The job of the target that the words name; without words (None) the review that was not finished. git and GitHub
+    are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError."""
     if spec is None:
         return await _old_job(agent, store, options)
     root, before = project_root(agent.ctx.root), store.unfinished()
@@ -174,10 +172,8 @@ def _verifier_of(agent: Agent, store: ReviewStore) -> Verifier:
 
 
 async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
-    """Check what the review found and what of its files is gone, unless it is not wanted.
-
-    It takes at most two thirds of the tokens that the reviewer's requests have `used`.
-    """
+    """Check what the review found and what of its files is gone, unless it is not wanted. It takes at most two thirds
+    of the tokens that the reviewer's requests have `used`."""
     store, found = job.store, job.store.of_review(review)
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
         again = [move(finding, "reported again") for finding in found if finding.state in ("fixed", "gone")]
@@ -192,9 +188,7 @@ async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJu
 
 def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:
     """What a check that somebody asks for is made with, its findings, and its price in words, named before it is paid.
-
-    The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id.
-    """
+    The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
     open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store)
     listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]

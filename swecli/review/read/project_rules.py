@@ -1,7 +1,5 @@
-"""The project's own rules for its reviewer: `.agents/checks/*.md`, `.agents/REVIEW.md` and AGENTS.md.
-
-Of a change that is compared with a commit they are that commit's, so that no change can instruct its own reviewer.
-"""
+"""The project's own rules for its reviewer: `.agents/checks/*.md`, `.agents/REVIEW.md` and AGENTS.md. Of a change that
+is compared with a commit they are that commit's, so that no change can instruct its own reviewer."""
 
 from __future__ import annotations
 
@@ -33,11 +31,8 @@ class Rule:
 def load_rules(
     root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
 ) -> tuple[list[Rule], list[str]]:
-    """The rules for these files, and a line for each that is cut or cannot be used.
-
-    Args:
-        base: the commit whose rules they are; "" for the files as they are now.
-    """
+    """The rules for these files as of the commit `base` ("": as they are now), and a line for each that is cut or
+    cannot be used."""
     if base and _run(root, environ, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
         return [], [
             f"{base[:12]} is not in this clone: its rules are not used (fetch it: git fetch --depth=1 origin {base})"

@@ -32,13 +32,11 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.review.judge.grounding import ground
-from swecli.review.judge.identity import identified
+from swecli.review.judge.grounding import ground, identified
 from swecli.review.judge.sources import Sources
 from swecli.review.read.extract import extract
 from swecli.review.read.job import ReviewJob, planned, run_checks, withdraw
-from swecli.review.read.progress import Progress
-from swecli.review.read.requests import ReviewRequest, part_message, read_only
+from swecli.review.read.requests import Progress, ReviewRequest, part_message, read_only
 from swecli.review.target.plan import Part, cover
 
 _OVERFLOWS = 3
@@ -68,11 +66,8 @@ class Review:
         self._ended: ReviewFinished | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Do it; the last event is `ReviewFinished`.
-
-        Raises:
-            SwecliError: the model's service or the store failed for good; `ReviewFinished` came before it.
-        """
+        """Do it; the last event is `ReviewFinished`, also before SwecliError is raised: the service or the store failed
+        for good."""
         job, at, leads = self.job, self._at, sum(map(len, self.job.leads.values()))
         sizes = (len(job.plan.files), job.most_loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)

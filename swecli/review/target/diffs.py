@@ -132,10 +132,8 @@ def hunks_of(patch: str) -> tuple[DiffHunk, ...]:
 
 
 def rule_by_name(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
-    """The rule by which a file is skipped for its name or attributes, "" where it is not.
-
-    Attributes are those of the base commit and win both ways; `include` patterns bring back what can be read.
-    """
+    """The rule by which a file is skipped for its name or attributes, "" where it is not. Attributes are those of the
+    base commit and win both ways; `include` patterns bring back what can be read."""
     if _BINARY.fullmatch(path):
         return "binary"
     if any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include):

@@ -140,10 +140,7 @@ def _said(body: bytes) -> str:
 
 def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
     """The repository this folder belongs to, by GITHUB_REPOSITORY or the remote "origin"; token and address from the
-    environment (GITHUB_TOKEN or GH_TOKEN, GITHUB_API_URL).
-
-    Raises BadInput when it is no repository of GitHub.
-    """
+    environment (GITHUB_TOKEN or GH_TOKEN, GITHUB_API_URL). Raises BadInput when it is no repository of GitHub."""
     name = environ.get("GITHUB_REPOSITORY", "")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         try:

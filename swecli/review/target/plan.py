@@ -1,7 +1,5 @@
-"""What a review will read, cut into parts that fit a request: hunks with their symbols, the risky ones first.
-
-What that is expected to take, before anything is paid for, and what became of each planned line.
-"""
+"""What a review will read, cut into parts that fit a request: hunks with their symbols, the risky ones first. What that
+is expected to take, before anything is paid for, and what became of each planned line."""
 
 from __future__ import annotations
 
@@ -103,11 +101,8 @@ class Plan:
 
 
 def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
-    """Cut the target into hunks and pack them.
-
-    Args:
-        most_tokens: of a part. A hunk with more is cut between lines.
-    """
+    """Cut the target into hunks and pack them; a hunk of more than `most_tokens`, the size of a part, is cut between
+    lines."""
     hunks: list[Hunk] = []
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
@@ -198,12 +193,9 @@ def _pack(hunks: Iterable[Hunk], most: int) -> Iterator[Part]:
 def make_estimate(
     plan: Plan, most_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
-    """The ranges for a plan: by what earlier reviews took for each token of their parts, the smallest and largest
-    tenth left out; before there are enough, from each part reported at once to three loops with reading for each.
-
-    Args:
-        past: what earlier reviews took: `tokens` and `loops` for `shown` tokens in `parts` parts.
-    """
+    """The ranges for a plan: by what earlier reviews took for each token of their parts, the smallest and largest tenth
+    left out; before there are enough, from each part reported at once to three loops with reading for each. `past`:
+    what earlier reviews took: `tokens` and `loops` for `shown` tokens in `parts` parts."""
     parts = plan.parts[:most_loops]
     shown = sum(part.tokens for part in parts)
     loops = (len(parts), min(most_loops, len(plan.parts) * _MOST_LOOPS_OF_PART))
@@ -235,12 +227,8 @@ def _range(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0) -> Coverage:
-    """The coverage of a plan.
-
-    Args:
-        read: digests of the hunks of which a report came back; `shown`: of those that stood in an answered request.
-        end: how the review ended, "" while it runs.
-    """
+    """The coverage of a plan, by the digests of the hunks of which a report came back (`read`) and of those that stood
+    in an answered request (`shown`); `end` is "" while the review runs."""
     by_path: dict[str, list[Hunk]] = {}
     read = {*read, *(hunk.digest for hunk in plan.earlier)}
     earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""

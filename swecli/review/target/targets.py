@@ -21,13 +21,11 @@ _ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes`
-    a line for each file that is left out because nothing of it can be read, `skips` what a rule leaves out.
-
-    `base` is the commit that the changes are compared with ("" for none), `attributes` those it gives to the files;
-    `commit` is the one whose files are read ("": those of the work tree).
-    `pr` is the number of a pull request, `head` its newest commit, `earlier` what its last push left.
-    """
+    """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes` a
+    line for each file that is left out because nothing of it can be read, `skips` what a rule leaves out. `base` is the
+    commit that the changes are compared with ("" for none), `attributes` those it gives to the files; `commit` is the
+    one whose files are read ("": those of the work tree). `pr` is the number of a pull request, `head` its newest
+    commit, `earlier` what its last push left."""
 
     spec: tuple[str, ...]
     label: str
@@ -60,16 +58,9 @@ class _Place:
 def find_target(
     here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None, include: Sequence[str] = ()
 ) -> Target:
-    """What these words name: nothing, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, paths or `.`.
-
-    Words are read as they are meant in the folder `here`; all that comes out, `spec` too, is relative to the top of
-    its repository (to `here` outside of one), so that a review begun in a subfolder and one from the top agree.
-
-    Raises:
-        UsageError: words that do not go together.
-        BadInput: no repository, no such commit or path, or nothing to review.
-        GitHubFailed: the pull request cannot be read.
-    """
+    """What these words name: nothing, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, paths or `.`, read as
+    they are meant in the folder `here`. All that comes out, `spec` too, is relative to the top of its repository (to
+    `here` outside of one). Raises UsageError for words that do not go together, BadInput, and GitHubFailed."""
     words, root = tuple(spec), project_root(here)
     at = _Place(root, environ, tuple(include))
     if words and words[0].startswith("-"):
@@ -183,10 +174,8 @@ def _pull(at: _Place, number: str) -> Target:
 
 
 def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:
-    """The changes by path, as GitHub will compare comments with.
-
-    One without a patch is binary or too large for GitHub to show: it may still be read.
-    """
+    """The changes by path, as GitHub will compare comments with. One without a patch is binary or too large for GitHub
+    to show: it may still be read."""
     rows = {str(row["filename"]): row for row in github.pages(f"pulls/{number}/files")}
     gone = {path: "deleted" if row.get("status") == "removed" else "" for path, row in rows.items()}
     return {
@@ -196,11 +185,8 @@ def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:
 
 
 def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None) -> Target:
-    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left.
-
-    Args:
-        named: for whole files, those that were named one by one: no rule leaves them out.
-    """
+    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left. No rule
+    leaves out whole files that were `named` one by one."""
     attributes = _attributes(at, target.base if named is None else "HEAD", [diff.path for diff in diffs])
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
@@ -259,9 +245,7 @@ def _paths(at: _Place, words: tuple[str, ...]) -> Target:
 
 def _attributes(at: _Place, base: str, paths: Sequence[str]) -> dict[str, dict[str, str]]:
     """The attributes that decide what is skipped, as the base commit gives them; none where there is no such commit.
-
-    The base's, so that a change cannot hide itself from its review.
-    """
+    The base's, so that a change cannot hide itself from its review."""
     try:
         return attributes_of(at.root, base, ATTRIBUTES, paths, at.environ) if base else {}
     except BadInput:  # no repository, or a commit that this clone lacks

@@ -33,10 +33,8 @@ def only_reads(part: Part, place: Place) -> None:
 
 
 def within_rule(part: Part, literal: int, place: Place) -> None:
-    """Raises Objection where a rule's wildcard covers more than can be seen to be harmless.
-
-    The first `literal` words stand in the rule itself: they are what the user named, and are not judged.
-    """
+    """Raises Objection where a rule's wildcard covers more than can be seen to be harmless. The first `literal` words
+    stand in the rule itself: they are what the user named, and are not judged."""
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = (named() if literal else readers()).get(name)
     if program is None and name in named():
@@ -47,10 +45,8 @@ def within_rule(part: Part, literal: int, place: Place) -> None:
 
 @dataclass(slots=True)
 class _Check:
-    """One reading of a program's words, first to last; the first `literal` of them are not judged.
-
-    `seen` maps each option that stood there to its values. `beyond`: a rule names an option nothing is known of.
-    """
+    """One reading of a program's words, first to last; the first `literal` of them are not judged. `seen` maps each
+    option that stood there to its values. `beyond`: a rule names an option nothing is known of."""
 
     program: Program
     name: str

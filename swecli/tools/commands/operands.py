@@ -74,10 +74,8 @@ def revision(place: Place, word: str) -> str:
 
 
 def expanded(place: Place, word: Word, *, strict: bool) -> str:
-    """Why what the shell may make of a word's wildcards is not harmless; "" if it is.
-
-    A set of letters matches any one here. `strict`: none may become an option, whatever comes to be there.
-    """
+    """Why what the shell may make of a word's wildcards is not harmless; "" if it is. A set of letters matches any one
+    here. `strict`: none may become an option, whatever comes to be there."""
     text = _SET.sub("?", word.text)
     if "[" in text:
         return "it contains a wildcard that cannot be checked"
@@ -97,10 +95,8 @@ def expanded(place: Place, word: Word, *, strict: bool) -> str:
 
 
 def whole_folder(place: Place, word: str, *, hidden: bool, include: list[str]) -> str:
-    """Why the contents of everything below this path may not be read unasked; "" if they may.
-
-    `hidden`: files that begin with a dot are read too. `include`: only names that match one of these, if there are any.
-    """
+    """Why the contents of everything below this path may not be read unasked; "" if they may. `hidden`: files that
+    begin with a dot are read too. `include`: only names that match one of these, if there are any."""
     top, count = place.located(word), 0
     for folder, folders, files in os.walk(top):
         if not hidden:

@@ -29,11 +29,9 @@ _MAX_NESTING = 4
 
 
 def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> str:
-    """Why the command may not run unasked; "" if it may.
-
-    It may if each simple command in read-only inside the workspace `root`, or is covered by one of the patterns of
-    the user's allow rules as far as it can be seen through; or if a pattern is this command word for word.
-    """
+    """Why the command may not run unasked; "" if it may. It may if each simple command in read-only inside the
+    workspace `root`, or is covered by one of the patterns of the user's allow rules as far as it can be seen through;
+    or if a pattern is this command word for word."""
     if any(exactly(pattern, command) for pattern in patterns):
         return ""
     try:
@@ -51,11 +49,9 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
 
 
 def suggested(command: str, root: Path, environ: Mapping[str, str]) -> str:
-    """A pattern that covers this command and others like it, for "don't ask again"; "" where there is none to offer.
-
-    It names the program, and the subcommand where there is one. None is offered for what cannot be seen through, for
-    what undoes work or starts other programs, and where two simple commands would need a rule.
-    """
+    """A pattern that covers this command and others like it, for "don't ask again"; "" where there is none to offer. It
+    names the program, and the subcommand where there is one. None is offered for what cannot be seen through, for what
+    undoes work or starts other programs, and where two simple commands would need a rule."""
     try:
         parts = [part for part in parse(command) if part.words[0].text != "cd"]
     except Opaque:
@@ -69,12 +65,9 @@ def suggested(command: str, root: Path, environ: Mapping[str, str]) -> str:
 
 
 def touches(pattern: str, command: str) -> bool:
-    """Whether a deny or ask rule covers the command as a whole or any simple command in it.
-
-    Spacing, quotes, a path before the program's name, assignments and programs that start others are looked
-    through, as far as that can be done without running anything. Of a command that is too long for that, each word
-    counts as if it began one.
-    """
+    """Whether a deny or ask rule covers the command as a whole or any simple command in it. Spacing, quotes, a path
+    before the program's name, assignments and programs that start others are looked through, as far as that can be done
+    without running anything. Of a command that is too long for that, each word counts as if it began one."""
     if len(command) > MAX_LENGTH:
         first = pattern.split(" ")[0]
         return any(fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", command)))

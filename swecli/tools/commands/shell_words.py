@@ -1,9 +1,7 @@
-"""A shell command as its simple commands and their words, or why it cannot be seen through. Nothing is run.
-
-The grammar is the small part of the shell in which each word is known before anything runs: bare and quoted words,
-wildcards, `|`, `&&`, `||`, `;`, and redirections to /dev/null or between descriptors. Two readers must agree on the
-words: tree-sitter's grammar of bash, and shlex.
-"""
+"""A shell command as its simple commands and their words, or why it cannot be seen through. Nothing is run. The grammar
+is the small part of the shell in which each word is known before anything runs: bare and quoted words, wildcards, `|`,
+`&&`, `||`, `;`, and redirections to /dev/null or between descriptors. Two readers must agree on the words:
+tree-sitter's grammar of bash, and shlex."""
 
 from __future__ import annotations
 

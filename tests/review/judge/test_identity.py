@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.judge.identity import family, identified, identify
+from swecli.review.judge.grounding import family, identified, identify
 
 ROW = Finding(
     "a.py", 12, "MISSING_ERROR_HANDLING", "open() may raise when the file is missing, and nobody catches it", "high",
@@ -31,7 +31,7 @@ ROW = Finding(
     ],
 )
 def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object]) -> None:
-    assert identify(replace(ROW, id="", **changes), [ROW]).same == "F-1"  # type: ignore[arg-type]
+    assert identify(replace(ROW, id="", **changes), [ROW]) == "F-1"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -41,30 +41,26 @@ def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object
         {"line": 40, "end_line": None, "symbol": "save"},
         {"line": 13, "end_line": None, "code_smell_type": "SQL_INJECTION", "message": "the query is built from text"},
         {"line": 22, "end_line": None, "message": "an empty response divides by zero"},
+        {"line": 22, "end_line": None, "message": "the file handle is never closed here"},
     ],
 )
 def test_it_is_another(changes: dict[str, object]) -> None:
-    assert identify(replace(ROW, id="", **changes), [ROW]).same == ""  # type: ignore[arg-type]
-
-
-def test_between_the_two_it_resembles() -> None:
-    found = identify(replace(ROW, id="", line=22, end_line=None, message="the file handle is never closed here"), [ROW])
-    assert (found.same, found.resembles) == ("", "F-1")
+    assert identify(replace(ROW, id="", **changes), [ROW]) == ""  # type: ignore[arg-type]
 
 
 def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_on_purpose() -> None:
     row = replace(ROW, code_smell_type="MAGIC_NUMBERS", message="magic number 37 has no name", end_line=None)
     other = replace(row, id="", line=16, message="magic number 42 has no name")
-    assert identify(other, [row]).same == ""
+    assert identify(other, [row]) == ""
     twin = replace(row, id="", line=16)
-    assert (identify(twin, [row]).same, identify(twin, [row], {"F-1"}).same) == ("F-1", "")
+    assert (identify(twin, [row]), identify(twin, [row], {"F-1"})) == ("F-1", "")
     assert [f.id for f in identified([twin, replace(row, id="")], [row])] == ["", "F-1"]
 
 
 def test_wordings_of_before_are_known() -> None:
     row = replace(ROW, aliases=("ODD|40|quite other words",), symbol="")
     found = Finding("a.py", 40, "ODD", "quite other words")
-    assert identify(found, [row]).same == "F-1"
+    assert identify(found, [row]) == "F-1"
 
 
 def test_types_have_families_by_their_words() -> None:
