@@ -125,7 +125,7 @@ def test_a_dry_run_tells_what_it_would_take_and_asks_nobody(run: Run) -> None:
     assert done.code == 0
     assert "plan: 13 lines in" in done.out
     assert "1 skipped: 1 lock" in done.out
-    assert "expected by constants: 1 to 3 loops" in done.out
+    assert "estimated from constants: 1 to 3 loops" in done.out
     row = run("review", "shop", "-m", script("../s.json"), "--dry-run", "--json").json
     assert (row["type"], row["lines"], row["estimate"]["loops"]) == ("review_planned", 13, [1, 3])
     assert run("findings", "list", "--json").json == []
@@ -211,6 +211,6 @@ def test_the_seeds_format_has_its_names(run: Run) -> None:
 def test_after_five_reviews_the_estimate_goes_by_them_and_the_end_says_what_it_took(run: Run) -> None:
     model = script("../s.json", CALL, END)
     ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(5)]
-    assert "expected by constants" in ended[-1].err
+    assert "estimated from constants" in ended[-1].err
     assert "took 30 tokens, $0.0000 (expected " in ended[-1].err
-    assert "expected by the last 5 reviews: " in run("review", "shop", "--dry-run", "-m", model).out
+    assert "estimated from the last 5 reviews: " in run("review", "shop", "--dry-run", "-m", model).out

@@ -163,7 +163,7 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
     (loops, most), requests, tokens = estimate.loops, estimate.requests, estimate.tokens
     ranges = f"{requests[0]} to {requests[1]} requests, {tokens[0]:,} to {tokens[1]:,} tokens"
     more = f"; --loops {estimate.loops_for_all} for all parts" if estimate.loops_for_all > most else ""
-    return [*lines, f"expected by {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
+    return [*lines, f"estimated from {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
 
 
 def coverage_words(end: ReviewFinished) -> str:
