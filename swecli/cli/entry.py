@@ -17,19 +17,6 @@ if TYPE_CHECKING:  # a subcommand and --help need none of it
     from swecli.headless.prompts import Prompt
     from swecli.headless.writers.base import Writer
 
-_IN_A_SHELL = {  # besides the slash commands that are subcommands too
-    "strategies": "swecli playbook",
-    "good": "swecli playbook good",
-    "bad": "swecli playbook bad",
-    "reflect": "swecli playbook reflect",
-    "search": "swecli sessions search",
-    "sessions": "swecli sessions list",
-    "rename": "swecli sessions rename",
-    "help": "swecli --help",
-    "model": "swecli -p PROMPT -m",
-    "mode": "swecli -p PROMPT --mode",
-    "window": "swecli -p PROMPT --window",
-}
 _SHOWN = 80  # characters of its arguments
 
 
@@ -151,8 +138,7 @@ def _refuse_command(text: str) -> None:
     line = read_line(text)
     if line.kind != "command":
         return
-    name = line.name.lower()
-    instead = _IN_A_SHELL.get(name) or (f"swecli {name}" if name in SUBCOMMANDS else "")
-    arguments = " ".join(line.text.split())[:_SHOWN]
-    hint = f"In a shell: {instead} {arguments}".rstrip() if instead else "It works only in a terminal session: swecli"
+    arguments = " ".join([line.name.lower(), *line.text.split()])[:_SHOWN]
+    known = line.name.lower() in SUBCOMMANDS
+    hint = f"In a shell: swecli {arguments}" if known else "It works in a terminal session; see also `swecli --help`."
     raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)

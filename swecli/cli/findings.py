@@ -3,43 +3,92 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import sys
+from contextlib import closing
+from pathlib import Path
 
-from swecli.cli.subcommands import Actions
-from swecli.models.finding import STATES
+from swecli.cli.subcommands import Actions, open_sessions
+from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
+
+_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed since:R-2 WORD"
+_ACTIONS = {
+    "list": (_FILTER, "findings, the open ones unless a state is named"),
+    "show": ("F-12", "one finding with its evidence"),
+    "dismiss": ("F-12 WHY", "dismiss a finding for good, and say why"),
+    "fixed": ("F-12 [WHY]", "mark a finding as fixed"),
+    "reopen": ("F-12 [WHY]", "open a finding again"),
+    "recheck": ("F-12 ...", "compare findings with the files as they are now"),
+    "check": ("F-12 ...", "let the model check gone and unverified findings; without --yes the price"),
+    "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Actions and their arguments."""
     actions = Actions(parser)
-    listing = actions.add("list", _run, "the open findings")
-    show = actions.add("show", _run, "one finding with its evidence")
-    dismiss = actions.add("dismiss", _run, "dismiss a finding for good, and say why")
-    fixed = actions.add("fixed", _run, "mark a finding as fixed")
-    reopen = actions.add("reopen", _run, "open a finding again")
-    recheck = actions.add("recheck", _run, "compare findings with the files as they are now")
-    check = actions.add("check", _run, "let the model check gone and unverified findings; without --yes the price")
-    export = actions.add("export", _run, "print findings as Markdown, JSON or SARIF")
-    for action in (show, dismiss, fixed, reopen):
-        action.add_argument("finding", metavar="ID", help="for example F-12")
-    for action in (recheck, check):
-        action.add_argument("finding", metavar="ID", nargs="*", help="only these (default: all)")
-    dismiss.add_argument("reason", nargs="+", help="why it is no problem")
-    for action in (fixed, reopen):
-        action.add_argument("reason", nargs="*", help="why")
-    check.add_argument("--yes", action="store_true", help="really ask")
-    check.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o")
-    listing.add_argument(
-        "words", nargs="*", metavar="WORD", help="severity>=high path:src type:LEAK verdict:confirmed since:R-2 text"
-    )
-    for action in (listing, export):
-        action.add_argument("--state", action="append", default=[], choices=(*STATES, "all"), help="default: open ones")
-        action.add_argument("--path", action="append", default=[], help="only of this file")
-    export.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
+    doing = {"show": _show, "check": _check, "export": _export}
+    for name, (usage, about) in _ACTIONS.items():
+        added = actions.add(name, doing.get(name, _perform), about)
+        added.add_argument("words", nargs="*", metavar="WORD", help=usage)
+        if name == "check":
+            added.add_argument("--yes", action="store_true", help="really ask")
+            added.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o")
+        elif name == "export":
+            added.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
 
 
-def _run(args: argparse.Namespace) -> ActionResult:
+def _perform(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need no database
-    from swecli.cli.ledger import perform  # noqa: PLC0415
+    from swecli.cli.playbook import session_of  # noqa: PLC0415
+    from swecli.repl.actions.findings import perform  # noqa: PLC0415
 
-    return perform(args)
+    with open_sessions(args) as sessions:
+        sessions.current_session = session_of(sessions, None)
+        return perform(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
+
+
+def _show(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
+    from swecli.review.publish.view import view  # noqa: PLC0415
+
+    with open_sessions(args) as sessions:
+        store = store_of(sessions, Path.cwd())
+        finding = store.get(" ".join(args.words))
+        laid_out = view(finding, Path(store.project), store.history(finding.id))
+        return ActionResult(finding.to_json(), tuple(laid_out.lines()))
+
+
+def _check(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.app import build_runtime  # noqa: PLC0415
+    from swecli.cli.startup import make_start  # noqa: PLC0415
+    from swecli.headless.runner import refuse  # noqa: PLC0415
+    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
+    from swecli.review.read.job import by_hand, check  # noqa: PLC0415
+
+    with closing(build_runtime(make_start(args), refuse)) as runtime:
+        store = store_of(runtime.sessions, Path.cwd())
+        verifier, claims, price = by_hand(runtime.agent, store, args.words)
+        sys.stderr.write(f"{price}\n")
+        if not args.yes or not claims:
+            return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
+        event, taken = asyncio.run(check(verifier, runtime.sessions, claims))
+    lines = [*taken.problems, *(f"{f.id} {f.place}: {f.standing}" for f in event.findings)]
+    return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
+
+
+def _export(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
+    from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
+    from swecli.review.publish.view import chosen  # noqa: PLC0415
+
+    with open_sessions(args) as sessions:
+        findings = chosen(store_of(sessions, Path.cwd()), args.words)
+    if args.format == "markdown" and not args.json:
+        return ActionResult(None, (as_markdown(findings, "Findings"),))
+    value = as_sarif(findings) if args.format == "sarif" else as_json(findings)
+    return ActionResult(value, (dumps(value, indent=2),))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
-from swecli.cli.learning import add_reflecting, lines_of, open_learning, reflecting_model
+from swecli.cli.learn import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
 from swecli.config.trust import project_root
 from swecli.models.errors import BadInput

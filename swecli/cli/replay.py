@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from swecli.cli.output import table_lines
-from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive
+from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive, table_lines
 from swecli.context.budget import MAX_CHARACTERS, is_lean
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg

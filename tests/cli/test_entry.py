@@ -264,9 +264,8 @@ def test_notices_are_for_people(run: Run) -> None:
 @pytest.mark.parametrize(
     ("prompt", "instead"),
     [
-        ("/good", "In a shell: swecli playbook good"),
         ("/playbook list", "In a shell: swecli playbook list"),
-        ("/compact", "It works only in a terminal session: swecli"),
+        ("/compact", "It works in a terminal session; see also `swecli --help`."),
     ],
 )
 def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:

@@ -21,7 +21,7 @@ def reviewed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def states(run: Run) -> list[str]:
-    rows = run("findings", "list", "--state", "all", "--json").json
+    rows = run("findings", "list", "all", "--json").json
     return [row["state"] for row in sorted(rows, key=lambda row: str(row["id"]))]
 
 
@@ -29,7 +29,7 @@ def test_they_are_listed_and_shown(run: Run) -> None:
     lines = run("findings", "list").out.splitlines()
     assert lines[0].split() == ["id", "place", "type", "severity", "state", "message"]
     assert len(lines) == 3, "what is in no file is refuted"
-    assert run("findings", "list", "--path", "README.md", "--json").json[0]["id"] == "F-2"
+    assert run("findings", "list", "path:README.md", "--json").json[0]["id"] == "F-2"
     assert "there is no such file" in run("findings", "show", "f3").out
 
 
@@ -77,10 +77,10 @@ def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> 
     rows = [("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)]
     run("review", "shop", "-m", script("../s.json", script_report(*rows)), "--no-verify")
     done = [run("findings", "fixed", ref) for ref in ("F-1", "F-4", "F-5")]
-    assert done[1].err == ""
-    assert "P-1 is proposed, since magic numbers was fixed 3 times" in done[2].err
-    assert "swecli playbook review" in done[2].err
+    assert "P-1" not in done[1].out
+    assert "P-1 is proposed, since magic numbers was fixed 3 times" in done[2].out
+    assert "swecli playbook review" in done[2].out
     [waiting] = run("playbook", "review", "--json").json
     assert (waiting["id"], waiting["what"]) == ("P-1", "quarantined")
-    assert run("findings", "recheck").err == ""
+    assert run("findings", "recheck").out == "Nothing has changed.\n"
     assert "P-1 is active" in run("playbook", "review", "P-1", "use").out

@@ -57,7 +57,7 @@ def test_a_review_in_a_subfolder_finds_what_one_from_the_top_has_found(
     below = run("review", "prices.py", "-m", model)
     assert below.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (high)")
     assert "read 13 of 13 lines" in below.err
-    assert [row["id"] for row in run("findings", "list", "--path", "prices.py", "--json").json] == ["F-1"]
+    assert [row["id"] for row in run("findings", "list", "prices.py", "--json").json] == ["F-1"]
     assert run("findings", "recheck").out == "Nothing has changed.\n"
 
 
@@ -100,9 +100,7 @@ def test_only_what_was_confirmed_fails_unless_less_is_asked_for(
     model = script("../s.json", CALL, END, script_verdict(("F-1", verdict, "TAX = 0.19")))
     done = run("review", "shop/prices.py", "-m", model, "--fail-on", "high", *least)
     assert done.code == code
-    assert run("findings", "list", "--state", "all", "--json").json[0]["verdict"] == (
-        "" if verdict == "odd" else verdict
-    )
+    assert run("findings", "list", "all", "--json").json[0]["verdict"] == ("" if verdict == "odd" else verdict)
 
 
 def test_a_verdict_without_evidence_in_the_code_is_none(run: Run) -> None:

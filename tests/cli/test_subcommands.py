@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS
-from swecli.cli.output import print_line, table_lines
-from swecli.cli.subcommands import add_common_flags, open_sessions, positive, run_subcommand
+from swecli.cli.subcommands import add_common_flags, open_sessions, positive, print_line, run_subcommand, table_lines
 from swecli.models.errors import BadInput, UsageError
 
 

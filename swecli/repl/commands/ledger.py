@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from swecli.config.trust import project_root
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.models.finding import Finding, FindingState, counted
-from swecli.models.message import ToolCall
+from swecli.models.finding import Finding
+from swecli.playbook.action import ActionResult
+from swecli.repl.actions.findings import ACTIONS, proposals, store_of
+from swecli.repl.actions.findings import perform as act
 from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option
-from swecli.repl.render.review_view import card, row
-from swecli.review.judge.ledger import (
-    apply_suggestion,
-    change_line,
-    lesson_note,
-    lessons,
-    recheck,
-    repair_request,
-    settle,
-    take_back,
-)
-from swecli.review.publish.exports import write_findings
+from swecli.repl.render.review_view import card
+from swecli.review.judge.ledger import apply_suggestion, change_line, recheck, repair_request
 from swecli.review.publish.view import chosen, view
 from swecli.review.read.job import by_hand, check
 from swecli.store.reviews import ReviewStore
@@ -40,60 +30,20 @@ _RECENT = 3  # reasons of earlier dismissals that are offered
 
 async def perform(ctx: CommandContext, name: str, rest: str) -> None:
     """Do what `/findings NAME REST` asks. Raises SwecliError."""
-    doing = _DOINGS.get(name)
-    if doing is None:
-        raise UsageError(f"/findings cannot {name!r}.", f"It knows: {', '.join(_DOINGS)}")
-    await doing(ctx, ReviewStore(ctx.runtime.sessions.database, str(project_root(ctx.runtime.cwd))), rest)
-
-
-async def _list(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    found = _chosen(ctx, store, rest)
-    for finding in found:
-        ctx.screen.print(row(finding))
-    if found:
+    if doing := _DOINGS.get(name):
+        await doing(ctx, store_of(ctx.runtime.sessions, ctx.runtime.cwd), rest)
+        return
+    if name not in ACTIONS:
+        raise UsageError(f"/findings cannot {name!r}.", f"It knows: {', '.join((*ACTIONS, *_DOINGS))}")
+    result = _act(ctx, name, rest)
+    if result.rows:
         ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
-def _chosen(ctx: CommandContext, store: ReviewStore, rest: str) -> list[Finding]:
-    found = chosen(store, rest.split())
-    if not found:
-        ctx.screen.note("no such findings · /review makes them")
-    return found
-
-
-async def _settle(state: FindingState, ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    ref, _, why = rest.partition(" ")
-    if state == "dismissed" and store.get(ref) and not why.strip():
-        raise UsageError("A dismissal needs a reason.", f"Use /findings dismiss {ref} WHY")
-    found = settle(store, ref, state, why.strip())
-    ctx.screen.note(f"{found.id} {_SETTLED[state].format(found.reason)}")
-    if state == "fixed":
-        _propose(ctx, store)
-
-
-_SETTLED = {
-    "dismissed": "is dismissed and stays so: {}",
-    "fixed": "is fixed; found again it counts as regressed",
-    "open": "is open",
-}
-
-
-async def _recheck(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    changed = recheck(store, ctx.runtime.agent.ctx.root, rest.split())
-    for before, after in changed:
-        ctx.screen.line(change_line(before, after))
-    if not changed:
-        ctx.screen.note("nothing has changed")
-    _propose(ctx, store)
-
-
-async def _export(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    words = rest.split(maxsplit=1)
-    style = words.pop(0) if words and words[0] in ("markdown", "json", "sarif") else "markdown"
-    if not words:
-        raise UsageError("The export has no file.", "Use /findings export sarif findings.sarif")
-    count = write_findings(store.findings(["open", "regressed"]), style, ctx.runtime.cwd / words[0])
-    ctx.screen.note(f"{words[0]} holds {counted(count, 'finding')}")
+def _act(ctx: CommandContext, name: str, rest: str) -> ActionResult:
+    result = act(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
+    ctx.report(result)
+    return result
 
 
 async def repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
@@ -120,15 +70,15 @@ async def repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
 
 
 def _propose(ctx: CommandContext, store: ReviewStore) -> None:
-    """Propose a smell that was fixed again and again to the playbook, and report it."""
-    sessions = ctx.runtime.sessions
-    for applied in lessons(sessions, store, sessions.current_session):
-        ctx.screen.note(lesson_note(applied, "/playbook"))
+    for line in proposals(ctx.runtime.sessions, store):
+        ctx.screen.note(line)
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    at, findings = 0, _chosen(ctx, store, rest)
-    while findings and 0 <= at < len(findings):
+    at, findings = 0, chosen(store, rest.split())
+    if not findings:
+        _act(ctx, "list", rest)
+    while 0 <= at < len(findings):
         recheck(store, ctx.runtime.cwd, [findings[at].id])
         finding = store.get(findings[at].id)
         await _show(ctx, store, finding.id)
@@ -156,10 +106,9 @@ async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
     """What can be done about it; the keys stay the same from card to card."""
-    can_apply = finding.suggestion and finding.replaced is None and finding.state in ("open", "regressed")
+    can_apply = finding.suggestion and finding.state in ("open", "regressed")
     rows = [
         ("a", "apply the suggestion", can_apply),
-        ("u", "undo: put the replaced lines back", finding.replaced is not None),
         ("f", "fix by the agent", finding.is_open),
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
@@ -176,36 +125,22 @@ async def _perform(ctx: CommandContext, store: ReviewStore, finding: Finding, ke
     if key == "d":
         reason = await _reason(ctx, store)
         if reason:
-            await _settle("dismissed", ctx, store, f"{finding.id} {reason}")
+            _act(ctx, "dismiss", f"{finding.id} {reason}")
         return bool(reason)
-    await {"a": _apply, "u": _undo, "c": _check, "o": _open}[key](ctx, store, finding.id)
+    await {"a": _apply, "c": _check, "o": _open}[key](ctx, store, finding.id)
     return False
 
 
 async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    call, after = apply_suggestion(store.get(rest), ctx.runtime.agent.ctx.root)
-    if await _edit(ctx, call):
-        store.put([after], "applied", "user")
-        ctx.screen.note(f"{after.id} is gone, not verified · /findings undo {after.id} puts the lines back")
-
-
-async def _undo(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    call, after = take_back(store.get(rest), ctx.runtime.agent.ctx.root)
-    if await _edit(ctx, call):
-        store.put([after], "taken back", "user")
-        ctx.screen.note(f"{after.id} is {after.state}: the lines are as they were")
-
-
-async def _edit(ctx: CommandContext, call: ToolCall) -> bool:
-    """Run the edit tool as the agent would, with the same rules and the same question; whether it was done.
-
-    What the agent has read is left as it is: to the agent the file has changed since.
-    """
     agent, approver = ctx.runtime.agent, Approver(ctx.renderer, ctx.asker)
+    call, after = apply_suggestion(store.get(rest), agent.ctx.root)
+    # as the agent would; what it has read is left as it is: to the agent the file has changed since
     result, _ = await execute(call, agent.tools, replace(agent.ctx, seen={}), agent.permissions, approver)
-    if not result.ok:
+    if result.ok:
+        store.put([after], "applied", "user")
+        ctx.screen.note(f"{after.id} is gone, not verified · /findings check {after.id} has it checked")
+    else:
         ctx.screen.warn("nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0])
-    return result.ok
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
@@ -248,7 +183,8 @@ async def _open(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 
 _DOINGS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {
-    "list": _list, "walk": _walk, "show": _show, "apply": _apply, "undo": _undo, "recheck": _recheck, "check": _check,
-    "export": _export, "dismiss": partial(_settle, "dismissed"), "fixed": partial(_settle, "fixed"),
-    "reopen": partial(_settle, "open"),
-}  # fmt: skip
+    "walk": _walk,
+    "show": _show,
+    "apply": _apply,
+    "check": _check,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,13 +93,6 @@ def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
     return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
 
 
-def named_from(here: Path, paths: Iterable[str]) -> list[str]:
-    """Paths as findings have them, for paths as one writes them in the folder `here`; both readings of each."""
-    top = project_root(here)
-    meant = [(here / path).resolve() for path in paths]
-    return [*paths, *(path.relative_to(top).as_posix() for path in meant if path.is_relative_to(top))]
-
-
 def change_line(before: Finding, after: Finding) -> str:
     """What changed, in a line; "" for what nobody would see."""
     if before.state != after.state:
@@ -178,21 +171,6 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
     call = _edit(now, here, lines, (first, last), new)
     after = move(now, "applied", "its suggestion was applied")
     return call, replace(after, end_line=first + len(new) - 1, replaced="\n".join(lines[first - 1 : last]))
-
-
-def take_back(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """The call that puts the lines back that an applied suggestion replaced, and the finding, open, once that is done.
-    Raises BadInput where nothing was applied, or the suggestion does not stand in its file any more."""
-    if finding.replaced is None:
-        raise BadInput(f"No suggestion of {finding.id} was applied.", "See: /findings show")
-    lines, new = Sources(project_root(here)).get(finding.path).lines, finding.suggestion.split("\n")
-    starts = [n for n in range(1, len(lines) - len(new) + 2) if list(lines[n - 1 : n - 1 + len(new)]) == new]
-    if not starts:
-        raise BadInput(f"The suggestion of {finding.id} stands in {finding.path} no more.", "Change the file by hand.")
-    first, old = min(starts, key=lambda start: abs(start - finding.line)), finding.replaced.split("\n")
-    call = _edit(finding, here, lines, (first, first + len(new) - 1), old)
-    back = finding if finding.state == "open" else move_by_user(finding, "open", "its suggestion was taken back")
-    return call, replace(back, line=first, end_line=first + len(old) - 1, replaced=None)
 
 
 _REVIEW = "Review the file again, or let the agent repair it: /review --fix"

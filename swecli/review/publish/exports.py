@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from swecli import __version__
-from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
@@ -83,19 +80,6 @@ def fenced(code: str, language: str = "") -> str:
     inner = max(longest, 3 if "```" in code else 0)
     fence = "`" * max(3, inner + 1)
     return f"{fence}{language}\n{code}\n{fence}"
-
-
-def write_findings(findings: Sequence[Finding], style: str, path: Path) -> int:
-    """Write them to a file as "markdown", "json" or "sarif"; how many. Raises BadInput when it cannot be written."""
-    if style == "markdown":
-        text = as_markdown(findings, "Findings")
-    else:
-        text = json.dumps(as_json(findings) if style == "json" else as_sarif(findings), indent=2) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
-    return len(findings)
 
 
 # SARIF

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.history import NEWEST_BYTES, LineHistory
+from swecli.repl.input.history import LineHistory
 
 
 def loaded(path: Path) -> list[str]:
@@ -51,15 +51,6 @@ def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
     two.append_string("b")
     one.append_string("c")
     assert loaded(tmp_path / "h") == ["c", "b", "a"]
-
-
-def test_only_the_newest_part_of_a_long_history_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "h"
-    path.write_text("".join(f"\n# now\n+line {n}\n+{'x' * 1000}\n" for n in range(2000)))
-    found = loaded(path)
-    assert found[0] == f"line 1999\n{'x' * 1000}"
-    assert all(entry.startswith("line ") for entry in found)
-    assert sum(map(len, found)) <= NEWEST_BYTES
 
 
 def test_a_history_that_cannot_be_written_says_so_once(tmp_path: Path) -> None:

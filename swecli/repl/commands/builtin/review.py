@@ -21,13 +21,11 @@ _DOINGS = (
     ("walk", "[the same words]: one after the other, with keys to apply, fix, dismiss and check"),
     ("show", "F-1: one with its evidence"),
     ("apply", "F-1: put its suggestion in place, without a model"),
-    ("undo", "F-1: put the lines back that were replaced"),
     ("dismiss", "F-1 WHY: it is none; it stays dismissed"),
     ("fixed", "F-1: it was repaired"),
     ("reopen", "F-1: it is open again"),
     ("recheck", "[F-1]: compare with the files as they are now, by rule and free"),
     ("check", "[F-1]: ask the model about gone and unverified ones; the price is named first"),
-    ("export", "[markdown|json|sarif] FILE: write them"),
 )
 
 

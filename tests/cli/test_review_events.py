@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from swecli.headless.reviews import ReviewWriter
+from swecli.cli.review import ReviewWriter
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
