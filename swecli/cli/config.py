@@ -7,16 +7,14 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from swecli.cli.subcommands import Actions, configuration_of
-from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
-from swecli.config.load import load_settings, read_toml
+from swecli.config.edit import template
+from swecli.config.load import load_settings
 from swecli.config.paths import find_paths
-from swecli.config.settings import SETTINGS, unknown_setting
-from swecli.models.errors import BadInput, ConfigError, SwecliError, UsageError
-from swecli.models.window import WindowSpec
+from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult
+from swecli.repl.actions.settings import change_setting, show_settings, write_to
 
 _SET_EDITOR = "Set EDITOR to one of yours."
 
@@ -46,64 +44,13 @@ def _path(args: argparse.Namespace) -> ActionResult:
 
 
 def _get(args: argparse.Namespace) -> ActionResult:
-    if args.name and args.name not in SETTINGS:
-        raise unknown_setting(args.name)
-    settings = configuration_of(args).settings
-    wanted = [args.name] if args.name else list(SETTINGS)
-    values = {name: getattr(settings, name) for name in wanted}
-    origins = {name: settings.origins.get(name, "default") for name in wanted}
-    plain = {name: {"value": _plain(value), "origin": origins[name]} for name, value in values.items()}
-    if args.name and not args.origin:
-        value = values[args.name]
-        return ActionResult(plain, (value if isinstance(value, str) else _shown(value),))
-    rows = tuple((name, *([origins[name]] if args.origin else []), _shown(value)) for name, value in values.items())
-    return ActionResult(plain, head=("setting", "from", "value") if args.origin else ("setting", "value"), rows=rows)
-
-
-def _shown(value: Any) -> str:
-    return "" if value is None else toml_value(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, WindowSpec):
-        return str(value)
-    return [str(one) for one in value] if isinstance(value, tuple) else value
+    return show_settings(configuration_of(args).settings, args.name or "", origin=args.origin)
 
 
 def _set(args: argparse.Namespace) -> ActionResult:
     if args.unset == bool(args.value):
         raise UsageError("Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE")
-    path = _settings_file(args)
-    if args.unset:
-        if args.name not in SETTINGS:
-            raise unknown_setting(args.name)
-        changed = unset_in(_text(path), args.name)
-    else:
-        value = from_words(args.name, args.value)
-        if args.name in ("allow", "ask", "deny"):
-            # late: the other settings do not need the tools
-            from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
-
-            for rule in value:
-                PermissionRule.parse(rule)
-        changed = set_in(_text(path), args.name, value)
-    _write(path, changed)
-    done = "is no longer set" if args.unset else f"= {_shown(value)}"
-    return ActionResult({"path": str(path), "name": args.name}, (f"{args.name} {done} in {path}",))
-
-
-def _text(path: Path) -> str:
-    read_toml(path)  # says what is wrong with it
-    return path.read_bytes().decode("utf-8-sig") if path.exists() else ""
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_settings(path, text)
-    except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.", "Check its permissions, or set SWECLI_HOME."
-        ) from error
+    return change_setting(_settings_file(args), args.name, args.value)
 
 
 def _edit(args: argparse.Namespace) -> ActionResult:
@@ -118,7 +65,7 @@ def _edit(args: argparse.Namespace) -> ActionResult:
     if not command:
         raise BadInput("No editor was found.", _SET_EDITOR)
     if not path.exists():
-        _write(path, template())
+        write_to(path, template())
     try:
         done = subprocess.run([*command, str(path)], check=False)
     except OSError as error:

@@ -69,11 +69,15 @@ class LineCompleter(Completer):
 
 
 def _commands_for(word: str, commands: Sequence[_Command]) -> list[Completion]:
-    """Commands whose name begins with the word, then those with such an alias, shown by their name."""
+    """Commands by their name: those that begin with the word, then those with such an alias, then with its letters."""
     start = word.lower()
-    named = [one for one in commands if one[0].startswith(start)]
-    other = [one for one in commands if one not in named and any(a.startswith(start) for a in one[1])]
-    return [Completion(name, -len(word), display=f"/{name}", display_meta=help) for name, _, help in named + other]
+
+    def rank(one: _Command) -> int:
+        begun = [name.startswith(start) for name in (one[0], *one[1])]
+        return 0 if begun[0] else 1 if any(begun) else 2 if start in one[0] else 3
+
+    found = sorted((one for one in commands if any(_holds(start, name) for name in (one[0], *one[1]))), key=rank)
+    return [Completion(name, -len(word), display=f"/{name}", display_meta=help) for name, _, help in found]
 
 
 def matching(typed: str, paths: Sequence[str]) -> list[str]:

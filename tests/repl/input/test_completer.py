@@ -58,6 +58,16 @@ async def test_commands_are_offered_by_name_and_by_alias() -> None:
     assert await offered("/x") == []
 
 
+async def test_letters_in_their_order_are_enough_and_a_beginning_comes_first() -> None:
+    assert await offered("/pt") == ["paint"]
+    assert await offered("/clr") == ["paint"]
+    assert await offered("/tp") == []
+    table = discover()
+    assert (await offered("/perm", table))[0] == "permissions"
+    assert (await offered("/mo", table))[:2] == ["mode", "model"]
+    assert "permissions" in await offered("/prms", table)
+
+
 async def test_every_built_in_command_is_offered() -> None:
     names = await offered("/", discover())
     assert {"help", "exit", "window", "prompt", "playbook", "sessions"} <= set(names)

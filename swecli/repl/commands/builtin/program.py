@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.render.formatting import money
 from swecli.repl.startup_banner import short_path
 
@@ -25,6 +27,24 @@ _KEYS = (
 )
 
 
+_GROUPS = (
+    ("Start here: type what you want done, or", "help init model mode undo diff exit"),
+    ("Sessions and turns", "new sessions rename fork search copy export redo rewind steer jobs tasks todo"),
+    ("What the model gets", "context window compact pin unpin prompt memory"),
+    ("What is learned", "playbook reflect good bad"),
+    ("Review", "review findings"),
+    ("What may run", "permissions plan yolo trust"),
+    ("The program", "config theme effort status cost stats report sql doctor"),
+)
+
+
+def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
+    """The commands under their titles, in the order above; those of packages and of the project come last."""
+    left = {command.name: command for command in commands}
+    groups = [(title, [left.pop(name) for name in names.split() if name in left]) for title, names in _GROUPS]
+    return [(title, found) for title, found in [*groups, ("More", list(left.values()))] if found]
+
+
 @command("help", aliases=("h", "?"), usage="[COMMAND]", beside="*")
 async def show_help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
@@ -40,8 +60,11 @@ async def show_help(ctx: CommandContext, args: str) -> None:
             if found.aliases:
                 ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in found.aliases)}")
         return
-    ctx.screen.pairs([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in chosen])
-    ctx.screen.line()
+    for title, group in _grouped(ctx.commands):
+        ctx.screen.line(title, "head")
+        ctx.screen.pairs([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group])
+        ctx.screen.line()
+    ctx.screen.line("Keys", "head")
     ctx.screen.pairs(_KEYS)
     ctx.screen.note("/help COMMAND for its arguments and aliases")
 

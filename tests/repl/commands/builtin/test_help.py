@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.desk import Desk
 
 
@@ -11,6 +13,19 @@ async def test_every_command_and_the_keys_are_listed(desk: Desk) -> None:
         assert f"/{command.name}" in printed
         assert command.help.split("`")[0] in printed
     assert "Shift+Tab" in printed
+
+
+async def test_commands_stand_in_groups_and_the_first_is_where_to_start(desk: Desk) -> None:
+    lines = (await desk.type("/help")).splitlines()
+    titles = [line for line in lines if line and not line.startswith((" ", "/"))]
+    assert titles[0].startswith("Start here")
+    assert next(line for line in lines if line.startswith("/")).startswith("/help")
+
+
+async def test_a_command_of_a_project_stands_under_more(desk: Desk) -> None:
+    desk.commands = [*desk.commands, replace(desk.commands[0], name="deploy", help="Send it")]
+    printed = await desk.type("/help")
+    assert printed.index("More") < printed.index("/deploy") < printed.index("Keys")
 
 
 async def test_one_command_is_shown_with_arguments_and_other_names(desk: Desk) -> None:

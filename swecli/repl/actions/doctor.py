@@ -1,0 +1,105 @@
+"""What works on this machine: one line a thing, code 1 when something needs attention."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from swecli import __version__
+from swecli.config.start import Start
+from swecli.llm.default_model import choose_model
+from swecli.llm.price_table import tokenizer_folder
+from swecli.llm.registry import make_model
+from swecli.models.errors import SwecliError
+from swecli.playbook.action import ActionResult
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.files import locate
+from swecli.tools.processes import find_program, find_ripgrep
+
+_Found = Start | SwecliError
+_Environ = Mapping[str, str]
+
+
+def diagnose(found: _Found, environ: _Environ) -> ActionResult:
+    """Look at each thing; `found` is what a run here starts with, or why that cannot be read."""
+    rows = []
+    for what, check in _CHECKS.items():
+        try:
+            rows.append({"what": what, "ok": True, "detail": check(found, environ)})
+        except SwecliError as error:
+            rows.append({"what": what, "ok": False, "detail": str(error)})
+    lines = tuple(f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows)
+    return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
+
+
+def _read(found: _Found) -> Start:
+    if isinstance(found, SwecliError):
+        raise found
+    return found
+
+
+def _settings(found: _Found, environ: _Environ) -> str:
+    if _read(found).trusted:
+        return "ok; this folder is trusted"
+    return "ok; this folder is not trusted: its own settings and instructions are ignored"
+
+
+def _folders(found: _Found, environ: _Environ) -> str:
+    paths = _read(found).paths
+    try:
+        paths.ensure()
+    except OSError as error:
+        raise SwecliError(f"{error.filename} cannot be made: {error.strerror}.", "Set SWECLI_HOME.") from error
+    places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+    if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
+        raise SwecliError(f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME.")
+    return ", ".join(str(path) for path in places)
+
+
+def _database(found: _Found, environ: _Environ) -> str:
+    location = _read(found).database
+    path = locate(location)
+    if path and not path.exists():
+        return f"{path}: none yet, the first message makes it"
+    database = open_database(location, to_read=True)
+    try:
+        problems = [*database.notices, *database.check()]
+    finally:
+        database.close()
+    if problems:
+        raise SwecliError("; ".join(problems))
+    return f"{path or location}: ok"
+
+
+def _model(found: _Found, environ: _Environ) -> str:
+    settings = _read(found).settings
+    choice = choose_model(settings, environ)
+    make_model(choice.name, settings, environ)  # raises what it lacks
+    return f"{choice.name}: {choice.why}"
+
+
+def _search(found: _Found, environ: _Environ) -> str:
+    if program := find_ripgrep(environ, Path.cwd()):
+        return f"ripgrep at {program}"
+    raise SwecliError("ripgrep is not installed: files are neither listed nor searched.", "Run scripts/setup again.")
+
+
+_CHECKS: dict[str, Callable[[_Found, _Environ], str]] = {
+    "swecli": lambda found, environ: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
+    "settings": _settings,
+    "folders": _folders,
+    "database": _database,
+    "model": _model,
+    "tokens": lambda found, environ: (
+        f"tables in {folder}" if (folder := tokenizer_folder()) else "estimated: the tables are not installed"
+    ),
+    "search": _search,
+    "git": lambda found, environ: (
+        find_program("git", environ, Path.cwd()) or "not installed: files are listed by walking the tree"
+    ),
+    "sandbox": lambda *_: (
+        "none: commands run with your permissions; the mode and your rules decide which need approval"
+    ),
+}

@@ -1,0 +1,70 @@
+"""The settings, shown with where each comes from, and changed one at a time in the user's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from swecli.config.edit import from_words, set_in, toml_value, unset_in, write_settings
+from swecli.config.load import read_toml
+from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.models.errors import ConfigError
+from swecli.models.window import WindowSpec
+from swecli.playbook.action import ActionResult
+
+
+def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:
+    """One setting or all of them, with the layer each comes from where `origin` asks for it. Raises ConfigError."""
+    if name and name not in SETTINGS:
+        raise unknown_setting(name)
+    values = {one: getattr(settings, one) for one in ([name] if name else SETTINGS)}
+    origins = {one: settings.origins.get(one, "default") for one in values}
+    plain = {one: {"value": _plain(value), "origin": origins[one]} for one, value in values.items()}
+    if name and not origin:
+        value = values[name]
+        return ActionResult(plain, (value if isinstance(value, str) else _shown(value),))
+    rows = tuple((one, *([origins[one]] if origin else []), _shown(value)) for one, value in values.items())
+    return ActionResult(plain, head=("setting", "from", "value") if origin else ("setting", "value"), rows=rows)
+
+
+def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
+    """Set it in this file to what the words mean; without words, set it there no longer. Raises ConfigError."""
+    if name not in SETTINGS:
+        raise unknown_setting(name)
+    read_toml(path)  # raises what is wrong with it
+    text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+    done = f"= {_shown(value)}" if (value := _parsed(name, words)) is not None else "is no longer set"
+    write_to(path, unset_in(text, name) if value is None else set_in(text, name, value))
+    return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
+
+
+def write_to(path: Path, text: str) -> None:
+    """Put the text in the settings file's place. Raises ConfigError."""
+    try:
+        write_settings(path, text)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}.", "Check its permissions, or set SWECLI_HOME."
+        ) from error
+
+
+def _parsed(name: str, words: Sequence[str]) -> Any:
+    value = from_words(name, list(words)) if words else None
+    if value and name in ("allow", "ask", "deny"):
+        # late: the other settings do not need the tools
+        from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
+
+        for rule in value:
+            PermissionRule.parse(rule)
+    return value
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else toml_value(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, WindowSpec):
+        return str(value)
+    return [str(one) for one in value] if isinstance(value, tuple) else value

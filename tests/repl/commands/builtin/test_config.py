@@ -1,0 +1,57 @@
+"""`/config` and `/doctor`."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import ConfigError, UsageError
+from tests.support.desk import Desk
+from tests.support.runtime import make_runtime
+
+
+async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime, desk: Desk) -> None:
+    runtime.settings.origins["mode"] = "environment"
+    shown = [line.split() for line in (await desk.type("/config")).splitlines()]
+    assert ["mode", "environment", '"ask"'] in shown
+    assert ["max_turns", "default", "50"] in shown
+    assert "max_turns" in await desk.type("/config max_turns")
+
+
+async def test_one_is_set_in_the_users_file_and_what_is_stronger_is_named(runtime: Runtime, desk: Desk) -> None:
+    file = runtime.start.paths.config_file
+    file.write_text("# mine\n")
+    assert 'theme = "light" in' in await desk.type("/config theme light")
+    assert "from the next start on" in await desk.type("/config allow 'run(pytest *)' Bash(git:*)")
+    assert file.read_text() == '# mine\ntheme = "light"\nallow = ["run(pytest *)", "Bash(git:*)"]\n'
+    runtime.settings.origins["mode"] = "environment"
+    assert "environment wins where it is set" in await desk.type("/config mode plan")
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "why"),
+    [
+        ("thme light", ConfigError, "Did you mean theme"),
+        ("theme pink", ConfigError, "choose: auto, dark, light, none"),
+        ("mode plan now", ConfigError, "takes one value"),
+        ("allow Bash(a:*b)", ConfigError, "`:*` can only end it"),
+        ("allow 'run(", UsageError, "cannot be read"),
+    ],
+)
+async def test_what_cannot_be_set_is_one_line_and_the_file_stays(
+    runtime: Runtime, desk: Desk, args: str, error: type[Exception], why: str
+) -> None:
+    with pytest.raises(error) as caught:
+        await desk.type(f"/config {args}")
+    assert why in str(caught.value)
+    assert not runtime.start.paths.config_file.exists()
+
+
+async def test_the_doctor_looks_at_what_this_session_runs_with() -> None:
+    runtime = make_runtime(["ok"], db="x.db", model="openai/gpt-4o")
+    shown = await Desk(runtime).type("/doctor")
+    runtime.close()
+    assert "database:" in shown
+    assert "x.db: ok" in shown
+    assert "! model:" in shown
+    assert "OPENAI_API_KEY" in shown
