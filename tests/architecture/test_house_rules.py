@@ -60,7 +60,7 @@ def test_git_is_started_in_one_place() -> None:
     lists = {p: [n for n in ast.walk(parsed(p)) if isinstance(n, ast.List) and n.elts] for p in MODULES}
     starting = {p for p, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
     asking = {p for p in MODULES if 'find_program("git"' in p.read_text(encoding="utf-8")}
-    assert {name(p) for p in starting | asking} == {"tools/git.py", "cli/doctor.py"}
+    assert {name(p) for p in starting | asking} == {"tools/git.py", "repl/actions/doctor.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
