@@ -21,6 +21,7 @@ SUBCOMMANDS = (
     "context",
     "config",
     "db",
+    "sql",
     "models",
     "doctor",
 )
@@ -39,6 +40,7 @@ subcommands:
   swecli context     show, plan, why, log, undo, pin, window, prompt, compact, replay
   swecli config      get, set, path, edit
   swecli db          path, check, backup
+  swecli sql         ask the database of sessions, read-only
   swecli models      models that can be used, and what each needs; show, test, forget
   swecli doctor      check this installation
 Each takes --help and --json.

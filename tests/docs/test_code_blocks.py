@@ -1,7 +1,8 @@
 """Every code block of the documentation is run, and says what really comes out.
 
 - ```swecli     a conversation at the prompt: `> line` is typed, `[key]` pressed, other lines must come, in order
-- ```console    `$ command` is run in the same project; the lines after it must come out, `...` stands for any lines
+- ```console    `$ command` is run in the same project, with the `> ` lines that go on with it; the lines after it
+                must come out, `...` stands for any lines
 - ```python     is run
 - ```toml       must be settings that load
 - ```text       is not run
@@ -104,7 +105,8 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
 def run_console(text: str, project: Path, env: dict[str, str]) -> None:
     """Run each command and compare what comes out with what is written."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
+        command, _, expected = re.sub(r"\n> ", "\0", part).partition("\n")
+        command = command.replace("\0", "\n")
         done = subprocess.run(
             command, shell=True, cwd=project, env={**os.environ, **env}, capture_output=True, text=True, check=False
         )

@@ -1,0 +1,144 @@
+"""Queries of the user, read-only, over views whose names and columns stay (views.sql)."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from swecli.models.errors import BadInput, LimitReached
+from swecli.redact import redact_value
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.files import BUSY_SECONDS
+
+_MOST_ROWS = 1_000
+_SECONDS = 20.0
+_LARGEST_CELL, _LARGEST_RESULT = 10_000_000, 50_000_000  # letters
+_LOOK_EVERY = 20_000  # instructions of SQLite, some milliseconds
+_SHOWN = 240  # letters of a cell for the eye
+_READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+_NARROW = "Narrow it down, for example with WHERE session_id = '...' or LIMIT 100."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query found, secrets redacted; `more` where there would have been more rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: bool = False
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as JSON objects."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The rows for the eye."""
+        return tuple(tuple(map(_cell, row)) for row in self.rows)
+
+    @property
+    def note(self) -> str:
+        """That rows are missing, "" where none is."""
+        return f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N." if self.more else ""
+
+
+def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop: Event | None = None) -> Found:
+    """At most `limit` rows of one SELECT, as of one moment; without a statement, the views and their columns. Another
+    thread ends it by `stop`.
+
+    Raises BadInput for what is no query or does more than read, LimitReached after 20 s.
+    """
+    with _reading(database) as connection:
+        if not statement.strip():
+            return _views_in(connection)
+        until = time.monotonic() + _SECONDS
+        connection.set_progress_handler(
+            lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _LOOK_EVERY
+        )
+        connection.set_authorizer(_only_reads)
+        try:
+            cursor = connection.execute(statement)
+            if cursor.description is None:
+                raise BadInput("That is no query.", "For example: SELECT title, turns FROM sessions")
+            columns = tuple(column[0] for column in cursor.description)
+            rows, more = _fetch(cursor, limit)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+                raise _refused(error) from error
+            if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
+                raise KeyboardInterrupt from None
+            raise LimitReached(f"The query was stopped after {_SECONDS:.0f} seconds.", _NARROW) from None
+    return Found(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+
+
+def copy_with_views(database: Database, to: Path) -> Path:
+    """A copy of the database with the views in it, for other programs. Raises BadInput, StoreError."""
+    copy = database.backup(to)
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.executescript(_views())
+    return copy
+
+
+def _views() -> str:
+    return Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
+
+
+@contextmanager
+def _reading(database: Database) -> Iterator[sqlite3.Connection]:
+    """A connection of its own that can change nothing, with the views."""
+    where = f"{database.path.as_uri()}?mode=ro" if database.path else ":memory:"
+    if database.only_read and database.path and not Path(f"{database.path}-wal").exists():
+        where += "&immutable=1"  # nobody can write it
+    connection = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    with closing(connection):
+        if database.path is None:
+            with database.reading() as db:
+                db.connection().connection.driver_connection.backup(connection)  # type: ignore[union-attr]  # open
+        connection.executescript(_views().replace("CREATE VIEW", "CREATE TEMP VIEW"))
+        connection.execute("PRAGMA query_only = ON")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+        yield connection
+
+
+def _views_in(connection: sqlite3.Connection) -> Found:
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")]
+    selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
+    rows = ((name, ", ".join(column[0] for column in one)) for name, one in zip(names, selected, strict=True))
+    return Found(("view", "columns"), tuple(rows))
+
+
+def _only_reads(action: int, _first: str | None, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+
+
+def _fetch(cursor: sqlite3.Cursor, limit: int) -> tuple[list[tuple[Any, ...]], bool]:
+    """Rows up to the limit, or to what a process can hold, and whether there is another."""
+    rows, letters = list[tuple[Any, ...]](), 0
+    for row in cursor:
+        letters += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        if len(rows) == limit or letters > _LARGEST_RESULT:
+            return rows, True
+        rows.append(row)
+    return rows, False
+
+
+def _refused(error: Exception) -> BadInput:
+    why = str(error).rstrip(".")
+    denied = getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
+    if denied or why.startswith("cannot modify"):  # a view
+        return BadInput("Only queries that read are run; this does more.", "Begin with SELECT or WITH.")
+    return BadInput(f"The query cannot be run: {why}.", "`swecli sql` and /sql without a query list views and columns.")
+
+
+def _cell(value: Any) -> str:
+    text = (
+        "" if value is None else f"{value:.10g}" if isinstance(value, float) else " ".join(str(value)[:1_000].split())
+    )
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
