@@ -9,14 +9,14 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
-from swecli.config.edit import ProjectRules
 from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.config.trust import is_trusted, project_root, trust
-from swecli.context.system_message import Instructions, load_instructions, load_prompt, system_prompt
+from swecli.context.skills import Project, load_project
+from swecli.context.system_message import load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
-from swecli.models.errors import ConfigError, SwecliError
+from swecli.models.errors import SwecliError
 from swecli.models.message import Ask, ChatMessage, Choice, Mode
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -27,7 +27,7 @@ from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
-from swecli.tools.permissions import Permissions
+from swecli.tools.permissions import load_permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.undo.history import TurnHistory, keep_changes
 
@@ -139,7 +139,7 @@ class Runtime:
         """Use this folder's project files from now on."""
         trust(self.start.paths, project_root(self.cwd))
         self.agent.begin_epoch("the project's instructions are trusted now")
-        self.notices += load_instructions(self.cwd, trusted=True).notices
+        self.notices += load_project(self.start, trusted=True, window=self.agent.model.profile.window).notices
 
     def close(self) -> None:
         """Finish with the store."""
@@ -166,19 +166,20 @@ def build_runtime(
     sessions = SessionManager(database)
     ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
 
-    def instructions() -> Instructions:
-        trusted = is_trusted(start.paths, project_root(root))
-        return load_instructions(root, trusted=trusted, trust_hint="Run /trust to use it.")
+    def project() -> Project:
+        trusted, window = is_trusted(start.paths, project_root(root)), agent.model.profile.window
+        found = load_project(start, trusted=trusted, window=window)
+        ctx.skills = found.skills
+        return found
 
     tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
     names = frozenset(tools.names())
-    workspaces = Workspaces(start.environ.get("PATH", ""), names, lambda: f"{prompt}\n{instructions().text}")
+    workspaces = Workspaces(start.environ.get("PATH", ""), names, lambda: f"{prompt}\n{project().text}")
     stale = StaleStrategies(workspaces)
-    builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: instructions().text)
-    permissions, idle = _permissions(start, root)
-    idle += [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
+    builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: project().text)
+    permissions, idle = load_permissions(start, root, tools)
     agent = Agent(model, Toolkit(tools, permissions, ctx, ask), builder)
-    notices = [*database.notices, *instructions().notices, *idle]
+    notices = [*database.notices, *project().notices, *idle]
     if settings.condense_model:
         try:
             agent.condense_model = make_model(settings.condense_model, settings, start.environ)
@@ -202,20 +203,3 @@ def build_runtime(
         if settings.origins.get("window") == "flags":  # said now, against what the session was left with
             runtime.set_window(settings.window)
     return runtime
-
-
-def _permissions(start: Start, root: Path) -> tuple[Permissions, list[str]]:
-    """The rules in force, and what the user should see of those that are not."""
-    settings, notices = start.settings, []
-    try:
-        saved = ProjectRules(start.paths.permissions, root)
-    except ConfigError as error:
-        saved, notices = None, [f"what you allowed in this folder is not in force: {error}"]
-    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
-    for name, text, hint in permissions.broken:
-        layer = settings.origins.get(
-            f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
-        )
-        line = f"{layer}: the {name} rule {text!r} is not a permission rule and NOT in force. {hint}"
-        notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
-    return permissions, notices

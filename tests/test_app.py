@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.context.budget import LEAN_WINDOW
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 
 
 def test_a_permission_rule_that_can_never_apply_is_said() -> None:
@@ -88,3 +90,31 @@ async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
     runtime.resume(first.id)
     assert runtime.agent.ctx.todos == open_steps, "what was refused is no list"
     runtime.close()
+
+
+async def test_skills_are_listed_and_read_once_the_folder_is_trusted() -> None:
+    file = Path(".agents/skills/poems/SKILL.md")
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: poems\ndescription: For poems.\n---\nRhyme.\n")
+    model = ScriptedModel(["Hello.", calls(("skill", {"name": "poems"})), "A poem."])
+    runtime = make_runtime(model)
+    assert any("not trusted" in line for line in runtime.notices)
+    await run_turn(runtime, "hello")
+    runtime.trust_folder()
+    await run_turn(runtime, "a poem please")
+    before, after, last = model.requests
+    assert "skill" not in [tool.name for tool in before.tools]
+    assert "poems" not in str(before.messages)
+    assert "skill" in [tool.name for tool in after.tools]
+    assert "- poems: For poems." in str(after.messages[0]["content"])
+    assert "Rhyme." in str(last.messages[-1]["content"])
+    runtime.close()
+
+
+def test_a_small_window_has_no_skills() -> None:
+    file = Path.home() / ".agents/skills/poems/SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: poems\ndescription: For poems.\n---\nRhyme.\n")
+    small = make_runtime(ScriptedModel(context_window=LEAN_WINDOW))
+    assert "poems" not in instructed(small)
+    assert "poems" in instructed(make_runtime(ScriptedModel()))

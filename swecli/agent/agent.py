@@ -22,7 +22,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.events import Event
 from swecli.models.message import ToolSpec
 from swecli.models.window import WindowSpec
-from swecli.tools.schemas import lean_specs
+from swecli.tools.schemas import lean_specs, offered
 
 _RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
 _LEAST_ROOM = 500  # tokens
@@ -135,11 +135,11 @@ class Agent:
         return ContextFitter(self.model, *own, by, self.known, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
-        """The tools that the next request offers: `recall` only where there is something to look up, few in a small
-        window."""
+        """The tools that the next request offers: `recall` and `skill` only where there is something to look up, few in
+        a small window."""
         if is_lean(self.model.profile.window):
             return lean_specs(self.tools.specs())
-        return [spec for spec in self.tools.specs() if self._more or spec.name != "recall"]
+        return offered(self.tools.specs(), more=self._more, skills=self.ctx.skills)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token (a twentieth of a small

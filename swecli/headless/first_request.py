@@ -14,7 +14,8 @@ from swecli.agent.turn import Turn
 from swecli.config.start import Start
 from swecli.config.trust import project_root
 from swecli.context.budget import is_lean, request_limit
-from swecli.context.system_message import cache_marks, load_instructions, system_prompt
+from swecli.context.skills import Project, load_project
+from swecli.context.system_message import cache_marks, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
@@ -24,7 +25,7 @@ from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.first_write import first_write
-from swecli.tools.schemas import lean_specs, written_specs
+from swecli.tools.schemas import lean_specs, offered, written_specs
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -61,11 +62,12 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
         return
     settings, folder = start.settings, str(start.cwd)
     session = Session(uuid7(), folder, model=model.name, window=settings.window, project=str(project_root(start.cwd)))
-    turn = _turn(start, prompt, model, session)
-    offered = [spec for spec in specs if turn.selection.more or spec.name != "recall"]
-    offered = lean_specs(specs) if is_lean(model.profile.window) else offered
+    project = load_project(start, trusted=start.trusted, window=model.profile.window)
+    turn = _turn(start, prompt, model, session, project)
+    tools = offered(specs, more=turn.selection.more, skills=project.skills)
+    tools = lean_specs(specs) if is_lean(model.profile.window) else tools
     reserve = model.profile.reserve(settings.max_tokens)
-    request = ModelRequest(model.name, turn.messages, offered, reserve, marks=cache_marks(turn.messages))
+    request = ModelRequest(model.name, turn.messages, tools, reserve, marks=cache_marks(turn.messages))
     message = ChatMessage(Role.USER, prompt.text)
     with ExitStack() as stack:
         if not _fits_well(request, model) or not stack.enter_context(first_write(start.database, session, message)):
@@ -75,11 +77,11 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
         yield turn, (session, message)
 
 
-def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session) -> Turn:
+def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session, project: Project) -> Turn:
     """As the agent prepares it, from the same parts."""
     root, store = start.cwd.resolve(), cast("SessionManager", _NewSession(session))
-    system, instructions = system_prompt(model.profile.window), load_instructions(root, trusted=start.trusted).text
-    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: instructions)
+    system = system_prompt(model.profile.window)
+    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: project.text)
     texts = (prompt.enclosed,) if prompt.attached else ()
     return builder.prepare(Query(prompt.text, texts), model, TokenCounter(model.profile.encoding, exact=False))
 

@@ -103,7 +103,7 @@ class ToolContext:
     rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
     tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
     summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does);
-    `jobs` are the commands in the background.
+    `jobs` are the commands in the background; `skills` maps names to files.
     """
 
     root: Path
@@ -120,6 +120,7 @@ class ToolContext:
     memory: _Memory | None = None
     changes: Changes | None = None
     jobs: Jobs = field(default_factory=Jobs)
+    skills: dict[str, Path] = field(default_factory=dict)
 
     def printed(self) -> str:
         """What the running call has printed so far."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from swecli.config.edit import ProjectRules
+from swecli.config.start import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
@@ -185,6 +187,24 @@ class Permissions:
         """Whether a search may show what is in the file at this workspace-relative path without asking."""
         barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
         return not sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
+
+
+def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
+    """The rules in force, and what the user should see of those that are not."""
+    settings, notices = start.settings, []
+    try:
+        saved = ProjectRules(start.paths.permissions, root)
+    except ConfigError as error:
+        saved, notices = None, [f"what you allowed in this folder is not in force: {error}"]
+    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
+    for name, text, hint in permissions.broken:
+        layer = settings.origins.get(
+            f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
+        )
+        line = f"{layer}: the {name} rule {text!r} is not a permission rule and NOT in force. {hint}"
+        notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
+    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
+    return permissions, [*notices, *idle]
 
 
 def lasting_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:

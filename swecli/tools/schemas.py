@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,11 @@ def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     return [
         ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters)) for spec in specs if spec.name in _LEAN
     ]
+
+
+def offered(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
+    """Those that can find something: there are `more` strategies than the prompt has, or `skills`."""
+    return [spec for spec in specs if (more or spec.name != "recall") and (skills or spec.name != "skill")]
 
 
 def _sentence(text: str) -> str:

@@ -84,6 +84,18 @@ def test_a_request_sent_early_is_the_one_that_would_be_sent(
     assert {row[2] for row in place.rows()} == {"done"}
 
 
+def test_skills_of_the_users_go_with_a_request_sent_early(place: Place) -> None:
+    skill = Path.home() / ".agents/skills/notes/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: notes\ndescription: For notes.\n---\nRead them.")
+    place.run("hello")
+    place.run("hello")
+    first, second = (received.body for received in place.server.requests)
+    assert first == second
+    assert "- notes: For notes." in str(first["messages"][0])
+    assert "skill" in [tool["function"]["name"] for tool in first["tools"]]
+
+
 def test_the_message_is_stored_before_its_request_is_out(place: Place) -> None:
     place.run("once")
     seen: list[list[tuple[str, str, str]]] = []

@@ -69,7 +69,7 @@ def run(ctx: ToolContext, permissions: Permissions, answers: Answers) -> RunTool
     """Run one call through all of execute."""
     registry = ToolRegistry.discover()
 
-    async def run_one(name: str, **parameters: Any) -> ToolResult:
+    async def run_one(name: str, /, **parameters: Any) -> ToolResult:
         result, _ = await execute(ToolCall("call-1", name, parameters), registry, ctx, permissions, answers)
         return result
 

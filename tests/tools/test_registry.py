@@ -39,6 +39,7 @@ def test_the_tools_are_there_sorted() -> None:
         "run_command",
         "search_files",
         "search_session",
+        "skill",
         "todo",
         "write_file",
     ]

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from swecli.context.skills import front_matter
 from swecli.discovery import by_name, declared_in
 from swecli.models.errors import BadInput
 from swecli.repl.commands import builtin
@@ -21,8 +22,6 @@ from swecli.repl.commands.base import Command, CommandContext
 _ENTRY_POINTS = "swecli.commands"
 _FOLDERS = (".agents/commands", ".claude/commands")
 _LARGEST = 32_768  # characters
-_FRONT = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^(description|argument-hint):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
 
@@ -65,10 +64,9 @@ def _project_commands(root: Path) -> list[Command]:
 
 def _declared(name: str, path: Path) -> Command:
     try:
-        front = _FRONT.match(path.read_text("utf-8", "replace"))
+        fields, _ = front_matter(path.read_text("utf-8", "replace"))
     except OSError:  # the command stays in the list, and names the reason when it is used
-        front = None
-    fields = {key: value.strip("\"'") for key, value in _FIELD.findall(front[1] if front else "")}
+        fields = {}
 
     async def run(ctx: CommandContext, args: str) -> None:
         ctx.program.steer(_query(path, args))
@@ -83,7 +81,7 @@ def _query(path: Path, args: str) -> str:
         text = path.read_text("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
-    body = _FRONT.sub("", text, count=1).strip() if text.startswith("---") else text.strip()
+    body = front_matter(text)[1].strip()
     if not body or len(body) > _LARGEST:
         what = f"is longer than {_LARGEST:,} characters" if body else "has no text to send"
         raise BadInput(f"{path} {what}.")

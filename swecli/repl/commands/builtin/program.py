@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from swecli.context.skills import find_skills
 from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
@@ -141,15 +142,16 @@ _QUERY = (
 
 @command(beside="*")
 async def memory(ctx: CommandContext, args: str) -> None:
-    """Show the instruction files (AGENTS.md) that every request carries"""
+    """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
     runtime = ctx.runtime
     found = load_instructions(runtime.cwd, trusted=runtime.trusted, trust_hint="run /trust to use them")
-    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in found.files]
+    skills = find_skills(runtime.start, trusted=runtime.trusted)
+    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in (*found.files, *skills.files.values())]
     if rows:
         ctx.screen.table(("file", "size"), rows)
-    elif not found.notices:
+    if not found.files and not found.notices:
         ctx.screen.note("no AGENTS.md in this folder or above it · /init asks the assistant for one")
-    for notice in found.notices:
+    for notice in (*found.notices, *skills.notices):
         ctx.screen.warn(notice)
 
 

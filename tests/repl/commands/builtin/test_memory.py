@@ -36,6 +36,17 @@ async def test_files_of_a_trusted_folder_are_listed_and_others_announced(runtime
     assert "10 bytes" in printed
 
 
+async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, desk: Desk) -> None:
+    for name in ("good", "broken"):
+        (Path.home() / ".agents/skills" / name).mkdir(parents=True)
+    (Path.home() / ".agents/skills/good/SKILL.md").write_text("---\nname: good\ndescription: d\n---\n")
+    (Path.home() / ".agents/skills/broken/SKILL.md").write_text("no front matter")
+    printed = await desk.type("/memory")
+    assert "good/SKILL.md" in printed
+    assert "! ~/.agents/skills/broken/SKILL.md is not used: it does not begin with front matter" in printed
+    assert "no AGENTS.md" in printed
+
+
 @pytest.mark.parametrize(
     ("there", "asked"), [(None, "write an AGENTS.md"), ("CLAUDE.md", "bring CLAUDE.md up to date")]
 )

@@ -1,0 +1,130 @@
+"""Skills: which are found, what the list says of them, and the line for each that is not used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swecli.context.skills import Skills, find_skills
+from tests.support.runtime import make_start
+
+GOOD = "---\nname: {name}\ndescription: What {name} is for.\n---\nDo it so."
+
+
+def write(folder: Path, name: str, text: str = GOOD) -> Path:
+    file = folder / name / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(text.replace("{name}", name))
+    return file
+
+
+def find(*, trusted: bool = True) -> Skills:
+    return find_skills(make_start(), trusted=trusted)
+
+
+def test_those_of_the_project_and_the_users_own_are_listed() -> None:
+    write(Path(".agents/skills"), "pdf")
+    write(Path(".claude/skills"), "excel")
+    write(Path.home() / ".claude/skills", "letters")
+    write(make_start().paths.config / "skills", "poems")
+    found = find()
+    assert sorted(found.files) == ["excel", "letters", "pdf", "poems"]
+    assert found.notices == []
+    for name in found.files:
+        assert f"\n- {name}: What {name} is for." in found.text
+    assert "Do it so." not in found.text
+    untrusted = find(trusted=False)
+    assert sorted(untrusted.files) == ["letters", "poems"]
+    assert untrusted.notices == [
+        "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
+    ]
+
+
+def test_without_any_there_is_nothing() -> None:
+    assert find() == Skills()
+
+
+def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".git").mkdir()
+    write(Path(".agents/skills"), "pdf")
+    Path("deep/er").mkdir(parents=True)
+    monkeypatch.chdir("deep/er")
+    assert list(find().files) == ["pdf"]
+
+
+@pytest.mark.parametrize(
+    ("front", "line"),
+    [
+        ("name: x\ndescription: One line.", "- x: One line."),
+        ("name: 'x'\ndescription: \"Quoted: yes.\"", "- x: Quoted: yes."),
+        ("name: x\ndescription: >-\n  Folded over\n\n  three lines.\nlicense: MIT", "- x: Folded over three lines."),
+        ("description: |\n  Block\nmetadata:\n  name: no\nname: x", "- x: Block"),
+        ("name: x\ndescription: " + "w" * 500, "- x: " + "w" * 399 + "…"),
+    ],
+)
+def test_front_matter_as_people_write_it(front: str, line: str) -> None:
+    write(Path(".agents/skills"), "x", f"---\n{front}\n---\nbody\n")
+    assert find().text.splitlines()[-1] == line
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("just text", "does not begin with front matter"),
+        ("---\nname: x\ndescription: never closed", "does not begin with front matter"),
+        ("---\nname: x\n---\nno description", "does not begin with front matter"),
+        ("---\ndescription: no name\n---\n", "does not begin with front matter"),
+        ("", "does not begin with front matter"),
+        ("---\nname: two words\ndescription: d\n---\n", "its name 'two words' is more than letters"),
+    ],
+)
+def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) -> None:
+    write(Path(".agents/skills"), "broken", text)
+    write(Path(".agents/skills"), "whole")
+    found = find()
+    assert list(found.files) == ["whole"]
+    (notice,) = found.notices
+    assert notice.startswith(".agents/skills/broken/SKILL.md is not used: ")
+    assert why in notice
+    assert "\n" not in notice
+
+
+def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> None:
+    outside = write(tmp_path / "elsewhere", "secret")
+    folder = Path(".agents/skills")
+    write(folder, "inside")
+    (folder / "leak").symlink_to(outside.parent)
+    (folder / "file").mkdir()
+    (folder / "file/SKILL.md").symlink_to(outside)
+    (folder / "again").symlink_to("inside")
+    (folder / "circle").mkdir()
+    (folder / "circle/SKILL.md").symlink_to("SKILL.md")
+    found = find()
+    assert found.notices[:2] == [
+        f".agents/skills/{name}/SKILL.md is not used: it is a link that leads out of the project"
+        for name in ("file", "leak")
+    ]
+    assert list(found.files) == ["inside"]
+
+
+def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
+    own = write(Path.home() / ".agents/skills", "pdf")
+    write(Path(".agents/skills"), "pdf")
+    write(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
+    found = find()
+    assert found.files == {"pdf": own}
+    assert found.notices == [
+        f".agents/skills/pdf/SKILL.md is not used: {own.parent} has the same name pdf",
+        f".claude/skills/other/SKILL.md is not used: {own.parent} has the same name pdf",
+    ]
+
+
+def test_the_list_has_a_limit_and_what_is_left_out_is_named() -> None:
+    for number in range(30):
+        write(Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n")
+    found = find()
+    assert len(found.text.encode()) < 6_300
+    assert len(found.files) == 30, "the user may still name one"
+    (notice,) = found.notices
+    assert notice.startswith("the list of skills is full: the model does not see s19, s20")

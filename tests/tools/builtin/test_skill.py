@@ -1,0 +1,60 @@
+"""skill: texts of a skill's folder, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from swecli.models.message import ToolResult
+from swecli.tools.base import ToolContext
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def folder(ctx: ToolContext, tmp_path: Path) -> Path:
+    """A skill of the user's, outside of the workspace."""
+    folder = tmp_path / "own" / "pdf"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\n---\nRun scripts/fill.py.\n")
+    (folder / "scripts/fill.py").write_text("print('filled')\n")
+    ctx.skills["pdf"] = folder / "SKILL.md"
+    return folder
+
+
+async def test_the_text_comes_with_the_folder_and_what_lies_in_it(run: RunTool, folder: Path) -> None:
+    result = await run("skill", name="pdf")
+    assert result.ok
+    assert result.for_model.startswith(f"[{folder}/SKILL.md; beside it: scripts/fill.py]\n")
+    assert "Run scripts/fill.py." in result.for_model
+    assert "print('filled')" in (await run("skill", name="pdf", file="scripts/fill.py")).for_model
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("../other.txt", "outside the skill's folder"),
+        ("/etc/passwd", "outside the skill's folder"),
+        ("leak", "outside the skill's folder"),
+        ("none.md", "No such file"),
+        ("scripts", "Is a directory"),
+        ("binary", "is no text"),
+        ("a\0b", "null"),
+    ],
+)
+async def test_what_cannot_be_read_is_named(run: RunTool, folder: Path, file: str, why: str) -> None:
+    (folder.parent / "other.txt").write_text("secret")
+    (folder / "leak").symlink_to(folder.parent / "other.txt")
+    (folder / "binary").write_bytes(b"\0\1")
+    result = await run("skill", name="pdf", file=file)
+    assert not result.ok
+    assert why in result.for_model
+    assert "secret" not in result.for_model
+
+
+async def test_an_unknown_name_is_answered_with_those_there_are(run: RunTool, folder: Path) -> None:
+    result = await run("skill", name="xls")
+    assert not result.ok
+    assert result.for_model == "There is no skill 'xls'. Skills: pdf."
