@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:
     from swecli.models.events import Event
     from swecli.playbook.learning.service import LearningService
+
 
 CLOSING = 0.5
 """Seconds that work is given to stop when the program ends."""
@@ -95,3 +100,56 @@ class Background:
             if not isinstance(error, Exception):
                 raise error
             self._program.report(error)
+
+
+_Result = TypeVar("_Result")
+PAUSE = 0.002
+_TYPING = 0.3
+
+
+def spawn(
+    work: Callable[[], _Result], name: str, last_key: Callable[[], float] | None = None
+) -> asyncio.Future[_Result]:
+    """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception.
+
+    Waiting for the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread
+    itself cannot be stopped. `last_key`: see `PoliteFinder`.
+    """
+    done: Future[_Result] = Future()
+    done.set_running_or_notify_cancel()
+    loop = asyncio.get_running_loop()
+
+    def run() -> None:
+        finder = PoliteFinder(last_key or (lambda: float("-inf")))
+        sys.meta_path.insert(0, finder)
+        try:
+            try:
+                result = work()
+            finally:
+                sys.meta_path.remove(finder)
+        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
+            if not loop.is_closed():  # else the program is leaving, nobody waits
+                done.set_exception(error)
+        else:
+            if not loop.is_closed():
+                done.set_result(result)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    future = asyncio.wrap_future(done)
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen: one may leave before it ends
+    return future
+
+
+class PoliteFinder:
+    """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick.
+
+    `last_key` gives the time of the last key by `time.monotonic`.
+    """
+
+    def __init__(self, last_key: Callable[[], float], sleep: Callable[[float], object] = time.sleep) -> None:
+        self._last_key, self._sleep, self._thread = last_key, sleep, threading.get_ident()
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Pause, if it is this thread's import and somebody types."""
+        if threading.get_ident() == self._thread and time.monotonic() - self._last_key() < _TYPING:
+            self._sleep(PAUSE)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.daemon import spawn
 from swecli.repl.program import Program
 from swecli.repl.render.known_terminal import known_as
 

@@ -12,8 +12,7 @@ from swecli import __version__
 from swecli.models.errors import SwecliError
 from swecli.models.finding import counted
 from swecli.models.message import Role
-from swecli.repl.render.formatting import age
-from swecli.repl.render.sanitise import clean
+from swecli.repl.render.formatting import age, clean
 
 if TYPE_CHECKING:
     from swecli.config.start import Start

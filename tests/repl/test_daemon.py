@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from swecli.repl.daemon import spawn
+from swecli.repl.background import spawn
 
 
 async def test_a_result_comes_back_to_the_loop() -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from swecli.repl.daemon import PAUSE, PoliteFinder, spawn
+from swecli.repl.background import PAUSE, PoliteFinder, spawn
 
 
 async def test_it_leaves_the_import_system_as_it_was() -> None:

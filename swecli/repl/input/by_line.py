@@ -18,7 +18,7 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
-from swecli.repl.render.sanitise import clean, one_line
+from swecli.repl.render.formatting import clean, one_line
 
 _MARK = "> "
 

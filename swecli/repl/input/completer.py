@@ -11,7 +11,7 @@ from typing import Protocol
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from swecli.repl.daemon import spawn
+from swecli.repl.background import spawn
 
 _MAX_FILES = 20_000
 _SECONDS = 10  # to list them

@@ -41,8 +41,8 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import LineQueue, Program
+from swecli.repl.render.formatting import clean
 from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT
-from swecli.repl.render.sanitise import clean
 from swecli.repl.render.theme import ASK
 
 _MARK = "> "

@@ -14,7 +14,7 @@ from prompt_toolkit.filters import Condition, Filter, completion_is_selected, ha
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.render.sanitise import clean, one_line
+from swecli.repl.render.formatting import clean, one_line
 
 QUIET = 0.7
 """Seconds without a key, after a guarded question was drawn, until it can be answered."""

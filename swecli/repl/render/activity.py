@@ -11,9 +11,8 @@ from rich.text import Text
 
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.repl.render.formatting import money
+from swecli.repl.render.formatting import clean, money, one_line
 from swecli.repl.render.markdown import indented, prefixed
-from swecli.repl.render.sanitise import clean, one_line
 
 _STOPPED = {
     "max_turns": "stopped: reached the limit of requests per turn",

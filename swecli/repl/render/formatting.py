@@ -1,7 +1,8 @@
-"""Numbers as people read them, and what the terminal can show of anything."""
+"""Numbers as people read them; the one filter between foreign text and the screen."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -61,3 +62,56 @@ def wants_color(environ: Mapping[str, str], terminal: bool, setting: bool = True
 def is_dumb(environ: Mapping[str, str]) -> bool:
     """Whether the terminal cannot even move its cursor."""
     return environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
+# Whole control sequences go first, so that their printable remains ("[31m") do not litter the text. Each is bounded:
+# an unclosed one must not swallow what follows it.
+_SEQUENCES = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x1b\x07\x9c\n]{0,2000}(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[ -/]{0,4}[0-Z\\\\^-~]"
+)
+# C0 but tab and newline, DEL, C1; fillers and soft hyphens; bidi controls; zero-width characters; variation
+# selectors; annotation, musical and shorthand controls; tag letters; noncharacters.
+_UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_SURROGATES = "\ud800-\udfff"
+_LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029]")
+_DROP = re.compile(f"[{_UNSEEN}]+")
+_LONE = re.compile(f"[{_SURROGATES}]")
+# Joiners shape words in Arabic, Persian and the scripts of India; anywhere else they only hide.
+_SHAPED = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
+_JOINERS = re.compile(f"(?<![{_SHAPED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_SHAPED}])|[\u200c\u200d]{{2,}}")
+_ODD = re.compile(f"[{_UNSEEN}{_SURROGATES}\u200c\u200d\u2028\u2029\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+
+REVEALED = re.compile(r"<U\+[0-9A-F]{4,6}>")
+"""How `reveal` writes a character nobody could see."""
+
+
+def clean(text: str, keep_newlines: bool = True) -> str:
+    """The text with nothing in it that is not a letter, a space, a tab or a newline.
+
+    Line ends of every kind become "\\n"; lone surrogates become U+FFFD. Without `keep_newlines` the result is one
+    line: newlines and tabs become spaces. Idempotent.
+    """
+    text = _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))
+    text = _LONE.sub("\ufffd", _DROP.sub("", text))
+    text = _JOINERS.sub("", text)
+    return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
+
+
+def reveal(text: str) -> str:
+    """The text with every control, invisible or odd-space character written out as `<U+202E>`.
+
+    For what the user is asked to approve: nothing is dropped, nothing stays hidden. Tabs and newlines stay.
+    """
+    return _ODD.sub(lambda match: f"<U+{ord(match[0]):04X}>", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """The text cleaned and on one line, at most `limit` characters, cut with an ellipsis."""
+    line = " ".join(clean(text[: limit * 4], keep_newlines=False).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

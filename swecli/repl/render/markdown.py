@@ -18,7 +18,7 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
 
-from swecli.repl.render.sanitise import clean
+from swecli.repl.render.formatting import clean
 
 _NARROW = 12  # below this many columns an indent would cost more than it shows
 

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from swecli.models.finding import Finding, counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
+from swecli.repl.render.formatting import clean, one_line
 from swecli.repl.render.markdown import indented, prefixed
-from swecli.repl.render.sanitise import clean, one_line
 from swecli.repl.render.tools import draw_diff, parse_diff
 from swecli.review.publish.view import FindingView, brief, event_lines
 

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
+from swecli.repl.render.formatting import clean
 from swecli.repl.render.markdown import draw_markdown, grid, prefixed
-from swecli.repl.render.sanitise import clean
 
 _NARROWEST = 20
 _GAP = 3  # columns between a name and its value

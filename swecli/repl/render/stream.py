@@ -8,8 +8,8 @@ from markdown_it.token import Token
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from swecli.repl.render.formatting import clean
 from swecli.repl.render.markdown import draw, draw_all, groups, make_parser
-from swecli.repl.render.sanitise import clean
 from swecli.repl.render.screen import Screen
 
 _DRAWN = 4_096  # characters of a tail that are worth parsing just to show it

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.activity import duration
+from swecli.repl.render.formatting import REVEALED, clean, one_line, reveal
 from swecli.repl.render.markdown import Prefixed, indented, prefixed
-from swecli.repl.render.sanitise import REVEALED, clean, one_line, reveal
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NOISE = ("index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ")

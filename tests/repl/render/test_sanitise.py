@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.render.sanitise import clean, one_line, reveal
+from swecli.repl.render.formatting import clean, one_line, reveal
 from tests.screen.hostile import HOSTILE
 
 text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(st.sampled_from(HOSTILE)).map("".join)

@@ -7,8 +7,8 @@ import shlex
 
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import UsageError
+from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.daemon import spawn
 
 
 @command(usage="[NAME [VALUE]]", complete=lambda runtime: [(s.name, s.doc) for s in SETTINGS.values()], beside="*")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from swecli.config.edit import set_in, write_settings
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.errors import UsageError
 from swecli.repl.actions.context import ACTIONS
-from swecli.repl.actions.context import prompt as show_prompt
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
@@ -47,20 +44,10 @@ def _perform(ctx: CommandContext, action: str, text: str) -> None:
     ctx.report(ACTIONS[action][0](ctx.runtime, text.strip()))
 
 
-@command(usage="[N|N+S|full|auto] [--save] · preview N", complete=lambda runtime: _SIZES, beside="*")
+@command(usage="[N|N+S|full|auto] · preview N", complete=lambda runtime: _SIZES, beside="*")
 async def window(ctx: CommandContext, args: str) -> None:
     """Show or change how many past turns are sent"""
-    words = args.split()
-    _perform(ctx, "window", " ".join(word for word in words if word != "--save"))
-    if "--save" not in words:
-        return
-    path, spec = ctx.runtime.start.paths.config_file, ctx.runtime.settings.window
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        write_settings(path, set_in(text, "window", spec))
-    except OSError as error:
-        raise BadInput(f"Cannot write {path}: {error.strerror}.") from error
-    ctx.screen.note(f"saved {spec} as the default for new sessions in {path}")
+    _perform(ctx, "window", args)
 
 
 @command(aliases=("condense",), usage="[FOCUS]")
@@ -91,22 +78,8 @@ async def unpin(ctx: CommandContext, args: str) -> None:
     _perform(ctx, "unpin", args)
 
 
-def _unwrapped(value: Any) -> str:
-    """JSON as it is: folding long lines would break it. What would not be seen, or would steer, is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
-
-
-@command(usage="[--raw] [TEXT]", complete=lambda runtime: [("--raw", "the messages as JSON")], beside="*")
+@command(usage="[TEXT]", beside="*")
 async def prompt(ctx: CommandContext, args: str) -> None:
     """Show exactly what the next request would contain (optional: for TEXT)"""
-    first, _, rest = args.partition(" ")
-    raw = first == "--raw"
-    if first.startswith("--") and not raw:
-        raise UsageError(f"Unknown option {first}.", "Use /prompt [--raw] [TEXT]")
-    result = show_prompt(ctx.runtime, (rest if raw else args).strip())
-    if raw:
-        ctx.screen.write(_unwrapped(result.value))
-        return
-    ctx.report(result)
-    ctx.screen.note("/prompt --raw for the JSON")
+    _perform(ctx, "prompt", args)
+    ctx.screen.note("swecli context prompt --json prints it for programs")

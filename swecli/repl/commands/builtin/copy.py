@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
 import shutil
 import subprocess
@@ -67,23 +66,11 @@ async def export(ctx: CommandContext, args: str) -> None:
         raise UsageError("There is nothing to export yet: this session has no turn.")
     path = ctx.runtime.cwd / (Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}")
     text = session_as(form, redact_value(ctx.runtime.sessions.export(session.id)))
-    _write(path, text.encode("utf-8", "replace"))
+    if path.exists():
+        raise UsageError(f"{short_path(path)} exists already.", "Name another file: /export html FILE")
+    try:
+        path.write_text(text, "utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{short_path(path)} cannot be written: {error.strerror}.") from error
     turns = f"{session.interactions} turn{'' if session.interactions == 1 else 's'}"
     ctx.screen.note(f"exported {turns} to {short_path(path)}")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a new file, whole or not at all. Raises UsageError when it is there already or cannot be written."""
-    try:
-        file = path.open("xb")
-    except FileExistsError as error:
-        raise UsageError(f"{short_path(path)} exists already.", "Name another file: /export html FILE") from error
-    except OSError as error:
-        raise UsageError(f"{short_path(path)} cannot be written: {error.strerror}.") from error
-    try:
-        with file:
-            file.write(data)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        raise UsageError(f"{short_path(path)} cannot be written: {error.strerror}.") from error

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from swecli.config.model_entry import THINKING, thinking
 from swecli.models.errors import BadInput
+from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.daemon import spawn
 from swecli.repl.render.formatting import tokens
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ _DOINGS = (
 
 
 @command(
-    usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N [--post]|--continue|--fix F-1] [--loops N]",
+    usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N [--post]|--continue|--fix F-1]",
     complete=lambda runtime: _TARGETS,
 )
 async def review(ctx: CommandContext, args: str) -> None:
@@ -50,7 +50,7 @@ async def review(ctx: CommandContext, args: str) -> None:
 async def findings(ctx: CommandContext, args: str) -> None:
     """Show, walk through and settle what reviews found"""
     # late: most sessions review nothing
-    from swecli.repl.commands.ledger import perform  # noqa: PLC0415
+    from swecli.repl.commands.reviewing import perform  # noqa: PLC0415
 
     word, _, rest = args.partition(" ")
     await perform(ctx, word.lower() or "list", rest.strip())

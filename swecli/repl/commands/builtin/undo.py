@@ -130,7 +130,7 @@ def _history_of(ctx: CommandContext) -> TurnHistory:
 async def diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: rich is not needed to declare a command
-    from swecli.repl.render.sanitise import clean  # noqa: PLC0415
+    from swecli.repl.render.formatting import clean  # noqa: PLC0415
     from swecli.repl.render.tools import draw_diff, parse_diff  # noqa: PLC0415
 
     turns = _turns_of(ctx)

@@ -36,13 +36,6 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
     assert "1 finding · 1 report · 2 loops" in said
 
 
-async def test_the_most_loops_are_said_with_it() -> None:
-    desk = Desk(make_runtime([READ, READ, END]))
-    said = await desk.type("/review shop --loops 1 --no-verify")
-    assert "loop 1 of 1" in said
-    assert "1 report · 1 loop" in said
-
-
 async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         for name, value in hub.environ().items():
@@ -100,8 +93,6 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --odd", "no --odd"),
         ("/review --post", "--post goes with --pr"),
         ("/review shop --post", "--post goes with --pr"),
-        ("/review shop --loops", "--loops takes a number"),
-        ("/review shop --loops 0", "--loops takes a number"),
         ("/review --base nope", "no branch or commit 'nope'"),
         ("/review --staged", "nothing to review"),
     ],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.errors import BadInput
+from swecli.repl.actions.context import ACTIONS
 from swecli.repl.render.formatting import tokens
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
@@ -53,7 +52,7 @@ async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(runtime: Run
 
 async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "before")
-    raw = json.loads(await desk.type("/prompt --raw what now"))
+    raw = ACTIONS["prompt"][0](runtime, "what now").value
     assert raw["messages"] == runtime.agent.prepare("what now").messages
     await run_turn(runtime, "what now")
     sent = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
@@ -67,8 +66,6 @@ async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, desk: D
     for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
         assert part in printed
     assert "before" in printed
-    with pytest.raises(UsageError):
-        await desk.type("/prompt --row")
 
 
 async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, desk: Desk) -> None:
@@ -109,12 +106,6 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -
     assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
     assert f"--- {total:,} tokens" in await desk.type("/prompt")
     assert tokens(total) in await desk.type("/window preview 5+3")
-
-
-async def test_a_saved_window_is_the_default_of_the_next_start(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/window 3+2 --save")
-    text = runtime.start.paths.config_file.read_text()
-    assert 'window = "3+2"' in text
 
 
 async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, desk: Desk) -> None:
