@@ -51,16 +51,9 @@ class Startup:
         self._last_key = float("-inf")
         self._hurried = False
         self._table: asyncio.Future[CommandTable] | None = None
-        self._runtime: asyncio.Task[Runtime] | None = None
+        self._runtime: Runtime | None = None
         self._warm: asyncio.Future[None] | None = None
         self._warm_for = ""
-
-    def begin(self) -> None:
-        """Start loading, once; called in the running loop, after the prompt was drawn."""
-        if self._runtime is None:
-            self._table = spawn(lambda: _discover(self._start), "swecli-commands", self.last_key)
-            self._runtime = asyncio.get_running_loop().create_task(self._load(self._table))
-            self._runtime.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def key_pressed(self) -> None:
         """A key came: give way for a moment."""
@@ -80,22 +73,21 @@ class Startup:
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]:
         """What may follow a command's name, with what it is; nothing until the runtime is there."""
-        command, runtime = (await self._commands()).find(name), self._runtime
-        if command is None or command.complete is None:
+        command = (await self._commands()).find(name)
+        if command is None or command.complete is None or self._runtime is None:
             return ()
-        if runtime is None or not runtime.done() or runtime.cancelled() or runtime.exception():
-            return ()
-        return command.complete(runtime.result())
+        return command.complete(self._runtime)
 
-    async def ready(self) -> Runtime:
-        """The runtime. Raises what building it raised: SwecliError for what the user can put right."""
-        self.begin()
-        assert self._runtime is not None
-        return await asyncio.shield(self._runtime)
+    async def load(self) -> Runtime:
+        """Build the runtime. Raises what building it raises: SwecliError for what the user can put right."""
+        await self._commands()
+        runtime = self._runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load", self.last_key)
+        self.warm(runtime.agent)
+        return runtime
 
     async def assemble(self, program: Program, background: Background, prompt: PromptLine | PromptByLine) -> Parts:
-        """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `ready`."""
-        table, runtime = await self._commands(), await self.ready()
+        """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `load`."""
+        table, runtime = await self._commands(), await self.load()
         # late: loaded behind the prompt
         from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor  # noqa: PLC0415
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
@@ -126,15 +118,9 @@ class Startup:
             self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm", self.last_key)
 
     async def _commands(self) -> CommandTable:
-        self.begin()
-        assert self._table is not None
+        if self._table is None:
+            self._table = spawn(lambda: _discover(self._start), "swecli-commands", self.last_key)
         return await asyncio.shield(self._table)
-
-    async def _load(self, table: asyncio.Future[CommandTable]) -> Runtime:
-        await asyncio.shield(table)
-        runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load", self.last_key)
-        self.warm(runtime.agent)
-        return runtime
 
     def _warm_up(self, agent: Agent) -> None:
         warm = getattr(agent.model, "warm", None)

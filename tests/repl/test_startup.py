@@ -23,7 +23,7 @@ def loading(build: Build = build) -> Startup:
     return Startup(make_start(), build)
 
 
-async def test_the_runtime_is_built_once_in_a_thread_of_its_own() -> None:
+async def test_the_runtime_is_built_in_a_thread_of_its_own() -> None:
     threads: list[str] = []
 
     def building(start: Start, ask: Ask) -> Runtime:
@@ -31,11 +31,9 @@ async def test_the_runtime_is_built_once_in_a_thread_of_its_own() -> None:
         return build(start, ask)
 
     it = loading(building)
-    it.begin()
-    one, two = await it.ready(), await it.ready()
-    assert one is two
+    runtime = await it.load()
     assert threads == ["swecli-load"]
-    one.close()
+    runtime.close()
 
 
 async def test_the_commands_are_known_before_the_runtime() -> None:
@@ -49,19 +47,18 @@ async def test_the_commands_are_known_before_the_runtime() -> None:
     assert "help" in [name for name, _, _ in await it.commands()]
     assert await it.values("model") == ()
     go.set()
-    runtime = await it.ready()
+    runtime = await it.load()
     assert ("scripted/test", "in use") in await it.values("models")
     runtime.close()
 
 
-async def test_a_failure_is_everyones_who_waits_and_offers_no_values() -> None:
+async def test_a_failure_is_raised_and_offers_no_values() -> None:
     def broken(start: Start, ask: Ask) -> Runtime:
         raise DamagedDatabase("no")
 
     it = loading(broken)
-    for _ in range(2):
-        with pytest.raises(DamagedDatabase):
-            await it.ready()
+    with pytest.raises(DamagedDatabase):
+        await it.load()
     assert await it.values("model") == ()
 
 
@@ -76,7 +73,7 @@ async def test_keys_slow_it_down_until_somebody_waits() -> None:
 
 async def test_an_offline_model_needs_its_token_table_and_no_library() -> None:
     it = loading()
-    runtime = await it.ready()
+    runtime = await it.load()
     await it.warmed(runtime.agent)
     assert not runtime.agent.counter.estimated or runtime.agent.counter.load() is False
     runtime.close()
