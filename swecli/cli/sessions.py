@@ -7,7 +7,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from swecli.cli.startup import working_directory
 from swecli.cli.subcommands import Actions, open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        found = sessions.list_sessions(str(working_directory()) if args.here else None, args.limit)
+        found = sessions.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
     rows = []
     for one in found:
         when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.title or one.first_query[:60]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from swecli import __version__
 from swecli.models.errors import SwecliError
 from swecli.models.finding import counted
-from swecli.models.message import Role
 from swecli.repl.render.formatting import age, clean
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def show_session(screen: Screen, session: Session) -> None:
         return
     question, *replies = groups[-1]
     screen.line(f"> {question.content}", "head")
-    answers = [message for message in replies if message.role is Role.ASSISTANT and message.content]
+    answers = [message for message in replies if message.role == "assistant" and message.content]
     if answers:
         screen.markdown(answers[-1].content)
     if not answers or answers[-1].status == "partial":

@@ -12,7 +12,6 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import ContextReduced, Notice, StepRetried
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
-from swecli.playbook.action import ActionResult
 from swecli.repl.actions.findings import ACTIONS, proposals, store_of
 from swecli.repl.actions.findings import perform as act
 from swecli.repl.chat.async_query_processor import Approver
@@ -97,15 +96,15 @@ async def perform(ctx: CommandContext, name: str, rest: str) -> None:
         return
     if name not in ACTIONS:
         raise UsageError(f"/findings cannot {name!r}.", f"It knows: {', '.join((*ACTIONS, *_DOINGS))}")
-    result = _act(ctx, name, rest)
-    if result.rows:
+    if _act(ctx, name, rest):
         ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
-def _act(ctx: CommandContext, name: str, rest: str) -> ActionResult:
+def _act(ctx: CommandContext, name: str, rest: str) -> bool:
+    """Do it and print the answer; whether that is a list."""
     result = act(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
     ctx.report(result)
-    return result
+    return bool(result.rows)
 
 
 async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:

@@ -36,7 +36,7 @@ class DiffLine:
 
 def parse_diff(diff: str) -> list[DiffLine]:
     """The lines of a unified diff with their numbers. Anything else comes back as notes, nothing is lost."""
-    lines = list(_walk(diff.splitlines()))
+    lines = list(_walk(clean(diff).splitlines()))
     files = [line for line in lines if line.kind == "file"]
     if len(files) == 1:
         lines.remove(files[0])  # one file: whoever shows the diff has named it
@@ -242,7 +242,7 @@ def _folded(call: ToolCall, result: ToolResult) -> list[RenderableType]:
 
 
 def _diff(result: ToolResult, room: int = 0) -> list[RenderableType]:
-    lines = parse_diff(clean(result.for_user.body))
+    lines = parse_diff(result.for_user.body)
     if not room or len(lines) <= room:
         return [draw_diff(lines)]
     return [draw_diff(lines[: room - 1]), _more(len(lines) - room + 1)]
