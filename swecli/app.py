@@ -20,7 +20,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import Ask, ChatMessage, Choice, Mode
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.learning.parts import ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.workspace import StaleStrategies, Workspaces
@@ -173,8 +173,7 @@ def build_runtime(
         return found
 
     tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
-    names = frozenset(tools.names())
-    workspaces = Workspaces(start.environ.get("PATH", ""), names, lambda: f"{prompt}\n{project().text}")
+    workspaces = Workspaces(start.environ.get("PATH", ""), lambda: f"{prompt}\n{project().text}")
     stale = StaleStrategies(workspaces)
     builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: project().text)
     permissions, idle = load_permissions(start, root, tools)

@@ -19,7 +19,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet, SessionPlaybook
-from swecli.playbook.learning.parts import ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
@@ -69,7 +69,7 @@ class _Turning:
         with self._sessions.database.transaction() as db:
             db.connection().execute(sqlalchemy.insert(BulletRow), rows)
         self._sessions.start(root, "scripted/model", project=root)
-        workspaces = Workspaces("", frozenset())
+        workspaces = Workspaces("")
         self._builder = RequestBuilder(self._sessions, Settings(), folder, "", StaleStrategies(workspaces))
         self._learning = LearningService(self._sessions, ReflectorModel(""), workspaces)
         self._record, self._counter = TurnRecord(self._sessions, counter), counter

@@ -18,8 +18,7 @@ from swecli.config.settings import Settings
 from swecli.config.start import Start
 from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.parts import ReflectorModel
-from swecli.playbook.learning.reflector_model import ReflectionBudget
+from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 FILE = "swecli/models/ids.py"

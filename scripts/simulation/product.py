@@ -22,10 +22,9 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, Delta, Trust
 from swecli.models.session import Session
-from swecli.playbook.learning.parts import LearningEvent, ReflectorModel
-from swecli.playbook.learning.reflector_model import ReflectionBudget
+from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
 from swecli.playbook.learning.remember import PlaybookMemory
-from swecli.playbook.learning.service import LearningService
+from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.quarantine import clean
 from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
@@ -75,7 +74,7 @@ class Product:
         self.settings, self.counter = Settings(), TokenCounter()
         self.counter.load()
         self.sessions = SessionManager(open_database(folder / "swecli.db"))
-        workspaces = Workspaces("", frozenset())
+        workspaces = Workspaces("")
         self.builder = RequestBuilder(self.sessions, self.settings, self.root, "", StaleStrategies(workspaces))
         self.record = TurnRecord(self.sessions, self.counter)
         self.memory = PlaybookMemory(self.sessions, workspaces, self.counter.count)

@@ -23,8 +23,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.playbook.action import ActionResult
 
 if TYPE_CHECKING:
-    from swecli.playbook.learning.parts import LearningEvent
-    from swecli.playbook.learning.service import LearningService
+    from swecli.playbook.learning.service import LearningEvent, LearningService
     from swecli.store.session_manager import SessionManager
 
 
@@ -38,17 +37,15 @@ def add_reflecting(parser: argparse.ArgumentParser) -> None:
 def open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
     """Learning that judges each turn by the place of its session, also where the settings have it off."""
     # late: --help and a wrong argument need neither database nor tools
-    from swecli.playbook.learning.parts import ReflectorModel  # noqa: PLC0415
+    from swecli.playbook.learning.reflector_model import ReflectorModel  # noqa: PLC0415
     from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
     from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
-    from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
 
     def instructions() -> str:
         session = sessions.current_session
         return _instructions(session.working_directory if session else "")
 
-    tools = frozenset(ToolRegistry.discover().names())
-    workspaces = Workspaces(os.environ.get("PATH", ""), tools, instructions)
+    workspaces = Workspaces(os.environ.get("PATH", ""), instructions)
     every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
     reflector = ReflectorModel(load_prompt("reflect"), model, every_turn=every_turn)
     return LearningService.open(sessions, replace(settings, learn=True), reflector, workspaces)

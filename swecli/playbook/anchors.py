@@ -1,12 +1,9 @@
-"""Anchors of a bullet: the paths, commands, flags and tools it names, read out of its words."""
+"""Anchors of a bullet: the paths and commands it names, read out of its words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from typing import Literal
-
-_AnchorKind = Literal["path", "command", "flag", "tool"]
+from collections.abc import Iterator
 
 _SPAN = re.compile(r"`([^`]+)`")
 _CLAUSE = re.compile(r"[,;:!?](?=\s|$)|\.(?=\s|$)|\s[-–—]\s|\s(?:but|aber|sondern)\s", re.IGNORECASE)
@@ -48,8 +45,8 @@ _ROOTS = (
     r"deploy|infra|fixtures|\.github|\.gitlab|\.swecli|\.vscode"
 )
 _FOLDER = re.compile(rf"(?<![\w/.@~$-])(?:\./)?(?:(?:{_ROOTS})/(?:[\w.@*-]+/?)*|(?:[\w.@-]+/)+(?=[\s`,;:.!?)]|$))")
+_DEEP = re.compile(r"\.?[\w.@-]+(?:/[\w.@*-]+){2,}/?")
 _NO_FILES = frozenset({"node.js", "next.js", "vue.js", "nuxt.js", "express.js", "three.js", "d3.js", "react.js"})
-_TOOL = re.compile(r"\b(?:tool\s+`?([a-z]\w*_\w+)|`?([a-z]\w*_\w+)`?[\s-]tool\b)|\b(mcp__\w+)", re.IGNORECASE)
 _KNOWN_PROGRAMS = """
     ansible ant bash bazel black brew bun bundle cabal cargo cmake composer conda coverage ctest curl dart deno
     django-admin docker docker-compose dotnet eslint flake8 flutter gcc gh git go golangci-lint gradle hatch helm
@@ -60,20 +57,18 @@ _KNOWN_PROGRAMS = """
 _PROGRAMS = frozenset(_KNOWN_PROGRAMS.split())
 _BARE_COMMAND = re.compile(r"(?<![\w`/.-])([a-z][\w-]*)((?:\s+-{1,2}[A-Za-z][\w=-]*)*)(?![\w`/])")
 
-LONGEST = 2_000  # characters of a text that are looked at
+_LONGEST = 2_000  # characters of a text that are looked at
 _NEAR = 40
 
 
-def anchors_of(content: str, tools: Collection[str] = ()) -> tuple[str, ...]:
-    """What a text names, as `kind:value` (`path:src/api`, `command:make check`, `flag:pytest --lf`, `tool:edit_file`).
-    Left out is what the text itself warns of or calls gone: `not pytest`, `src/old.py was renamed`. `tools` are names
-    that count as tools wherever they stand. Sorted, each once. Pure: whether they exist is `here`'s to say."""
-    text = _URL.sub(lambda m: " " * len(m[0]), content[:LONGEST])
-    found = {f"{kind}:{value}" for kind, value in _found(text, tools)}
-    return tuple(sorted(found))
+def anchors_of(content: str) -> tuple[str, ...]:
+    """What a text names, as `kind:value` (`path:src/api`, `command:make check`), sorted, each once. Left out is what
+    the text itself warns of or calls gone: `not pytest`, `src/old.py was renamed`."""
+    text = _URL.sub(lambda m: " " * len(m[0]), content[:_LONGEST])
+    return tuple(sorted({f"{kind}:{value}" for kind, value in _found(text)}))
 
 
-def _found(content: str, tools: Collection[str]) -> Iterator[tuple[_AnchorKind, str]]:
+def _found(content: str) -> Iterator[tuple[str, str]]:
     spans = [(m.start(1), m.end(1)) for m in _SPAN.finditer(content)]
     for start, end in spans:
         if _stands(content, start, end):
@@ -85,15 +80,10 @@ def _found(content: str, tools: Collection[str]) -> Iterator[tuple[_AnchorKind, 
     for match in _BARE_COMMAND.finditer(bare):
         if match[1] in _PROGRAMS and _is_run(bare, match.start()) and _stands(content, match.start(), match.end()):
             yield from _of_command(f"{match[1]}{match[2]}")
-    for match in _TOOL.finditer(content):
-        yield "tool", match[1] or match[2] or match[3]
-    for match in re.finditer(r"\b[a-z]\w+\b", content):
-        if match[0] in tools and "_" in match[0]:
-            yield "tool", match[0]
 
 
-def _of_span(content: str, start: int, span: str) -> Iterator[tuple[_AnchorKind, str]]:
-    """What stands between backticks: a command, a path, a flag, or just a name of the code."""
+def _of_span(content: str, start: int, span: str) -> Iterator[tuple[str, str]]:
+    """What stands between backticks: a command, a path, or just a name of the code."""
     words = _ASSIGNED.sub("", span).split()
     if not words:
         return
@@ -101,30 +91,21 @@ def _of_span(content: str, start: int, span: str) -> Iterator[tuple[_AnchorKind,
     program = _PROGRAM.match(words[0]) is not None
     if program and (words[0] in _PROGRAMS or (len(words) > 1 and (runs or _FLAG.search(span)))):
         yield from _of_command(span)
-    elif span.startswith("-"):
-        yield "flag", span
-    elif _is_path(span) and (_FILE.fullmatch(span) or _FOLDER.fullmatch(span) or _looks_like_path(span)):
+    elif _is_path(span) and any(form.fullmatch(span) for form in (_FILE, _FOLDER, _DEEP)):
         yield "path", _plain(span)
 
 
-def _of_command(line: str) -> Iterator[tuple[_AnchorKind, str]]:
+def _of_command(line: str) -> Iterator[tuple[str, str]]:
     yield "command", " ".join(line.split())
-    program, *operands = _ASSIGNED.sub("", line).split()
+    _, *operands = _ASSIGNED.sub("", line).split()
     yield from (
         ("path", _plain(word)) for word in operands if _FILE.fullmatch(word) and "/" in word and "cd " not in line
     )
-    for flag in _FLAG.findall(line):
-        if flag.startswith("--"):
-            yield "flag", f"{program} {flag}"
 
 
 def _is_run(content: str, start: int) -> bool:
     """Whether the words right before a place say that what follows is run."""
     return _RUNS.search(content[max(0, start - _NEAR) : start]) is not None
-
-
-def _looks_like_path(span: str) -> bool:
-    return re.fullmatch(r"\.?[\w.@-]+(?:/[\w.@*-]+)+/?", span) is not None and span.count("/") > 1
 
 
 def _is_path(text: str) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op, shorten
 from swecli.playbook.quarantine import DOUBT
+from swecli.store.records import TurnLessons
 
 _CONTENT = 90
 _FROM = {
@@ -61,3 +65,23 @@ def summary_of(applied: AppliedDelta) -> str:
         parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts if count))
     parts += [f"not taken: {line}" for line in delta.refused]
     return "; ".join(parts) or "nothing"
+
+
+def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> list[PlaybookUpdated]:
+    """The event of what was applied; none where nothing was, and nothing was spent. What only waits is no news yet."""
+    if applied is None and not (lessons.lines or refused or lessons.cost != 0):
+        return []
+    ops = applied.delta.ops if applied else ()
+    news = [(name, op) for name, op in applied.named() if op.fields.get("state") != "quarantined"] if applied else []
+    event = PlaybookUpdated(
+        lessons.interaction,
+        applied.delta.id if applied else "",
+        (*(line_of(op, name) for name, op in news), *lessons.lines),
+        added=applied.added if applied else (),
+        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in lessons.verdicts)) if applied else (),
+        removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),
+        refused=tuple(refused),
+        cost=lessons.cost,
+        tokens=lessons.usage.total,
+    )
+    return [event]

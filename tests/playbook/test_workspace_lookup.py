@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.playbook import Bullet
 from swecli.playbook.anchors import anchors_of
-from swecli.playbook.workspace_lookup import Freshness, WorkspaceLookup
+from swecli.playbook.workspace import WorkspaceLookup
 
 FILES = {
     "src/api/users.py": "",
@@ -37,8 +37,6 @@ REASONS = {
     "Run `ruff check`": "",
     "Run `just check`": "there is no command just here",
     "Run `CI=1 tox -e py311 && make check`": "there is no command tox here",
-    "Use the browse_web tool": "there is no tool browse_web",
-    "Use the edit_file tool": "",
     "Run ./scripts/dev.sh": "scripts/dev.sh is not here",
     "Settings are in ~/.config/shop.toml": "",
 }
@@ -54,11 +52,11 @@ def here(tmp_path: Path) -> WorkspaceLookup:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-    return WorkspaceLookup(root, str(programs), {"edit_file", "read_file"})
+    return WorkspaceLookup(root, str(programs))
 
 
 def missing(here: WorkspaceLookup, content: str) -> str:
-    return here.of(anchors_of(content, here.tools)).missing
+    return here.of(anchors_of(content)) or ""
 
 
 def test_what_is_missing_is_named(here: WorkspaceLookup) -> None:
@@ -66,15 +64,14 @@ def test_what_is_missing_is_named(here: WorkspaceLookup) -> None:
 
 
 def test_only_what_was_found_is_a_verification(here: WorkspaceLookup) -> None:
-    assert here.freshness(Bullet("P-1", "The API lives in src/api")) == Freshness(found=1)
-    assert here.freshness(Bullet("P-1", "The API lives in src/api")).fresh
-    assert not here.freshness(Bullet("P-2", "Use tabs")).fresh
-    assert not here.freshness(Bullet("P-3", "Read src/api and src/rest")).fresh
+    assert here.missing(Bullet("P-1", "The API lives in src/api")) == ""
+    assert here.missing(Bullet("P-2", "Use tabs")) is None
+    assert here.missing(Bullet("P-3", "Read src/api and src/rest"))
 
 
 def test_anchors_that_were_stored_are_the_ones_that_are_looked_up(here: WorkspaceLookup) -> None:
-    assert here.freshness(Bullet("P-1", "Use tabs", anchors=("path:src/rest",))).missing == "src/rest is not here"
-    assert here.freshness(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) == Freshness()
+    assert here.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest",))) == "src/rest is not here"
+    assert here.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
 
 
 def test_broken_files_and_links_are_no_reason_to_fail(here: WorkspaceLookup) -> None:
@@ -84,16 +81,14 @@ def test_broken_files_and_links_are_no_reason_to_fail(here: WorkspaceLookup) -> 
     assert missing(here, "Read loop.py") in ("", "loop.py is not here")
 
 
-@given(
-    st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command", "tool"])
-)
+@given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))
 def test_no_anchor_makes_it_fail(value: str, kind: str) -> None:
-    here = WorkspaceLookup(Path(), "/usr/bin", {"edit_file"})
+    here = WorkspaceLookup(Path(), "/usr/bin")
     here.of([f"{kind}:{value}", *anchors_of(value)])
 
 
 def test_what_is_not_below_is_looked_for_in_the_whole_project(here: WorkspaceLookup) -> None:
-    below = WorkspaceLookup(here.root / "web", here.search_path, here.tools, above=here.root)
+    below = WorkspaceLookup(here.root / "web", here.search_path, above=here.root)
     for content in ("The API lives in src/api", "Users are in users.py", "Run `make check` first", "Run `ruff check`"):
-        assert below.of(anchors_of(content)).fresh, content
-    assert below.of(anchors_of("Run `make deploy`")).missing == "the Makefile has no target deploy"
+        assert below.of(anchors_of(content)) == "", content
+    assert below.of(anchors_of("Run `make deploy`")) == "the Makefile has no target deploy"

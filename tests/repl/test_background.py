@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swecli.models.events import Event, Notice
-from swecli.playbook.learning.parts import RulesPart
+from swecli.playbook.learning.service import RulesPart
 from swecli.repl.background import Background
 
 

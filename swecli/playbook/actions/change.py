@@ -9,8 +9,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
-from swecli.playbook.actions import change, show
-from swecli.playbook.actions.show import count_of
+from swecli.playbook.actions.show import count_of, list_all, show, why
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.describe import summary_of
 from swecli.playbook.quarantine import DOUBT
@@ -87,7 +86,7 @@ def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
     """Mark one as stale that names what is not there, and report it: the user may speak of what is still to come."""
     bullet = ctx.session.playbook.bullets.get(name)
     lookup = ctx.workspaces.lookup(ctx.session) if ctx.workspaces else None
-    if bullet is not None and lookup is not None and (missing := lookup.freshness(bullet).missing):
+    if bullet is not None and lookup is not None and (missing := lookup.missing(bullet)):
         stale = {b.id: b.stale for b in ctx.bullets() if b.stale} | {name: missing}
         ctx.sessions.playbook.verify(ctx.session, stale, ())
         yield f"It is stale for now and stays out of prompts: {missing}."
@@ -246,15 +245,9 @@ def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
 
 
 _RUN = {
-    "list": show.list_all,
-    "show": show.show,
-    "why": show.why,
-    "add": change.add,
-    "edit": change.edit,
-    "remove": change.remove,
-    "undo": change.undo,
-    "review": change.review,
-}
+    "list": list_all, "show": show, "why": why,
+    "add": add, "edit": edit, "remove": remove, "undo": undo, "review": review,
+}  # fmt: skip
 
 
 def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:

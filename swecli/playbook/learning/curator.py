@@ -13,7 +13,7 @@ from swecli.playbook.anchors import anchors_of
 from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
 from swecli.playbook.similarity import alike, nearest, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
-from swecli.playbook.workspace_lookup import WorkspaceLookup
+from swecli.playbook.workspace import WorkspaceLookup
 from swecli.redact import redact
 
 _READERS = frozenset({"read_file", "search_files", "list_files"})
@@ -158,7 +158,7 @@ def _new(add: AddProposal, trust: Trust | None, by: tuple[Ground, str], curated:
     }
     if add.when:
         fields["when"] = " ".join(add.when.split()[:MAX_WHEN])
-    if anchors := anchors_of(add.content, ground.lookup.tools if ground.lookup else ()):
+    if anchors := anchors_of(add.content):
         fields["anchors"] = list(anchors)
     evidence = [_evidence(add, str(fields["trust"]), by)]
     if doubt:
@@ -179,7 +179,7 @@ def _doubt(add: AddProposal, trust: Trust | None, ground: Ground, author: str) -
 def _again(add: AddProposal, old: Bullet, trust: Trust, by: tuple[Ground, str], curated: Curated) -> None:
     """A second sight of what a bullet says: it is evidence, and makes one active that waited for it."""
     ground, author = by
-    missing = ground.lookup.of(old.anchors).missing if ground.lookup else ""
+    missing = (ground.lookup.of(old.anchors) if ground.lookup else "") or ""
     if confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
         fields = {"state": "active"}
     elif old.state in ("quarantined", "disabled"):

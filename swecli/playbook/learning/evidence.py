@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from swecli.models.playbook import Bullet, shorten
-from swecli.playbook.commands import check_of, failing_lines, passed
 from swecli.playbook.scoring.score import Shown
-from swecli.playbook.turn_digest import CallDigest, TurnDigest
+from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_of, failing_lines, passed
 from swecli.store.records import Check
 
 EDITS = frozenset({"edit_file", "write_file"})

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swecli.models.ids import uuid7
-from swecli.models.message import Role
 from swecli.models.playbook import MARKS, Delta, Verdict, shorten
 from swecli.models.session import Session
-from swecli.playbook.commands import passed, program
 from swecli.playbook.learning.answers import read_answer
 from swecli.playbook.learning.curator import AddProposal, Curated, TagProposal, curate, make_delta
 from swecli.playbook.learning.evidence import EDITS, Observation, TurnEvidence, checks_of, corrects, observe, roles
 from swecli.playbook.learning.reflector_model import Asked
 from swecli.playbook.learning.remember import REMEMBERED, ground_of, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
-from swecli.playbook.turn_digest import CallDigest, TurnDigest
+from swecli.playbook.turn_digest import CallDigest, TurnDigest, digest_turn, passed, program
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
 from swecli.store.playbook.mapping import project_of
@@ -50,10 +48,10 @@ def look_at(sessions: SessionManager, session: Session, digest: TurnDigest) -> L
     if record is not None and seen:
         observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
         evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
-    later = [m.content for m in session.messages if m.interaction == number + 1 and m.role is Role.USER]
+    later = digest_turn([message for message in session.messages if message.interaction == number + 1])
     rows = [] if seen else sessions.playbook.made_of(session, number, number)
     taught = any(row.delta.reason == REMEMBERED and not row.undone for row in rows)
-    return Look(digest, evidence, seen, corrects(digest.query) and number > 1, "\n".join(later)[:2_000], taught)
+    return Look(digest, evidence, seen, corrects(digest.query) and number > 1, later.query[:2_000], taught)
 
 
 def worth_asking(look: Look, *, every_turn: bool, offline: bool) -> bool:

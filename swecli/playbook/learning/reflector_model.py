@@ -31,6 +31,18 @@ _ATTEMPTS = 2
 _LETTERS = 4  # characters a token, roughly, where nobody counted
 
 
+@dataclass(frozen=True, slots=True)
+class ReflectorModel:
+    """Who reflects besides the rules, asked with `template`; None leaves it at the rules. `every_turn` says that it is
+    a cheap one of its own, to be asked about each turn and not about those with friction only. `missing` is why there
+    is no model now though the settings want one: turns for it stay in the queue."""
+
+    template: str
+    model: ChatModel | None = None
+    missing: str = ""
+    every_turn: bool = False
+
+
 @dataclass(slots=True)
 class Asked:
     """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded. `model`

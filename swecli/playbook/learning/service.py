@@ -12,12 +12,13 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
+from swecli.playbook.describe import report
 from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_rules, look_at, worth_asking
-from swecli.playbook.learning.parts import Backfilled, LearningEvent, ReflectorModel, RulesPart, report
 from swecli.playbook.learning.reflector_model import (
     REFLECTING,
     Asked,
     ReflectionBudget,
+    ReflectorModel,
     ask,
     day_began,
     question_of,
@@ -30,6 +31,28 @@ from swecli.store.session_manager import SessionManager
 
 _MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
 _AT_ONCE = 20  # turns of other sessions that are caught up with when one begins
+
+
+LearningEvent = PlaybookUpdated | ReflectionFailed
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPart:
+    """A turn whose rules' part is applied. `needs_model` says that a model is to look at it too: see `reflect`."""
+
+    interaction: int
+    events: tuple[LearningEvent, ...] = ()
+    needs_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """One turn that was looked at again, and what came of it."""
+
+    session_id: str
+    interaction: int
+    epoch: int
+    events: tuple[LearningEvent, ...]
 
 
 @dataclass

@@ -10,8 +10,7 @@ import pytest
 
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import LIVE
-from swecli.playbook.learning.parts import ReflectorModel
-from swecli.playbook.learning.reflector_model import ReflectionBudget
+from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 

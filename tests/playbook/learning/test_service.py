@@ -15,8 +15,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
-from swecli.playbook.learning.parts import ReflectorModel
-from swecli.playbook.learning.reflector_model import ReflectionBudget
+from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
 from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn

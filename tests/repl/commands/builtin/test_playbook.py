@@ -10,8 +10,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.parts import ReflectorModel
-from swecli.playbook.learning.reflector_model import ReflectionBudget
+from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
 from tests.support.desk import Desk
 from tests.support.runtime import make_runtime, run_turn
 
