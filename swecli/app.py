@@ -84,10 +84,8 @@ class Runtime:
         self.use_reflector(self.agent.model)
 
     def use_reflector(self, model: ChatModel) -> None:
-        """Let the model reflect that the settings name; without one, that which answers.
-
-        Turns for one that is gone wait for it; learning reports it with the first of them.
-        """
+        """Let the model reflect that the settings name; without one, that which answers. Turns for one that is gone
+        wait for it; learning reports it with the first of them."""
         template, settings = self.learning.reflector.template, self.settings
         every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
         found, missing = model if settings.reflect_with_model else None, ""
@@ -155,11 +153,7 @@ def build_runtime(
     begun: tuple[Session, ChatMessage] | None = None,
 ) -> Runtime:
     """Build it all for a run; `to_read` as `open_database` takes it. `begun` is a new session whose first message is
-    stored already.
-
-    Raises:
-        SwecliError: one line that says what is wrong (database, model, key, session).
-    """
+    stored already. Raises SwecliError: one line that says what is wrong (database, model, key, session)."""
     settings, root = start.settings, start.cwd.resolve()
     model = model or make_model(start.choice.name, settings, start.environ)
     database = open_database(start.database, to_read=to_read)

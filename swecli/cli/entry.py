@@ -44,7 +44,6 @@ def run_safely(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    """Run what the arguments ask for. Raises SwecliError."""
     if argv and argv[0] in SUBCOMMANDS:
         # late: a chat needs none of them
         from swecli.cli.subcommands import run_subcommand  # noqa: PLC0415
@@ -106,7 +105,6 @@ def _run_headless(start: Start, args: argparse.Namespace) -> int:
 
 
 async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streamed: bool) -> int:
-    """Send the first request, load the rest behind it, and run the turns."""
     # late: as above
     from swecli.headless.first_request import first_request  # noqa: PLC0415
     from swecli.headless.prompts import from_lines, just  # noqa: PLC0415

@@ -70,11 +70,9 @@ _ELSEWHERE = {
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that raises one line instead of printing a page, and knows no shortened flags.
-
-    With `leading` set, its last words are free text, behind so many others such as an id: what looks like a flag among
-    them stands for itself. Its own flags may stand before and behind it; what follows `--` is text in any case.
-    """
+    """argparse that raises one line instead of printing a page, and knows no shortened flags. With `leading` set, its
+    last words are free text, behind so many others such as an id: what looks like a flag among them stands for itself.
+    Its own flags may stand before and behind it; what follows `--` is text in any case."""
 
     leading: int | None = None
 
@@ -112,7 +110,6 @@ class Parser(argparse.ArgumentParser):
         return UsageError(f"Unknown option {name[:_SHOWN]}.", hint)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """argparse's own check of `choices`, in other words. Raises UsageError."""
         if action.choices is not None and value not in action.choices:
             what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
             choices = ", ".join(map(str, action.choices))
@@ -211,11 +208,9 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_words(word: str, rest: Sequence[str]) -> None:
-    """Raises UsageError for words that are no one prompt: a mistyped subcommand is not a request that is paid for.
-
-    A slash command or shell line alone passes, it goes to no model; so does a word with letters that no subcommand
-    has, for there are languages without spaces.
-    """
+    """Raises UsageError for words that are no one prompt: a mistyped subcommand is not a request that is paid for. A
+    slash command or shell line alone passes, it goes to no model; so does a word with letters that no subcommand has,
+    for there are languages without spaces."""
     # late: most runs have no prompt
     from swecli.repl.input.lines import read_line  # noqa: PLC0415
 

@@ -53,7 +53,6 @@ def open_learning(sessions: SessionManager, settings: Settings, model: ChatModel
 
 @cache
 def _instructions(directory: str) -> str:
-    """What a prompt says in that directory; where it is gone, only what it says everywhere."""
     own, folder = load_prompt("system"), Path(directory)
     if not directory or not folder.is_dir():
         return own
@@ -90,10 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ActionResult:
-    """Do it; the code is 1 when every reflection failed.
-
-    Raises BadInput for a session that is not there, SwecliError for a model that cannot be used.
-    """
+    """Do it; the code is 1 when every reflection failed. Raises BadInput for a session that is not there, SwecliError
+    for a model that cannot be used."""
     settings = configuration_of(args).settings
     model = None if args.rules_only else reflecting_model(settings, args.model)
     with open_sessions(args) as sessions:
@@ -131,9 +128,7 @@ def run(args: argparse.Namespace) -> ActionResult:
 
 def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
     """The sessions that are meant, the oldest first where all of a place are; and lines on those that are left out.
-
-    Where all are meant, those whose directory is gone are left out: what would be true there cannot be checked.
-    """
+    Where all are meant, those whose directory is gone are left out: what would be true there cannot be checked."""
     if refs not in (["all"], ["here"]):
         return refs, []
     place = str(Path.cwd()) if refs == ["here"] else None

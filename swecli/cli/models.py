@@ -45,7 +45,6 @@ def run(args: argparse.Namespace) -> ActionResult:
 
 
 def _show(args: argparse.Namespace) -> ActionResult:
-    """The record of one model, each field with the layer it comes from."""
     profile = make_model(args.name, configuration_of(args).settings, os.environ).profile
     fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "cache")
     values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
@@ -63,7 +62,6 @@ def _shown(value: Any) -> str:
 
 
 def _test(args: argparse.Namespace) -> ActionResult:
-    """Ask the model once, with one tool, and print what came and what it taught. Raises ProviderError."""
     model = make_model(args.name, configuration_of(args).settings, os.environ)
     notices: list[str] = []
     reply, seconds = asyncio.run(_ask_once(model, notices))
@@ -97,7 +95,6 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
 
 
 def _forget(args: argparse.Namespace) -> ActionResult:
-    """Drop what one model taught. Raises BadInput where nothing was learned of it."""
     facts = LearnedFacts(find_paths(os.environ).state / "models.json")
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name

@@ -82,7 +82,6 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
 
 
 def _words(args: argparse.Namespace) -> list[str]:
-    """The arguments of an action, its flags behind them."""
     words = list(args.words)
     for flag in ACTIONS[args.action].flags:
         value = getattr(args, flag)

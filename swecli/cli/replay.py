@@ -109,7 +109,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:
-    """The figures of a turn, or of all of them, for a table."""
     cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
     visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
     return (
@@ -123,7 +122,6 @@ def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:
 
 
 def _turn_lines(replays: list[Replayed], assumed: Assumed) -> list[str]:
-    """The same for each turn, the policies one below the other."""
     rows = [
         (f"T{turn.turn}", replayed.policy, *_cells(turn, assumed))
         for turns in zip(*(replayed.turns for replayed in replays), strict=True)
@@ -189,7 +187,6 @@ def _savings(costs: dict[str, float]) -> list[str]:
 
 
 def _to_json(history: History, replays: list[Replayed], assumed: Assumed, each_turn: bool) -> dict[str, Any]:
-    """All figures as plain JSON values; with `each_turn` those of each turn too."""
     found = []
     for replayed in replays:
         totals = replayed.totals()

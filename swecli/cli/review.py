@@ -165,7 +165,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _spec(args: argparse.Namespace) -> tuple[str, ...]:
-    """The words that name the target. Raises UsageError where two targets are named."""
     named: list[tuple[str, ...]] = [("--staged",)] if args.staged else []
     named += [("--base", args.base)] if args.base is not None else []
     named += [("--pr", args.pr)] if args.pr is not None else []
@@ -214,10 +213,8 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
 
 
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace, writer: ReviewWriter) -> tuple[int, int]:
-    """Put findings on the pull request, or report what would be put there; how many were posted, how many not.
-
-    Raises GitHubFailed, BadInput.
-    """
+    """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
+    GitHubFailed, BadInput."""
     wanted = Wanted(_least(args), args.post_min, review.record.seen)
     push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
     for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
@@ -227,7 +224,6 @@ def _post(review: Review, end: ReviewFinished, args: argparse.Namespace, writer:
 
 
 def _least(args: argparse.Namespace) -> str:
-    """The verdict that counts."""
     return "any" if args.no_verify else str(args.min_verdict)
 
 

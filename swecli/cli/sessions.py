@@ -66,7 +66,6 @@ def _show(args: argparse.Namespace) -> ActionResult:
 
 
 def _outcome(call: ToolCall) -> str:
-    """The first line of what became of a call."""
     lines = (call.error or call.result or "").strip().splitlines()
     more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
     return (lines[0] if lines else "nothing") + more

@@ -25,10 +25,7 @@ _SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "re
 
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Read the environment and the settings files for the working directory; `flags` are the layer on top. No model is
-    chosen.
-
-    Raises ConfigError, BadInput.
-    """
+    chosen. Raises ConfigError, BadInput."""
     paths, cwd = find_paths(os.environ), working_directory()
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, is_trusted(paths, root)
@@ -46,9 +43,7 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
 
 def enter_directory(args: argparse.Namespace) -> None:
     """Work in the directory of `-C` from now on; the database that `--db` names stays the one it was from outside.
-
-    Raises BadInput.
-    """
+    Raises BadInput."""
     if args.cwd is None:
         return
     args.db = _absolute(args.db)
@@ -95,10 +90,8 @@ def need_workspace(folder: Path, *, allow_home: bool) -> None:
 
 
 def make_start(args: argparse.Namespace) -> Start:
-    """Everything a face starts with; of the flags of a run a subcommand has only some.
-
-    Raises ConfigError, UsageError, BadInput, StoreError.
-    """
+    """Everything a face starts with; of the flags of a run a subcommand has only some. Raises ConfigError, UsageError,
+    BadInput, StoreError."""
     given = vars(args)
     prompt, resume = given.get("prompt", ""), given.get("resume")
     try:  # arguments are bytes to the system; those that are no UTF-8 would be sent as something else

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`, whose
-    answer is printed; where it has printed it already, it returns the exit code. Raises SwecliError.
-    """
+    answer is printed; where it has printed it already, it returns the exit code. Raises SwecliError."""
     prepare_environment(os.environ)
     module = importlib.import_module(f"swecli.cli.{name}")
     parser = Parser(prog=f"swecli {name}", description=module.__doc__)
@@ -75,10 +74,8 @@ def configuration_of(args: argparse.Namespace) -> Start:
 
 @contextmanager
 def existing_database(configured: Start) -> Iterator[str | Path]:
-    """Where the store is, to read from it: a missing one is not made, an empty one in memory stands in for it.
-
-    Raises BadInput where the user named a missing one.
-    """
+    """Where the store is, to read from it: a missing one is not made, an empty one in memory stands in for it. Raises
+    BadInput where the user named a missing one."""
     # late: a wrong argument needs no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
@@ -168,5 +165,4 @@ def table_lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[s
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal."""
     return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)

@@ -52,11 +52,9 @@ class _NewSession:
 @asynccontextmanager
 async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> AsyncIterator[tuple[Turn, _Begun] | None]:
     """Store the prompt and send its request: the turn whose first request is on its way, and what of it is stored; None
-    where the whole way has to be taken, and nothing was done.
-
-    That is so for a session that goes on, a model on no wire of ours, a database or tools that are not as usual, a
-    folder with strategies, and a request that may not fit. The block ends when the store is open.
-    """
+    where the whole way has to be taken, and nothing was done. That is so for a session that goes on, a model on no wire
+    of ours, a database or tools that are not as usual, a folder with strategies, and a request that may not fit. The
+    block ends when the store is open."""
     if start.resume is not None or not isinstance(model, Native) or (specs := written_specs()) is None:
         yield None
         return
@@ -78,7 +76,6 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
 
 
 def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session, project: Project) -> Turn:
-    """As the agent prepares it, from the same parts."""
     root, store = start.cwd.resolve(), cast("SessionManager", _NewSession(session))
     system = system_prompt(model.profile.window)
     builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: project.text)

@@ -37,9 +37,7 @@ def complaint(message: str, hint: str) -> str:
 
 def dumps(value: Any, indent: int | None = None) -> str:
     """JSON that any reader takes, on one line without `indent`: ASCII only, so whatever the terminal's letters are.
-
-    What JSON has no words for: NaN and infinity become null, lone surrogates `?`, other objects their text.
-    """
+    What JSON has no words for: NaN and infinity become null, lone surrogates `?`, other objects their text."""
     try:
         text = json.dumps(value, allow_nan=False, default=str, indent=indent)
     except ValueError:

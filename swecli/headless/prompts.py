@@ -32,13 +32,9 @@ class Prompt:
 def read_piped(
     descriptor: int, say: Callable[[str], None], *, longest: int = LONGEST, patience: float = PATIENCE
 ) -> str:
-    """Everything that is piped in, "" for nothing. Bytes that are no UTF-8 become U+FFFD.
-
-    Waits for its end, as nothing else shows that it is whole; `say` gets a line about that when it takes long.
-
-    Raises:
-        BadInput: it cannot be read, or is longer than `longest` bytes.
-    """
+    """Everything that is piped in, "" for nothing. Bytes that are no UTF-8 become U+FFFD. Waits for its end, as nothing
+    else shows that it is whole; `say` gets a line about that when it takes long. Raises BadInput: it cannot be read, or
+    is longer than `longest` bytes."""
     pieces, length = [], 0
     try:
         if not select.select([descriptor], [], [], patience)[0]:
@@ -72,11 +68,8 @@ async def from_lines(
     descriptor: int, first: str = "", *, longest: int = LONGEST, check: Callable[[str], None] = lambda text: None
 ) -> AsyncIterator[Prompt]:
     """One prompt for each line `{"type": "user", "text": "..."}`, as it comes; `first` before them, if there is one.
-
-    Raises:
-        BadInput: at a line that is none, naming its number; at the end, when there was not one prompt.
-        SwecliError: `check` raised it for the text of a line.
-    """
+    Raises BadInput: at a line that is none, naming its number; at the end, when there was not one prompt. SwecliError:
+    `check` raised it for the text of a line."""
     if first.strip():
         yield Prompt(first)
     seen, number = bool(first.strip()), 0
@@ -107,9 +100,7 @@ _SHAPE = 'Write lines like {"type": "user", "text": "list files"}.'
 
 async def _lines(descriptor: int, longest: int) -> AsyncIterator[bytes]:
     """Lines of a file, pipe or socket, read by a thread of its own: a read that never ends must not hold up the exit.
-
-    Raises BadInput when it cannot be read, or for a line without end.
-    """
+    Raises BadInput when it cannot be read, or for a line without end."""
     pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     try:

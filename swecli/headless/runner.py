@@ -36,11 +36,8 @@ async def run_prompts(
     runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, begun: Turn | None = None
 ) -> int:
     """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. `begun` is
-    the turn of the first prompt, where that is stored and its request sent.
-
-    Returns the exit code of the last turn that did not end well, else 0. SIGINT and SIGTERM end the run with 130
-    and 143; what the running turn had is stored.
-    """
+    the turn of the first prompt, where that is stored and its request sent. Returns the exit code of the last turn that
+    did not end well, else 0. SIGINT and SIGTERM end the run with 130 and 143; what the running turn had is stored."""
     code, stopped = await until_signal(_turns(runtime, prompts, writer, begun))
     if code is None:
         writer.close(stopped)

@@ -110,11 +110,9 @@ _TYPING = 0.3
 def spawn(
     work: Callable[[], _Result], name: str, last_key: Callable[[], float] | None = None
 ) -> asyncio.Future[_Result]:
-    """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception.
-
-    Waiting for the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread
-    itself cannot be stopped. `last_key`: see `PoliteFinder`.
-    """
+    """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception. Waiting for
+    the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread itself cannot be
+    stopped. `last_key`: see `PoliteFinder`."""
     done: Future[_Result] = Future()
     done.set_running_or_notify_cancel()
     loop = asyncio.get_running_loop()
@@ -142,9 +140,7 @@ def spawn(
 
 class PoliteFinder:
     """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick.
-
-    `last_key` gives the time of the last key by `time.monotonic`.
-    """
+    `last_key` gives the time of the last key by `time.monotonic`."""
 
     def __init__(self, last_key: Callable[[], float], sleep: Callable[[float], object] = time.sleep) -> None:
         self._last_key, self._sleep, self._thread = last_key, sleep, threading.get_ident()

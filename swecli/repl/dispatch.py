@@ -108,7 +108,6 @@ class Dispatcher:
         self._program.line_done(time.monotonic() - begun if done else 0.0)
 
     async def _wait_for(self, line: Line) -> None:
-        """Wait, at full speed, until what the line needs is loaded."""
         startup, prompt = self._startup, self._reader.prompt
         startup.hurry()
         await wait_visibly(self._program.begin_loading(), "starting", prompt)

@@ -21,11 +21,9 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 
 @dataclass(slots=True)
 class FooterState:
-    """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known.
-
-    `cost` in US dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while
-    it is set; `busy` names what goes on behind the prompt, `editing` the mode of vi.
-    """
+    """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known. `cost`
+    in US dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while it is
+    set; `busy` names what goes on behind the prompt, `editing` the mode of vi."""
 
     model: str
     mode: Mode

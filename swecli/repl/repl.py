@@ -31,10 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 class REPL(Program):
-    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`.
-
-    What `Program` declares is documented there.
-    """
+    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`. What
+    `Program` declares is documented there."""
 
     def __init__(
         self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
@@ -74,7 +72,6 @@ class REPL(Program):
         return self._code
 
     async def _close(self) -> None:
-        """Stop what goes on, and finish with the store."""
         await self._dispatcher.close()
         await self._background.cancel(timeout=CLOSING)
         if self._watching is not None:
@@ -112,7 +109,6 @@ class REPL(Program):
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Report each background command that ends."""
         # late: behind the prompt
         from swecli.models.events import Notice  # noqa: PLC0415
 

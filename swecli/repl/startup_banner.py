@@ -22,7 +22,6 @@ _HELP = ("/help for commands", "Shift+Tab to switch mode")
 
 
 def _dim(text: str, color: bool) -> str:
-    """The text, quiet."""
     return f"\x1b[2m{text}\x1b[0m" if color else text
 
 
@@ -83,10 +82,8 @@ class _Above(Protocol):
 
 
 async def wait_visibly(future: asyncio.Future[Any], label: str, shown: _Above) -> None:
-    """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises.
-
-    Cancelling the wait leaves the future alone.
-    """
+    """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises. Cancelling the wait
+    leaves the future alone."""
     began = time.monotonic()
     try:
         while not future.done():

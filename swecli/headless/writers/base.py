@@ -94,11 +94,9 @@ class _TurnSummary:
 
 
 class Writer:
-    """Writes turns: to `out` only the answer, in a format; to `err` lines for people, the same in every format.
-
-    For each turn `begin`, then `write` for its events, then `close`. A format extends these three in a file of its
-    own, where `FORMAT` names it, and puts its lines on stdout with `put`.
-    """
+    """Writes turns: to `out` only the answer, in a format; to `err` lines for people, the same in every format. For
+    each turn `begin`, then `write` for its events, then `close`. A format extends these three in a file of its own,
+    where `FORMAT` names it, and puts its lines on stdout with `put`."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err

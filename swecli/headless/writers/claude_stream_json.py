@@ -83,7 +83,6 @@ class ClaudeStreamJson(Writer):
         super().close(exit_code)
 
     def _call(self, event: ToolStarted | ToolFinished) -> None:
-        """A call as a block, once."""
         self._flush()
         call = event.call
         if call.id not in self._shown:
@@ -91,7 +90,6 @@ class ClaudeStreamJson(Writer):
             self._assistant({"type": "tool_use", "id": call.id, "name": call.name, "input": call.parameters})
 
     def _flush(self) -> None:
-        """What came so far of the step, as blocks."""
         if self._thinking:
             self._assistant({"type": "thinking", "thinking": self._thinking, "signature": ""})
         if self._text:

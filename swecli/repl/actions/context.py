@@ -169,7 +169,6 @@ def _window_of(text: str) -> WindowSpec:
 
 
 def _priced(runtime: Runtime, before: int, after: int) -> str:
-    """Both in money, where the price is known."""
     # late: reads the price table, which only this asks for
     from swecli.llm.price_table import cost_of  # noqa: PLC0415
 

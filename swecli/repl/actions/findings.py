@@ -18,9 +18,7 @@ from swecli.store.session_manager import SessionManager
 
 def perform(sessions: SessionManager, here: Path, words: Sequence[str], command: str = "") -> ActionResult:
     """Do what the words ask, an action of `ACTIONS` first; `command` is how the user writes what begins with a slash.
-
-    Raises SwecliError.
-    """
+    Raises SwecliError."""
     store, name = store_of(sessions, here), words[0]
     done = ACTIONS[name](store, here, words[1:])
     notes = proposals(sessions, store, command) if name in ("fixed", "recheck") else []

@@ -31,11 +31,8 @@ class AsyncQueryProcessor:
         )
 
     async def process_query(self, query: str) -> None:
-        """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on.
-
-        Raises:
-            SwecliError: when the turn could not begin.
-        """
+        """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on. Raises
+        SwecliError: when the turn could not begin."""
         repl, interaction = self.repl, 0
         turn = repl.agent.prepare(query)
         repl.renderer.begin()
@@ -58,9 +55,7 @@ class AsyncQueryProcessor:
 
     async def run_shell(self, command: str, share: bool = True) -> None:
         """Run the user's own command line and print its output; `share`: the model gets it with the next message.
-
-        Interrupted, it does both with the output until then.
-        """
+        Interrupted, it does both with the output until then."""
         repl, kept, begun = self.repl, HeadTail(), time.monotonic()
         repl.renderer.begin(command)
         try:
@@ -76,7 +71,6 @@ class AsyncQueryProcessor:
         self._ran(command, text, code, "" if exit_code == 0 else code, share)
 
     def _ran(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
-        """Print what a shell line printed, and keep it for the model; `how` it ended, and what of that is shown."""
         repl = self.repl
         if text.strip():
             repl.renderer.screen.line(text.rstrip("\n"))

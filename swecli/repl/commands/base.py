@@ -80,10 +80,8 @@ _Complete = Callable[["Runtime"], Values]
 @dataclass(frozen=True, slots=True)
 class Command:
     """A slash command. `usage` shows its arguments; `complete` gives the (value, what it is) pairs of the first one.
-
     `run` raises SwecliError for what the user can put right. `beside` names the first words of arguments with which it
-    may run while a turn does, as it may without any ("*": with all; "": it waits for the turn).
-    """
+    may run while a turn does, as it may without any ("*": with all; "": it waits for the turn)."""
 
     name: str
     aliases: tuple[str, ...]

@@ -51,7 +51,6 @@ async def perform_review(ctx: CommandContext, words: list[str]) -> None:
 
 
 async def _watch(ctx: CommandContext, review: Review) -> ReviewFinished | None:
-    """Draw it; interrupted, it ends with what it has. Its last event."""
     end: ReviewFinished | None = None
     try:
         async with aclosing(review.run()) as events:
@@ -67,7 +66,6 @@ async def _watch(ctx: CommandContext, review: Review) -> ReviewFinished | None:
 
 
 async def _post(ctx: CommandContext, review: Review, end: ReviewFinished, least: str) -> None:
-    """Show what would be put on the pull request, and put it there after an explicit yes. Raises SwecliError."""
     environ, target = ctx.runtime.start.environ, review.job.plan.target
     wanted = Wanted(least, read=review.record.seen)
     push = await asyncio.to_thread(plan_push, ctx.runtime.agent.ctx.root, environ, target, end, wanted)
@@ -166,7 +164,6 @@ async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 
 def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
-    """What can be done about it; the keys stay the same from card to card."""
     can_apply = finding.suggestion and finding.state in ("open", "regressed")
     rows = [
         ("a", "apply the suggestion", can_apply),
@@ -205,7 +202,6 @@ async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    """Ask the verifier about these findings, or all that wait for it, after its price was named."""
     verifier, claims, asked = by_hand(ctx.runtime.agent, store, rest.split())
     if not claims or await ctx.pick(asked, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")

@@ -11,10 +11,8 @@ from swecli.repl.input.lines import Pastes
 
 
 class LineHistory(FileHistory):
-    """prompt-toolkit's file; several programs may append to one.
-
-    A history that cannot be kept must not cost the user the line: `take_problem` reports it instead.
-    """
+    """prompt-toolkit's file; several programs may append to one. A history that cannot be kept must not cost the user
+    the line: `take_problem` reports it instead."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

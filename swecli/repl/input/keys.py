@@ -114,7 +114,6 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
 
 
 def _queue_keys(keys: KeyBindings, program: Program) -> None:
-    """Sending what waits, editing it, and steering."""
     typing = has_focus(DEFAULT_BUFFER)
     empty = Condition(lambda: not get_app().current_buffer.text)
     waiting = Condition(lambda: bool(program.queue))
@@ -138,7 +137,6 @@ def _queue_keys(keys: KeyBindings, program: Program) -> None:
 
 
 def _line_keys(keys: KeyBindings, pastes: Pastes) -> None:
-    """Sending, new lines, the menu, pasting."""
     typing = has_focus(DEFAULT_BUFFER)
 
     @keys.add("enter", filter=typing)

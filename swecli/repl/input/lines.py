@@ -16,9 +16,7 @@ _COMMAND = re.compile(r"/(?P<name>[A-Za-z?][^\s/]*)?(?:\s+(?P<args>.*))?", re.DO
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line, read. `name` is a command's name without its slash; `text` its arguments, the shell line, or the words.
-
-    `shared` is set for a shell line whose output the model will see.
-    """
+    `shared` is set for a shell line whose output the model will see."""
 
     kind: _LineKind
     text: str = ""
@@ -71,5 +69,4 @@ class Pastes:
 
 
 def _plain(pasted: str) -> str:
-    """Pasted text with one kind of line break and no control characters."""
     return _CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))

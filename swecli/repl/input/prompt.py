@@ -53,10 +53,8 @@ _SMALL = 3
 
 
 class PromptLine:
-    """The line, and what stands around it. `footer` is called at each drawing with the width in columns.
-
-    `keys` are the bindings beside the editor's and the answers' own.
-    """
+    """The line, and what stands around it. `footer` is called at each drawing with the width in columns. `keys` are the
+    bindings beside the editor's and the answers' own."""
 
     def __init__(
         self,
@@ -172,9 +170,7 @@ class PromptLine:
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
         """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone.
-
-        `guarded`: see `Question`; Enter alone then takes nothing.
-        """
+        `guarded`: see `Question`; Enter alone then takes nothing."""
         answer = await self._ask(Question(title, options, guarded=guarded))
         return answer if isinstance(answer, int) else None
 

@@ -47,10 +47,8 @@ class Asker(Protocol):
 
 class Question:
     """One question. `result` gets the option's place, the text typed (where there are no options), or None: no answer.
-
     A `guarded` one ignores keys until it was on the screen for `QUIET` seconds without any key, so that nothing typed
-    before it could be read answers it, and Enter alone takes no option of it.
-    """
+    before it could be read answers it, and Enter alone takes no option of it."""
 
     def __init__(self, title: str, options: Sequence[Option] = (), *, guarded: bool = False) -> None:
         self.title = clean(title).strip()
@@ -229,5 +227,4 @@ def _shown(prompt: _Asking) -> Question:
 
 
 def _when(prompt: _Asking, holds: Callable[[Question], bool]) -> Filter:
-    """True while there is a question of which this holds."""
     return Condition(lambda: prompt.question is not None and holds(prompt.question))

@@ -109,10 +109,7 @@ class PasteInput(Vt100Input):
 
 class InlineApplication(Application[None]):
     """An application below what is printed: the text and what is `live` just above the line change in one write, and
-    nothing of its own stays on the screen when the terminal is made narrower.
-
-    `live` are the lines to draw now.
-    """
+    nothing of its own stays on the screen when the terminal is made narrower. `live` are the lines to draw now."""
 
     live: Sequence[StyleAndTextTuples] = ()
     _coming: Sequence[StyleAndTextTuples] = ()  # what is live once the next text is printed

@@ -104,10 +104,8 @@ def clean(text: str, keep_newlines: bool = True) -> str:
 
 
 def reveal(text: str) -> str:
-    """The text with every control, invisible or odd-space character written out as `<U+202E>`.
-
-    For what the user is asked to approve: nothing is dropped, nothing stays hidden. Tabs and newlines stay.
-    """
+    """The text with every control, invisible or odd-space character written out as `<U+202E>`. For what the user is
+    asked to approve: nothing is dropped, nothing stays hidden. Tabs and newlines stay."""
     return _ODD.sub(lambda match: f"<U+{ord(match[0]):04X}>", text.replace("\r\n", "\n"))
 
 

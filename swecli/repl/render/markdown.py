@@ -25,10 +25,8 @@ _NARROW = 12  # below this many columns an indent would cost more than it shows
 
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """`content` with `first` before its first line and `rest` before the others; all of it within the width.
-
-    Both end without a newline and carry their styles in spans.
-    """
+    """`content` with `first` before its first line and `rest` before the others; all of it within the width. Both end
+    without a newline and carry their styles in spans."""
 
     content: RenderableType
     first: Text
@@ -175,7 +173,6 @@ def _inline(token: Token, color: bool) -> Text:
 
 
 def _leaf(token: Token, color: bool) -> Text:
-    """A piece of a line that holds no others."""
     content = clean(token.content)
     match token.type:
         case "softbreak" | "hardbreak":

@@ -42,11 +42,9 @@ FRAME = 0.1
 
 
 class Renderer:
-    """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints.
-
-    While a loop runs, a task of it keeps the spinner turning; without one, call `draw`. `clock` in seconds; `todos` is
-    the session's to-do list, in view while work goes on.
-    """
+    """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints. While a loop runs, a task
+    of it keeps the spinner turning; without one, call `draw`. `clock` in seconds; `todos` is the session's to-do list,
+    in view while work goes on."""
 
     def __init__(
         self,
@@ -246,7 +244,6 @@ class Renderer:
             self._activity.begin("Working")
 
     def _rest(self) -> None:
-        """No more work goes on."""
         self._working = False
         self._activity.running.clear()
         self._hide()
@@ -265,7 +262,6 @@ class Renderer:
         self.screen.show_live(None)
 
     def _now(self, rows: int) -> RenderableType:
-        """The live region: what is coming, and the spinner line under it."""
         width = self.screen.width - 1
         todo = todo_lines(self._todos, rows - 2, width)
         parts = self._activity.output()

@@ -58,7 +58,6 @@ class MarkdownStream:
         return last[last.rfind("\n") + 1 :].lstrip().startswith(_FENCES)
 
     def _print_blocks(self) -> None:
-        """Print and drop the finished blocks of the complete lines."""
         *lines, unfinished = self._rest.split("\n")
         blocks = list(groups(self._parser.parse("".join(f"{line}\n" for line in lines))))
         start = 0

@@ -60,7 +60,6 @@ async def compact(ctx: CommandContext, args: str) -> None:
 
 
 def _turns(runtime: Runtime) -> list[tuple[str, str]]:
-    """The newest turns with their questions, to choose from."""
     session = runtime.sessions.current_session
     groups = list(session.by_interaction())[-12:] if session else []
     return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]

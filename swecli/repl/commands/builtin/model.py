@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def _near_at_hand(runtime: Runtime) -> Values:
-    """The demo, the present one, the one of the settings, and what a key alone would have chosen."""
     # late: the table of defaults is needed when somebody asks for it, not before the first prompt
     from swecli.llm.endpoints import KEYED  # noqa: PLC0415
 

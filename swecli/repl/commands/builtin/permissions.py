@@ -44,7 +44,6 @@ async def permissions(ctx: CommandContext, args: str) -> None:
 
 
 def _show(ctx: CommandContext) -> None:
-    """The rules, those that can be removed with their number first."""
     runtime, rules = ctx.runtime, ctx.runtime.agent.permissions
     file = str(rules.saved.file) if rules.saved else ""
     given = [("allow", rule.text, file) for rule in rules.project]

@@ -47,7 +47,6 @@ def _words(name: str, rest: str) -> list[str]:
 
 
 async def _review(ctx: CommandContext, result: ActionResult) -> None:
-    """One question after the other."""
     for question in result.questions:
         for line in question.details:
             ctx.screen.note(line)

@@ -114,13 +114,11 @@ def _read(args: str) -> tuple[str, Collection[str]]:
 
 
 def _turns_of(ctx: CommandContext) -> int:
-    """How many turns the session in use has."""
     session = ctx.runtime.sessions.current_session
     return session.interactions if session else 0
 
 
 def _history_of(ctx: CommandContext) -> TurnHistory:
-    """What undoes turns. Raises BadInput where nothing is kept."""
     if ctx.runtime.history is None:
         raise BadInput("No file versions are kept: the database is in memory.", "Start without --db")
     return ctx.runtime.history
