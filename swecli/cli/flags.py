@@ -24,6 +24,7 @@ SUBCOMMANDS = (
     "sql",
     "models",
     "doctor",
+    "completion",
 )
 _SHOWN = 80  # characters of what was typed
 _HELP = ("-h", "--help")
@@ -43,6 +44,7 @@ subcommands:
   swecli sql         ask the database of sessions, read-only
   swecli models      models that can be used, and what each needs; show, test, forget
   swecli doctor      check this installation
+  swecli completion  bash, zsh, fish: completion in your shell
 Each takes --help and --json.
 
 A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use -p

@@ -28,17 +28,23 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`, whose
     answer is printed; where it has printed it already, it returns the exit code. Raises SwecliError."""
     prepare_environment(os.environ)
-    module = importlib.import_module(f"swecli.cli.{name}")
-    parser = Parser(prog=f"swecli {name}", description=module.__doc__)
-    parser.set_defaults(run=getattr(module, "run", None))
-    module.add_arguments(parser)
-    default = getattr(module, "DEFAULT_ACTION", "")
+    parser = make_parser(name)
+    default = parser.get_default("default_action")
     if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
         argv = [default, *argv]
     args = parser.parse_args(argv)
     enter_directory(args)
     done = args.run(args)
     return done if isinstance(done, int) else print_result(done, args.json)
+
+
+def make_parser(name: str) -> Parser:
+    """The parser of `swecli NAME`."""
+    module = importlib.import_module(f"swecli.cli.{name}")
+    parser = Parser(prog=f"swecli {name}", description=module.__doc__)
+    parser.set_defaults(run=getattr(module, "run", None), default_action=getattr(module, "DEFAULT_ACTION", ""))
+    module.add_arguments(parser)
+    return parser
 
 
 class Actions:

@@ -1,0 +1,91 @@
+"""Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for fish,
+`swecli completion fish | source`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
+from swecli.cli.subcommands import Actions, make_parser
+from swecli.playbook.action import ActionResult
+
+_SCRIPTS = {
+    "bash": r"""_swecli() {
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "$("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "$2"))
+}
+complete -o default -F _swecli swecli
+""",
+    "zsh": r"""#compdef swecli
+_swecli() {
+  local line
+  local -a found
+  for line in "${(@f)$(${words[1]} completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+  done
+  if (( $#found )); then _describe swecli found; else _files; fi
+}
+compdef _swecli swecli
+""",
+    "fish": r"""function __swecli_words
+  set -l words (commandline -opc) (commandline -ct)
+  set -l found ($words[1] completion words -- $words[2..-1] 2>/dev/null)
+  if count $found >/dev/null
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c swecli -f -a '(__swecli_words)'
+""",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Actions and their arguments."""
+    actions = Actions(parser)
+    for shell in _SCRIPTS:
+        actions.add(shell, _script, f"print what makes {shell} complete")
+    words = actions.add("words", _words, "list what may stand in the place of the last word, for these scripts")
+    assert isinstance(words, Parser)
+    words.leading = 0
+
+
+def _script(args: argparse.Namespace) -> ActionResult:
+    text = _SCRIPTS[args.action]
+    return ActionResult({"script": text}, tuple(text.splitlines()), exact=text)
+
+
+def _words(args: argparse.Namespace) -> ActionResult:
+    found = list(candidates(args.words or [""]))
+    text = "".join(f"{word}\t{what}\n" for word, what in found)
+    return ActionResult(dict(found), tuple(f"{word}  {what}" for word, what in found), exact=text)
+
+
+def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
+    """What may stand in the place of the last of the words behind `swecli`, with what it is; nothing where a file or
+    anything else may."""
+    *before, typed = words
+    parser: argparse.ArgumentParser = build_parser()
+    if before and before[0] in SUBCOMMANDS:
+        parser = make_parser(before[0])
+    elif not before:
+        yield from ((name, "") for name in SUBCOMMANDS if name.startswith(typed))
+    for word in before:
+        parser = next((one[word] for one in _actions(parser) if word in one), parser)
+    last = parser._option_string_actions.get(before[-1]) if before else None
+    if last is not None and last.nargs != 0:
+        yield from ((str(choice), "") for choice in last.choices or () if str(choice).startswith(typed))
+        return
+    for names in _actions(parser):
+        yield from ((name, one.description or "") for name, one in names.items() if name.startswith(typed))
+    for action in parser._actions if typed.startswith("-") else ():
+        for name in action.option_strings:
+            if name.startswith(typed) and name.startswith("--"):
+                yield name, " ".join((action.help or "").replace("%%", "%").split())
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:
+    """The parsers of a subcommand's actions, by name."""
+    return [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
