@@ -6,7 +6,7 @@ import argparse
 import os
 
 from swecli.cli.subcommands import add_common_flags, configuration_of
-from swecli.config.start import Start
+from swecli.config.load import Start
 from swecli.models.errors import SwecliError
 from swecli.playbook.action import ActionResult
 

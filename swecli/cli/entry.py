@@ -13,7 +13,7 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a subcommand and --help need none of it
-    from swecli.config.start import Start
+    from swecli.config.load import Start
     from swecli.headless.prompts import Prompt
     from swecli.headless.writers.base import Writer
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive, print_line
-from swecli.config.paths import find_paths
+from swecli.config.paths import find_paths, is_trusted, project_root
 from swecli.config.settings import Settings
-from swecli.config.trust import is_trusted, project_root
 from swecli.context.system_message import load_instructions, load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.default_model import choose_model

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from swecli.cli.flags import Parser
 from swecli.cli.learn import add_reflecting, lines_of, open_learning, reflecting_model
 from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_within
 from swecli.models.learning_events import ReflectionFailed

@@ -14,7 +14,7 @@ from typing import TextIO
 from swecli.app import Runtime, build_runtime
 from swecli.cli.startup import make_start, need_workspace
 from swecli.cli.subcommands import add_common_flags, positive, print_line
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import refuse, until_signal
 from swecli.headless.writers.base import line_for_people

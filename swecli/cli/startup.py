@@ -11,11 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from swecli.config.load import PROJECT_FILE, load_settings
+from swecli.config.load import PROJECT_FILE, Start, load_settings
 from swecli.config.logs import log_to
-from swecli.config.paths import Paths, find_paths
-from swecli.config.start import Start
-from swecli.config.trust import is_trusted, project_root
+from swecli.config.paths import Paths, find_paths, is_trusted, project_root
 from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError

@@ -1,19 +1,43 @@
-"""Settings out of their layers: defaults < user file < project file < environment < flags. The one reader of these."""
+"""Settings in their layers: defaults < user file < project file < environment < flags; and what a run starts with."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from swecli.config.paths import Paths
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
+from swecli.models.message import Choice
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
 _ROLES = {"main": ("model",), "fast": ("reflect_model", "condense_model", "review_verify_model")}  # as settings
 _LOOSER = ("plan", "ask", "edits", "auto")  # modes, the strictest first
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run starts with. `resume` is None for a new session, "" for this directory's last one, else an id, prefix
+    or title; `pick` asks which. `prompt` becomes the first message. `notices` are shown before the first prompt."""
+
+    settings: Settings
+    paths: Paths
+    cwd: Path
+    environ: Mapping[str, str]
+    choice: Choice = Choice("", "")  # noqa: RUF009 - frozen
+    resume: str | None = None
+    pick: bool = False
+    prompt: str = ""
+    trusted: bool = False
+    notices: tuple[str, ...] = ()
+
+    @property
+    def database(self) -> str | Path:
+        """A path or a URL."""
+        return self.settings.db or self.paths.database
 
 
 def load_settings(

@@ -1,12 +1,13 @@
-"""Where things live: XDG through platformdirs, or everything under SWECLI_HOME."""
+"""Where things live (XDG through platformdirs, or everything under SWECLI_HOME), and which folders the user trusts."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from swecli.models.errors import ConfigError
+from swecli.models.errors import BadInput, ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +70,40 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
 
     dirs = PlatformDirs("swecli", appauthor=False)
     return Paths(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
+
+
+def is_trusted(paths: Paths, folder: Path) -> bool:
+    """Whether the user has said yes to this folder or to one above it."""
+    try:
+        text = paths.trusted.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    # not splitlines: it would also cut names at letters that are no line end here
+    trusted = {Path(line) for line in text.split("\n") if line.strip()}
+    resolved = folder.resolve()
+    return any(parent in trusted for parent in (resolved, *resolved.parents))
+
+
+def trust(paths: Paths, folder: Path) -> None:
+    """Remember a yes. Raises OSError, and BadInput for a name that would read as two folders."""
+    if is_trusted(paths, folder):
+        return
+    line = str(folder.resolve())
+    if "\n" in line:
+        raise BadInput(f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first.")
+    paths.ensure()
+    with os.fdopen(os.open(paths.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
+        file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+
+
+def project_root(folder: Path) -> Path:
+    """The repository a folder belongs to, or the folder itself."""
+    resolved = folder.resolve()
+    return next((parent for parent in (resolved, *resolved.parents) if _is_there(parent / ".git")), resolved)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder above that may not be looked into
+        return False

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.config.start import Start
-from swecli.config.trust import project_root
+from swecli.config.load import Start
+from swecli.config.paths import project_root
 from swecli.context.budget import is_lean
 from swecli.context.system_message import load_instructions
 

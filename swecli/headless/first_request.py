@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Turn
-from swecli.config.start import Start
-from swecli.config.trust import project_root
+from swecli.config.load import Start
+from swecli.config.paths import project_root
 from swecli.context.budget import is_lean, request_limit
 from swecli.context.skills import Project, load_project
 from swecli.context.system_message import cache_marks, system_prompt

@@ -10,7 +10,7 @@ from swecli.repl.render.formatting import money, percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
-    from swecli.config.start import Start
+    from swecli.config.load import Start
     from swecli.models.events import ContextMeasured, Event
     from swecli.models.session import Session
 

@@ -23,7 +23,7 @@ from swecli.repl.render.theme import Theme
 from swecli.repl.startup import Startup
 
 if TYPE_CHECKING:
-    from swecli.config.start import Start
+    from swecli.config.load import Start
 
 
 class LineReader:

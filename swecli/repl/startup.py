@@ -17,7 +17,7 @@ from swecli.repl.render.known_terminal import known_as
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
-    from swecli.config.start import Start
+    from swecli.config.load import Start
     from swecli.models.message import Ask, AskRequest, Decision
     from swecli.repl.background import Background
     from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor
@@ -136,7 +136,7 @@ class Startup:
 
 def _discover(start: Start) -> CommandTable:
     # late: behind the prompt
-    from swecli.config.trust import project_root  # noqa: PLC0415
+    from swecli.config.paths import project_root  # noqa: PLC0415
     from swecli.repl.commands.registry import discover  # noqa: PLC0415
 
     return discover(project_root(start.cwd) if start.trusted else None)

@@ -14,7 +14,7 @@ from swecli.models.finding import counted
 from swecli.repl.render.formatting import age, clean
 
 if TYPE_CHECKING:
-    from swecli.config.start import Start
+    from swecli.config.load import Start
     from swecli.models.session import Session
     from swecli.repl.render.screen import Screen
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.tools.processes import child_environment, find_program
 

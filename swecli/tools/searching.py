@@ -14,7 +14,7 @@ from typing import Any
 
 from pathspec import GitIgnoreSpec
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.processes import Ended, child_environment, find_ripgrep, run_group
 

@@ -17,9 +17,8 @@ from swecli.cli.startup import (
     read_configuration,
     working_directory,
 )
-from swecli.config.paths import find_paths
-from swecli.config.start import Start
-from swecli.config.trust import trust
+from swecli.config.load import Start
+from swecli.config.paths import find_paths, trust
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
 

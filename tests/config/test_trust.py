@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import Paths, find_paths
-from swecli.config.trust import is_trusted, project_root, trust
+from swecli.config.paths import Paths, find_paths, is_trusted, project_root, trust
 from swecli.models.errors import BadInput
 
 

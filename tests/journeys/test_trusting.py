@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.config.trust import trust
+from swecli.config.paths import trust
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet

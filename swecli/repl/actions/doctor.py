@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from swecli import __version__
-from swecli.config.start import Start
+from swecli.config.load import Start
 from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import make_model

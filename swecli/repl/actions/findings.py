@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.errors import UsageError
 from swecli.models.finding import FindingState
 from swecli.playbook.action import ActionResult

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall

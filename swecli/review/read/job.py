@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, counted

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.coverage import Skip
 from swecli.models.errors import BadInput, UsageError
 from swecli.review.judge.sources import LARGEST

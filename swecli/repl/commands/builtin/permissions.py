@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.config.trust import project_root
+from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, StoreError, UsageError
 from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
