@@ -15,7 +15,6 @@ from swecli.cli.subcommands import Actions, configuration_of, existing_database
 from swecli.llm.registry import make_measured
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
-from swecli.models.message import Choice
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.context import ACTIONS
 
@@ -69,9 +68,7 @@ def _open(args: argparse.Namespace) -> Runtime:
     make_folders(configured.paths)
     with existing_database(configured) as location:
         settings = replace(configured.settings, db=str(location))
-        start = replace(
-            configured, settings=settings, choice=Choice(name, "named by --model"), resume=args.session or ""
-        )
+        start = replace(configured, settings=settings, resume=args.session or "")
         runtime = build_runtime(start, refuse, make_measured(name, settings, start.environ), to_read=True)
     session = runtime.sessions.current_session
     if session is not None and not name:  # what is measured is measured for the model that the session is with

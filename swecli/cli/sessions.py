@@ -11,7 +11,6 @@ from swecli.cli.subcommands import Actions, open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
-from swecli.models.message import ToolCall
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
@@ -61,14 +60,10 @@ def _show(args: argparse.Namespace) -> ActionResult:
     for message in session.messages:
         lines.append(f"{message.role.value}: {message.content}".rstrip())
         for call in message.tool_calls:
-            lines.append(f"  {call.name} {json.dumps(call.parameters, ensure_ascii=False)} -> {_outcome(call)}")
+            first, *rest = (call.error or call.result or "").strip().splitlines() or ["nothing"]
+            more = f" (+{len(rest)} lines)" if rest else ""
+            lines.append(f"  {call.name} {json.dumps(call.parameters, ensure_ascii=False)} -> {first}{more}")
     return ActionResult(None, tuple(lines))
-
-
-def _outcome(call: ToolCall) -> str:
-    lines = (call.error or call.result or "").strip().splitlines()
-    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
-    return (lines[0] if lines else "nothing") + more
 
 
 def _search(args: argparse.Namespace) -> ActionResult:

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.agent.turn import Turn
@@ -26,9 +25,6 @@ from swecli.models.session import Session
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.first_write import first_write
 from swecli.tools.schemas import lean_specs, offered, written_specs
-
-if TYPE_CHECKING:
-    from swecli.store.session_manager import SessionManager
 
 _LEAST_BYTES_A_TOKEN = 3
 _Begun = tuple[Session, ChatMessage]
@@ -76,9 +72,9 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
 
 
 def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session, project: Project) -> Turn:
-    root, store = start.cwd.resolve(), cast("SessionManager", _NewSession(session))
+    root, store = start.cwd.resolve(), _NewSession(session)
     system = system_prompt(model.profile.window)
-    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: project.text)
+    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: project.text)  # type: ignore[arg-type]
     texts = (prompt.enclosed,) if prompt.attached else ()
     return builder.prepare(Query(prompt.text, texts), model, TokenCounter(model.profile.encoding, exact=False))
 

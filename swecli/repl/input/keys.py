@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
@@ -17,9 +16,6 @@ from prompt_toolkit.keys import Keys
 
 from swecli.repl.input.lines import Pastes
 from swecli.repl.program import Program
-
-if TYPE_CHECKING:
-    from swecli.repl.input.terminal import InlineApplication
 
 _LEAVE_WITHIN = 2.0
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
@@ -63,7 +59,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
             program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
-        with cast("InlineApplication", event.app).away():
+        with event.app.away():  # type: ignore[attr-defined]  # an InlineApplication
             await buffer.open_in_editor(validate_and_handle=False)
 
     return keys
