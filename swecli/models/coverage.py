@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -59,10 +60,10 @@ class Coverage:
 
     def to_json(self, *, files: bool = True) -> dict[str, Any]:
         """Plain JSON values, with the files or in counts only."""
-        counts = {name: getattr(self, name) for name in ("unit", "total", "read", "shown", "not_read", "complete")}
-        rest = {"unverified": self.unverified, "earlier": self.earlier}
-        listed = {"files": [_lists(one) for one in self.files], "skipped": [asdict(skip) for skip in self.skipped]}
-        return counts | rest | (listed if files else {})
+        names = ("unit", "total", "read", "shown", "not_read", "complete", "unverified", "earlier")
+        listed = ("files", "skipped") if files else ()
+        known: dict[str, Any] = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
+        return {name: known[name] for name in (*names, *listed)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,6 @@ class Estimate:
     cost: tuple[float, float] | None
     loops_for_all: int
     basis: str
-
-
-def _lists(coverage: FileCoverage) -> dict[str, Any]:
-    """Its fields, the ranges as JSON has them."""
-    ranges = {name: [list(one) for one in getattr(coverage, name)] for name in ("read", "shown", "not_read")}
-    return {"path": coverage.path} | ranges | {"why": coverage.why}
 
 
 def ranges_of(lines: set[int]) -> _Ranges:

@@ -1,23 +1,5 @@
 """Every failure that may reach a user: one clear line, what to do next, and an exit code.
 
-    SwecliError
-    ├─ UsageError            2   a wrong flag or command
-    ├─ BadInput             42   a value that cannot be used (window, session id, file, prompt)
-    │  └─ ConfigError       42   a configuration file or setting
-    ├─ StoreError            1
-    │  ├─ NewerDatabase      1   made by a newer swecli
-    │  └─ DamagedDatabase    1   unreadable or not ours
-    ├─ LimitReached         53   turns, budget, context: a cap was reached
-    │  └─ ContextFull       53   nothing more can be taken out of the request
-    └─ ProviderError         1   the model's service
-       ├─ ModelNotFound     42   no such model, or no such provider
-       ├─ AuthFailed         1   missing or refused key
-       ├─ FeatureRefused     1   it takes no tools, no system role, not this field
-       ├─ AnswerUsedUp      53   thoughts took all of the answer's length
-       ├─ ContextOverflow    1   the provider says the request is too long
-       └─ Unavailable       75   may work later: unreachable, 429, 5xx, a cut stream
-          └─ RateLimited    75   429, with the wait where the provider named it
-
 Failures of a tool are values (`ToolResult(ok=False)`), not exceptions.
 """
 
@@ -56,10 +38,6 @@ class ConfigError(BadInput):
 
 class StoreError(SwecliError):
     """The database cannot be used."""
-
-
-class NewerDatabase(StoreError):
-    """The database was made by a newer swecli."""
 
 
 class DamagedDatabase(StoreError):

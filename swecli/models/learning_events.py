@@ -1,16 +1,16 @@
-"""What can happen while something is learned from a turn: see `models/events.py` for all events."""
+"""What can happen while something is learned from a turn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+
+from swecli.models.events import Event
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybookUpdated:
+class PlaybookUpdated(Event):
     """A delta was applied after turn `interaction`. The lines are for the user."""
 
-    type: ClassVar[str] = "playbook_updated"
     interaction: int
     delta_id: str
     lines: tuple[str, ...]
@@ -23,11 +23,10 @@ class PlaybookUpdated:
 
 
 @dataclass(frozen=True, slots=True)
-class ReflectionFailed:
+class ReflectionFailed(Event):
     """The learning step did not run to its end; `kept` says whether it will be tried again, `paused` that no model was
     asked: it comes once for each reason."""
 
-    type: ClassVar[str] = "reflection_failed"
     interaction: int
     reason: str
     kept: bool

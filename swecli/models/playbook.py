@@ -132,6 +132,11 @@ class Op:
     fields: dict[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
 
+    @property
+    def in_users_words(self) -> bool:
+        """Whether the user's own words are its evidence."""
+        return any(item.trust == "user" for item in self.evidence)
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -153,14 +158,11 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class AppliedDelta:
-    """A delta as it stands in the store: `before` holds each touched bullet as it was (None: not there).
-
-    `added` are the ids that its ADDs were given, in their order. `undone` is set when it was taken back. `verdicts`
-    are the bullets it brought evidence on, where that was asked for.
-    """
+    """A delta as it stands in the store, with the bullets it `touched`. `added` are the ids that its ADDs were given,
+    in their order; `verdicts` the bullets it brought evidence on, where that was asked for."""
 
     delta: Delta
-    before: dict[str, Bullet | None]
+    touched: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     undone: bool = False
     verdicts: tuple[tuple[str, Tag], ...] = ()

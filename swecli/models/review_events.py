@@ -1,4 +1,4 @@
-"""What can happen while a review runs, beside the events of any turn. `type` is the name in the JSON stream.
+"""What can happen while a review runs, beside the events of any turn.
 
 Three of them are seed 000's: in the stream they carry its spelling too, `taskId` and `data`, beside the flat fields.
 """
@@ -9,20 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from swecli.models.coverage import Coverage, Estimate, Skip
+from swecli.models.events import Event
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewEvent:
+class ReviewEvent(Event):
     """Base of them all."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewStarted(ReviewEvent):
     """A review begins, or goes on behind `loop` where it was stopped. `leads` come from tools, not from the model."""
 
-    type: ClassVar[str] = "review_started"
     review: str
     target: str
     files: int
@@ -36,7 +37,6 @@ class ReviewStarted(ReviewEvent):
 class ReviewPlanned(ReviewEvent):
     """What will be read: `lines` of `unit` in `parts`; what a rule skips; what it is expected to take."""
 
-    type: ClassVar[str] = "review_planned"
     review: str
     parts: int
     hunks: int
@@ -52,7 +52,6 @@ class ReviewProgressed(ReviewEvent):
     """A loop is done. `seen` of `files` were read whole; `findings` are unique; `cost` in US dollars, None where
     unknown. `paths` are the files of the part that was asked for; `coverage` has the counts."""
 
-    type: ClassVar[str] = "review_progressed"
     loop: int
     loops: int
     seen: int
@@ -101,7 +100,6 @@ class LoopWindowApplied(ReviewEvent):
 class FindingsJudged(ReviewEvent):
     """A fresh request compared claims with the code."""
 
-    type: ClassVar[str] = "findings_judged"
     confirmed: int
     refuted: int
     cannot_tell: int

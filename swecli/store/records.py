@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.message import Usage
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Verdict
+from swecli.models.playbook import Delta, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,6 @@ class PendingReflection:
 
     session_id: str
     interaction: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One strategy before and after one delta; None where it was not there."""
-
-    bullet_id: str
-    applied: AppliedDelta
-    before: Bullet | None
-    after: Bullet | None
 
 
 @dataclass(frozen=True, slots=True)

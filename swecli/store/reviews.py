@@ -114,8 +114,7 @@ class ReviewStore:
             .where(col(ReviewFindingRow.review) == number)
             .order_by(col(ReviewFindingRow.id))
         )
-        with self.database.reading() as db:
-            return [replace(_finding_of(row), loop=loop) for row, loop in db.exec(which).all()]
+        return [replace(_finding_of(row), loop=loop) for row, loop in self.database.rows(which)]
 
     def since(self, review_id: str) -> set[str]:
         """The ids of what that review and those behind it reported. Raises BadInput for what is not a review id."""
@@ -123,8 +122,7 @@ class ReviewStore:
         if not named:
             raise BadInput(f"{review_id!r} is not a review id.", "For example: since:R-2")
         which = select(ReviewFindingRow.finding).where(col(ReviewFindingRow.review) >= int(named.removeprefix("R-")))
-        with self.database.reading() as db:
-            return {f"F-{number}" for number in db.exec(which).all()}
+        return {f"F-{number}" for number in self.database.rows(which)}
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """The project's findings, by id; of these states and paths only, where some are named."""
@@ -133,8 +131,7 @@ class ReviewStore:
             which = which.where(col(FindingRow.state).in_(chosen))
         if named := tuple(paths):
             which = which.where(col(FindingRow.path).in_(named))
-        with self.database.reading() as db:
-            return [_finding_of(row) for row in db.exec(which.order_by(col(FindingRow.number))).all()]
+        return [_finding_of(row) for row in self.database.rows(which.order_by(col(FindingRow.number)))]
 
     def get(self, ref: str) -> Finding:
         """A finding by its id, `F-12`, `f12` or `12`. Raises BadInput."""
@@ -163,9 +160,8 @@ class ReviewStore:
 
     def judgements(self, keys: Iterable[str]) -> dict[str, Judgement]:
         """The stored judgements of these keys."""
-        with self.database.reading() as db:
-            rows = db.exec(select(JudgementRow).where(col(JudgementRow.key).in_(tuple(keys)))).all()
-            return {row.key: Judgement(**row.value) for row in rows}
+        rows = self.database.rows(select(JudgementRow).where(col(JudgementRow.key).in_(tuple(keys))))
+        return {row.key: Judgement(**row.value) for row in rows}
 
     def keep_judgements(self, judged: Mapping[str, Judgement]) -> None:
         """Commit judgements under their keys."""
@@ -176,9 +172,8 @@ class ReviewStore:
     def spent(self, most: int = 20) -> list[dict[str, float]]:
         """What the newest reviews took that came to their end, each with its parts."""
         which = select(ReviewRow).where(col(ReviewRow.project) == self.project, col(ReviewRow.status) == "done")
-        with self.database.reading() as db:
-            rows = db.exec(which.order_by(col(ReviewRow.number).desc()).limit(most)).all()
-            return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
+        rows = self.database.rows(which.order_by(col(ReviewRow.number).desc()).limit(most))
+        return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
 
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import sqlalchemy
+import sqlmodel
+from sqlalchemy import or_
+from sqlmodel import col
+
 from swecli.models.context import Reduction
+from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage
-from swecli.models.session import Session
+from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.records import FoundInteraction
+from swecli.store.records import FoundInteraction, Place, SearchHit, SessionTotals
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
-from swecli.store.sessions.mapping import load_messages, load_session
-from swecli.store.sessions.search import FLOOR, search_session
+from swecli.store.sessions.mapping import load_messages, load_session, totals
+from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
+from swecli.store.tables.sessions import CallRow, FullResultRow, SessionRow
 from swecli.store.undo import UndoStore
 
 
@@ -73,6 +81,48 @@ class SessionManager(SessionWriter):
         if (epoch := session.context.epoch) is not None:
             self.load_back_to(epoch.first)
         return taken
+
+    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
+        """The sessions used last, newest first; of one directory, or of all."""
+        which = sqlalchemy.select(*(col(getattr(SessionRow, name)) for name in SessionInfo.__slots__))
+        if directory is not None:
+            which = which.where(col(SessionRow.directory) == directory)
+        else:  # turns that were undone are no session of their own
+            which = which.where(or_(col(SessionRow.directory) != "", col(SessionRow.parent_id).is_(None)))
+        newest_first = which.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
+        with self.database.reading() as db:
+            found = [SessionInfo(*row) for row in db.connection().execute(newest_first.limit(max(0, limit)))]
+        # rows of earlier versions hold what was typed
+        return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
+
+    def read_result(self, call_id: str) -> str | None:
+        """The whole text of a call's result in this session, of the newest call of that id; None for an unknown id, or
+        without a result."""
+        which = (
+            sqlmodel.select(CallRow.result, FullResultRow.text)
+            .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+            .where(col(CallRow.session_id) == self._session().id, col(CallRow.call_id) == clean_text(call_id))
+        )
+        result, full = self.database.row(which.order_by(col(CallRow.id).desc()).limit(1)) or (None, None)
+        return result if full is None else full
+
+    def totals(self) -> SessionTotals:
+        """What this session's requests took. A sum of which a part is unknown is unknown."""
+        with self.database.reading() as db:
+            return totals(db, self._session().id)
+
+    def search(self, words: str, limit: int = 20) -> list[SearchHit]:
+        """Where all the words stand together, in messages and titles of all sessions, newest first.
+
+        `word*` finds what begins so. Raises BadInput without words.
+        """
+        if not (terms := clean_text(words).split()):
+            raise BadInput("Give at least one word to search for.")
+        return search_all(self.database, terms, max(0, limit))
+
+    def find(self, text: str, limit: int = 20) -> list[Place]:
+        """Where a text stands in this session, in messages and in results, newest first."""
+        return find_text(self.database, self._session().id, clean_text(text), limit)
 
     def search_session(
         self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR

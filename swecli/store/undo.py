@@ -18,13 +18,20 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.session import Session
 from swecli.store.playbook import deltas
-from swecli.store.playbook.ops import FREE
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sessions.mapping import find_turn
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.file_versions import FileChangeRow, UndoRow
 from swecli.store.tables.playbook import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
-from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, ReductionRow, SessionRow, SurvivorRow
+from swecli.store.tables.sessions import (
+    CallRow,
+    FileChangeRow,
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    SessionRow,
+    SurvivorRow,
+    UndoRow,
+)
 
 # what goes with a turn; what it cost stays
 _OF_TURNS: tuple[Any, ...] = (MessageRow, ReductionRow, SurvivorRow, TurnRow, ChoiceRow, ReflectionRow)
@@ -54,14 +61,12 @@ class UndoStore:
         """What those turns changed and is not undone, in order; with `step` what that undo changed."""
         of = [col(FileChangeRow.made_by) == step] if step else [*_STANDS, col(FileChangeRow.interaction) >= first]
         which = select(FileChangeRow).where(_theirs(session.id), *of).order_by(col(FileChangeRow.id))
-        with self._database.reading() as db:
-            rows = db.exec(which).all()
+        rows = self._database.rows(which)
         return [_change(row) for row in rows if step or last is None or row.interaction <= last]
 
     def to_redo(self, session: Session) -> UndoStep | None:
         """The undo that a redo would take back: the newest, unless a turn has run since."""
-        with self._database.reading() as db:
-            row = db.exec(_open(session.id).limit(1)).first()
+        row = self._database.row(_open(session.id).limit(1))
         if row is None or row.interactions != session.interactions:
             return None
         return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))
@@ -187,8 +192,8 @@ def _take_strategies(db: sqlmodel.Session, session: Session, first: int, step: A
     a change stays. Its id is another one then: the same lesson may be learned again."""
     of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.interaction) >= first)
     which = select(DeltaRow).where(*of, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number).desc())
-    rows = [row for row in db.exec(which).all() if row.author not in FREE or row.reason.startswith("mark ")]
-    names, refused = _turn(db, rows, deltas.take_back)
+    rows = [row for row in db.exec(which).all() if row.author not in deltas.FREE or row.reason.startswith("mark ")]
+    names, refused = _turn(db, rows, back=False)
     for row in rows:
         row.id += f"~{step}" * row.undone
     return names, refused
@@ -197,18 +202,18 @@ def _take_strategies(db: sqlmodel.Session, session: Session, first: int, step: A
 def _bring_strategies(db: sqlmodel.Session, session: Session, step: int) -> tuple[list[str], list[str]]:
     of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.id).endswith(f"~{step}"), col(DeltaRow.undone).is_(True))
     rows = db.exec(select(DeltaRow).where(*of).order_by(col(DeltaRow.number))).all()
-    names, refused = _turn(db, rows, deltas.bring_back)
+    names, refused = _turn(db, rows, back=True)
     for row in rows:
         row.id = row.id if row.undone else row.id.removesuffix(f"~{step}")
     return names, refused
 
 
-def _turn(db: sqlmodel.Session, rows: Sequence[DeltaRow], how: Any) -> tuple[list[str], list[str]]:
+def _turn(db: sqlmodel.Session, rows: Sequence[DeltaRow], *, back: bool) -> tuple[list[str], list[str]]:
     names, refused = dict[str, None](), []
     for row in rows:
         try:
             with db.begin_nested():
-                how(db, row)
+                deltas.turn(db, row, back=back)
             names |= dict.fromkeys(row.before)
         except BadInput as error:
             refused.append(str(error))

@@ -42,7 +42,7 @@ class TurnHistory:
             changed.setdefault(change.interaction, []).append(self.shown(change.path))
         for applied in reversed(self._sessions.playbook.made_of(session, 1, session.interactions)):
             if not applied.undone and applied.delta.interaction:
-                changed.setdefault(applied.delta.interaction, []).extend(applied.before)
+                changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
         asked = {message.interaction: message.content for message in reversed(session.messages) if message.opens}
         lines = {number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()}
         return [

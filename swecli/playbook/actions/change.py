@@ -185,7 +185,7 @@ def _named(ctx: ActionContext, change: Any) -> str:
     """What a change did, with the words of a strategy that it does not name itself."""
     text = summary_of(change)
     for name, op in change.named():
-        bullet = change.before.get(name) or ctx.sessions.playbook.get(name)
+        bullet = ctx.sessions.playbook.get(name)
         if bullet is not None and op.op != "ADD" and "content" not in op.fields:
             text += f' "{bullet.content}"'
             break

@@ -166,7 +166,7 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """One strategy with its evidence, its changes and the prompts it stood in."""
     bullet, store = ctx.find(" ".join(args), gone_too=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
-    changes, turns = store.history.of(bullet.id), store.history.prompts(bullet.id, _PROMPTS)
+    changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     harmful, inert, helpful = bullet.odds
     facts = (
         bullet.kind,
@@ -182,14 +182,14 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"because ({item.source}{_place(item)}): {item.quote}" for item in evidence]
     lines += [f"evidence ({item.source}{_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
-    lines += [f"{_when(c.applied.delta.created_at)}  {c.applied.delta.author}: {_row(c.applied)}" for c in changes]
-    stood = ", ".join(f"T{info.number} of {info.session_id[:_SESSION]}" for info in turns)
+    lines += [f"{_when(c.delta.created_at)}  {c.delta.author}: {_row(c)}" for c in changes]
+    stood = ", ".join(f"T{number} of {session[:_SESSION]}" for session, number in turns)
     lines.append(f"in the prompt of {stood}" if turns else "in no prompt yet")
     value = _json(bullet) | {
         "evidence": [_evidence(item) for item in evidence],
         "verdicts": [_evidence(item) for item in verdicts],
-        "history": [_delta_json(c.applied) for c in changes],
-        "prompts": [{"session": info.session_id, "turn": info.number} for info in turns],
+        "history": [_delta_json(c) for c in changes],
+        "prompts": [{"session": session, "turn": number} for session, number in turns],
     }
     return ActionResult(value, tuple(lines))
 

@@ -18,7 +18,7 @@ from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
 from swecli.playbook.turn_digest import CallDigest, TurnDigest, digest_turn, passed, program
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
-from swecli.store.playbook.mapping import project_of
+from swecli.store.playbook.bullets import project_of
 from swecli.store.records import MarkedTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 

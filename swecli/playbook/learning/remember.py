@@ -34,7 +34,7 @@ def ground_of(sessions: SessionManager, session: Session, digest: TurnDigest, wo
     return Ground(
         digest,
         tuple(session.playbook.bullets.values()),
-        tuple(store.history.removed(session)),
+        tuple(store.removed(session)),
         workspaces.instructions() if workspaces else "",
         workspaces.lookup(session) if workspaces else None,
         lambda name: [item.session_id for item in store.evidence(name)],

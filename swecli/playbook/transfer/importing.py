@@ -192,7 +192,7 @@ def _present(ctx: ActionContext, carried: Sequence[Carried]) -> dict[str, Bullet
     store, present = ctx.sessions.playbook, dict(ctx.session.playbook.bullets)
     last = store.last_number()
     for name in [item.bullet.id for item in carried if item.bullet.number <= last]:
-        if name not in present and (bullet := store.seen(name, ctx.session)):
+        if name not in present and (bullet := store.get(name, ctx.session)):
             present[name] = bullet
     return present
 

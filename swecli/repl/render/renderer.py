@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models.events import (
-    ContextMeasured,
     ContextReduced,
     Event,
     Notice,
@@ -24,12 +23,11 @@ from swecli.models.events import (
     ToolStarted,
     TurnFailed,
     TurnFinished,
-    TurnStarted,
-    UsageReported,
     WindowApplied,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import AskRequest, Decision
+from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import activity, review_view, tools
 from swecli.repl.render.activity import Activity, Thought, todo_lines
 from swecli.repl.render.screen import Screen
@@ -163,9 +161,7 @@ class Renderer:
                 self._remark(activity.not_learned(event), warn=True)
             case Notice():
                 self._remark(event.text, warn=event.level == "warning")
-            case TurnStarted() | UsageReported() | ContextMeasured():
-                pass  # the prompt has drawn the one, the footer shows the others
-            case _:
+            case ReviewEvent():
                 self._remark(review_view.drawn(event))
 
     def _text(self, text: str) -> None:

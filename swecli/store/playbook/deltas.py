@@ -1,92 +1,106 @@
-"""Changes of the playbook, within a transaction: made, taken back, brought back, and read. Every bullet that one
-touches is kept as it was before; its belief and counts are worked out again from the evidence that is left."""
+"""Changes of the playbook, within a transaction: made, taken back, and brought back. Every bullet that one touches is
+kept as it was before; its belief and counts are worked out again from the evidence that is left."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any, get_args
 
 import sqlmodel
-from sqlalchemy import ColumnElement, Text, cast, func
+from sqlalchemy import Text, cast, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.playbook import Bullet, Delta, Op, Verdict
+from swecli.models.playbook import (
+    LIVE,
+    MAX_LETTERS,
+    MAX_WHEN,
+    MAX_WORDS,
+    OUTSIDE,
+    Bullet,
+    Delta,
+    Evidence,
+    Kind,
+    Op,
+    OpName,
+    Scope,
+    State,
+    Trust,
+    Verdict,
+)
 from swecli.models.session import Session
-from swecli.store.playbook import evidence, mapping
-from swecli.store.playbook.mapping import applies, made_in, project_of, revocable
-from swecli.store.playbook.ops import FREE, check_caps, work_out
-from swecli.store.playbook.turns import mark_again, unmark
-from swecli.store.records import Change, InteractionInfo
-from swecli.store.sessions.mapping import interaction_of
-from swecli.store.sqlite.database import Database
+from swecli.store.playbook import bullets
+from swecli.store.playbook.bullets import bullet_rows, project_of
+from swecli.store.playbook.turns import turn_mark
+from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
-from swecli.store.tables.sessions import InteractionRow
 
+FREE = frozenset({"user", "import"})  # authors who may change as much as they like: they are the user
+_CAPS = (
+    (("ADD",), 3, "new strategies"),
+    (("UPDATE",), 2, "changes of strategies"),
+    (("REMOVE", "PIN", "QUARANTINE", "RESTORE"), 0, "strategies of which only the user decides what becomes"),
+)
+_CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
+_STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
+_PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
 
 def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
     """Apply a delta and the verdicts that come with it. Raises BadInput, by which the transaction is undone."""
-    check_caps(delta, _earlier(db, delta, session))
-    rows = mapping.bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), applies(session))
     delta = replace(delta, session_id=delta.session_id or session.id)
-    outcome = work_out(delta, {name: mapping.bullet_of(row) for name, row in rows.items()})
-    before: dict[str, Any] = {name: mapping.bullet_json(rows[name]) for name in outcome.touched}
+    _check_caps(db, delta, session)
+    rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
+    outcome = _work_out(delta, {name: bullets.bullet_of(row) for name, row in rows.items()})
+    before: dict[str, Any] = {name: bullets.kept_form(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
     rows |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
     added = [f"P-{rows[name].number}" for name in outcome.added]
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-    row = mapping.delta_row(delta, project_of(session), reach)
-    row.before, row.added = before | dict.fromkeys(added), added
+    row = DeltaRow(project=project_of(session), reach=reach, **values(delta, bullets.DELTA))
+    row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
+    row.refused, row.before, row.added = delta.refused, before | dict.fromkeys(added), added
     for name in outcome.touched:
         if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
             rows[name].session_id, rows[name].project = row.session_id, row.project
-        mapping.fill_bullet(rows[name], outcome.bullets[name])
+        bullets.fill_bullet(rows[name], outcome.bullets[name])
     db.add(row)
     db.flush()
     for name, item in outcome.evidence:
-        db.add(mapping.evidence_row(rows[name].number or 0, row.number, item, delta.created_at))
+        found = values(item, bullets.EVIDENCE) | {"created_at": item.created_at or delta.created_at}
+        db.add(EvidenceRow(bullet=rows[name].number or 0, delta=row.number, **found))
     db.flush()
     for name in outcome.touched:
-        after = mapping.bullet_json(rows[name])
+        after = bullets.kept_form(rows[name])
         if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # evidence counts otherwise
-            evidence.recompute(db, rows[name])
-    evidence.add_verdicts(db, row, verdicts)
+            bullets.recompute(db, rows[name])
+    bullets.add_verdicts(db, row, verdicts)
     db.refresh(row)  # as the database has it, cleaned
     return row
 
 
-def _earlier(db: sqlmodel.Session, delta: Delta, session: Session) -> list[Op]:
-    """What the rules and models changed in the same turn before."""
-    made_of = delta.session_id or session.id
-    if not delta.ops or delta.interaction is None or delta.author in FREE or not made_of:
-        return []
-    same = (col(DeltaRow.session_id) == made_of, col(DeltaRow.interaction) == delta.interaction)
-    rows = db.exec(select(DeltaRow).where(*same, made_in(session), col(DeltaRow.undone) == sqlmodel.false())).all()
-    return [mapping.op_from_json(op) for row in rows if row.author not in FREE for op in row.ops]
-
-
-def _minted(db: sqlmodel.Session, bullets: Mapping[str, Bullet], session: Session) -> dict[str, BulletRow]:
+def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, BulletRow]:
     """New rows, given numbers in their order; those that come with numbers of their own, from an import, come first."""
-    last = last_number(db) if bullets else 0
+    last = last_number(db) if new else 0
     made: dict[str, BulletRow] = {}
-    for name in sorted(bullets, key=lambda name: bullets[name].id.startswith("new-")):
-        bullet = bullets[name]
+    for name in sorted(new, key=lambda name: new[name].id.startswith("new-")):
+        bullet = new[name]
         if bullet.scope == "session" and not session.id:
             raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
-        given = 0 if bullet.id.startswith("new-") else mapping.number_of(bullet.id)
+        given = 0 if bullet.id.startswith("new-") else bullets.number_of(bullet.id)
         if given and given <= last:
             raise BadInput(f"The number of {bullet.id} was given before.", "It can be imported under a new one.")
         last = given or last + 1
         row = BulletRow(number=last, content=bullet.content, session_id=session.id, project=project_of(session))
-        made[name] = mapping.fill_bullet(row, bullet)
+        made[name] = bullets.fill_bullet(row, bullet)
     db.add_all(made.values())
     db.flush()
     for row in made.values():
-        evidence.keep_past(db, row)
+        bullets.keep_past(db, row)
     return made
 
 
@@ -99,7 +113,7 @@ def last_number(db: sqlmodel.Session) -> int:
 def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
     """The newest `n` deltas that can be taken back and are more than the evidence of a turn; with `undone` those that
     the last undos took back, the last one first."""
-    theirs = select(DeltaRow).where(revocable(session), col(DeltaRow.undone).is_(undone))
+    theirs = select(DeltaRow).where(bullets.revocable(session), col(DeltaRow.undone).is_(undone))
     if undone:
         which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
     else:
@@ -108,52 +122,34 @@ def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> l
     return list(db.exec(which.limit(n)))
 
 
-def take_back(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Undo a delta. Raises BadInput when a bullet it touched has been changed since."""
+def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> set[str]:
+    """Take a delta back, or with `back` bring one back that was taken: the same numbers, counts and evidence. Returns
+    the bullets that are another thing now. Raises BadInput when one it touched has been changed since."""
     _refuse_if_changed(db, row)
-    rows = mapping.bullet_rows(db, row.before)
-    row.kept = {name: mapping.bullet_json(found) for name, found in rows.items()}
-    row.undone = True
-    for name, value in row.before.items():
-        if value is not None:
-            mapping.put_back(db, rows.get(name), value)
-        elif name in rows:
+    rows = bullet_rows(db, row.before)
+    forms = (row.kept or {}) if back else row.before
+    if not back:
+        row.kept = {name: bullets.kept_form(found) for name, found in rows.items()}
+    for name, value in forms.items():
+        if value is None:
             rows[name].state = "deleted"
-    unmark(db, row)
-    _settle(db, row)
-
-
-def bring_back(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Do a delta again that was taken back: the same numbers, counts and evidence. Raises BadInput when a bullet it
-    touches has been changed since."""
-    _refuse_if_changed(db, row)
-    rows = mapping.bullet_rows(db, row.before)
-    for name, value in (row.kept or {}).items():
-        if "content" in value:  # an older version kept less: what it had deleted stays so
-            mapping.put_back(db, rows.get(name), value)
-    mark_again(db, row)
-    row.undone = False
-    _settle(db, row)
-
-
-def _settle(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Note that it was taken or brought back, later than all others, and work out what its bullets are worth now."""
+        elif "content" in value:  # an older version kept less: what it had deleted stays so
+            bullets.put_back(db, rows.get(name), value)
+    turn_mark(db, row, back=back)
+    row.undone = not back
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
-    for found in mapping.bullet_rows(db, touched(db, row)).values():
-        evidence.recompute(db, found)
-    db.flush()
-
-
-def touched(db: sqlmodel.Session, row: DeltaRow) -> set[str]:
-    """The bullets that are another thing when the delta comes or goes."""
     judged = db.exec(select(EvidenceRow.bullet).where(col(EvidenceRow.delta) == row.number).distinct()).all()
-    return {*row.before, *(f"P-{number}" for number in judged)}
+    names = {*row.before, *(f"P-{number}" for number in judged)}
+    for found in bullet_rows(db, names).values():
+        bullets.recompute(db, found)
+    db.flush()
+    return names
 
 
 def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
     """Raises BadInput when a later delta that stands has touched one of its bullets too."""
-    later = (col(DeltaRow.number) > row.number, col(DeltaRow.undone) == sqlmodel.false())
+    later = (col(DeltaRow.number) > row.number, col(DeltaRow.undone).is_(False))
     which = select(DeltaRow).where(*later, cast(col(DeltaRow.before), Text) != "{}")
     for other in db.exec(which).all() if row.before else ():
         shared = sorted(row.before.keys() & other.before.keys())
@@ -163,38 +159,126 @@ def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
             raise BadInput(f"{shared[0]} has been changed since, {place}.", "Undo that change there first.")
 
 
-class PlaybookHistory:
-    """Reads deltas and turns; changes nothing."""
+@dataclass(slots=True)
+class _Outcome:
+    """What a delta comes to. New bullets go by `new-0`, `new-1` … until they are given numbers; `evidence` names the
+    bullet of each piece."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def of(self, bullet_id: str) -> list[Change]:
-        """The changes that stand of one strategy, the oldest first; its current form is the last one's `after`."""
-        names_it = _holds(col(DeltaRow.before), bullet_id)
-        standing = select(DeltaRow).where(names_it, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number))
-        with self._database.reading() as db:
-            found = [mapping.applied_of(row) for row in db.exec(standing).all()]
-            row = db.get(BulletRow, mapping.number_of(bullet_id))
-            now = None if row is None else mapping.bullet_of(row)
-        found = [applied for applied in found if bullet_id in applied.before]
-        forms = [applied.before[bullet_id] for applied in found] + [now]
-        return [Change(bullet_id, a, forms[i], forms[i + 1]) for i, a in enumerate(found)]
-
-    def removed(self, session: Session) -> list[Bullet]:
-        """The strategies the user removed, refused or took back, as far as the session could see them."""
-        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
-        with self._database.reading() as db:
-            return [mapping.bullet_of(row) for row in db.exec(gone).all()]
-
-    def prompts(self, bullet_id: str, limit: int = 20) -> list[InteractionInfo]:
-        """The turns in whose prompt a strategy stood, newest first."""
-        which = select(InteractionRow).where(_holds(col(InteractionRow.shown), bullet_id))
-        with self._database.reading() as db:
-            found = db.exec(which.order_by(col(InteractionRow.id).desc()).limit(limit)).all()
-            return [interaction_of(row) for row in found]
+    bullets: dict[str, Bullet]
+    touched: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    evidence: list[tuple[str, Evidence]] = field(default_factory=list)
 
 
-def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
-    """Whether a JSON column holds the id as a string or a key."""
-    return cast(column, Text).contains(f'"{bullet_id}"', autoescape=True)
+def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
+    """Raises BadInput when a delta, with what rules and models made of the same turn before, is more than a turn may
+    change. The user's own words are never capped."""
+    if delta.author in FREE:
+        return
+    earlier: list[Op] = []
+    if delta.ops and delta.interaction is not None and delta.session_id:
+        same = (col(DeltaRow.session_id) == delta.session_id, col(DeltaRow.interaction) == delta.interaction)
+        which = select(DeltaRow).where(*same, bullets.made_in(session), col(DeltaRow.undone).is_(False))
+        earlier = [op for row in db.exec(which).all() if row.author not in FREE for op in bullets.ops_of(row)]
+    for names, most, what in _CAPS:
+        now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
+        if now and now + before > most:
+            raise BadInput(f"{now + before} {what} in one turn, at most {most}: refused whole.")
+
+
+def _work_out(delta: Delta, bullets: dict[str, Bullet]) -> _Outcome:
+    """Apply a delta to the bullets it names. Raises BadInput when an operation cannot be carried out."""
+    outcome = _Outcome(dict(bullets))
+    for op in delta.ops:
+        if op.op == "ADD":
+            _add(outcome, op, delta)
+        else:
+            _change(outcome, op, delta)
+    return outcome
+
+
+def _add(outcome: _Outcome, op: Op, delta: Delta) -> None:
+    brought = delta.author == "import"  # only what comes back from an export has a number and a past already
+    if op.bullet_id and not brought:
+        raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
+    past = {name: value for name, value in op.fields.items() if brought and name in _PAST}
+    values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
+    if "content" not in values:
+        raise BadInput("ADD has no content.")
+    _check_claim(op, delta, values, None)
+    if not op.evidence and delta.author not in FREE:
+        raise BadInput("ADD has no evidence: nothing says why it should be believed.")
+    name = f"new-{len(outcome.added)}"
+    past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
+    made: dict[str, Any] = {"id": op.bullet_id or name, "created_at": delta.created_at}
+    outcome.bullets[name] = Bullet(**made | past | values)
+    outcome.added.append(name)
+    # what is written by hand has its author as its evidence
+    evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
+    outcome.evidence += [(name, item) for item in evidence]
+
+
+def _change(outcome: _Outcome, op: Op, delta: Delta) -> None:
+    bullet = outcome.bullets.get(op.bullet_id)
+    if bullet is None:
+        name = op.bullet_id or "strategy without an id"
+        raise BadInput(f"The playbook has no {name}.", "See /playbook for those it has.")
+    if bullet.state == "deleted" and op.op != "RESTORE":
+        raise BadInput(f"{bullet.id} was removed from the playbook.", "`/playbook undo` brings it back.")
+    if op.op == "UPDATE":
+        values = _checked(op)
+        if not values:
+            raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
+        _check_claim(op, delta, values, bullet)
+        changed = replace(bullet, **values, updated_at=delta.created_at)
+        if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
+            changed = replace(changed, stale="", verified_at=None)
+    elif op.op in _STATES:
+        changed = replace(bullet, state=_STATES[op.op], updated_at=delta.created_at)
+    else:
+        raise BadInput(f"There is no operation {op.op!r} on the playbook.")
+    taken_in = op.op == "RESTORE" or op.fields.get("state") == "active"
+    if taken_in and changed.state == "active" and (delta.author in FREE or op.in_users_words):
+        changed = replace(changed, vouched_at=delta.created_at)
+    outcome.bullets[bullet.id] = changed
+    if bullet.id not in outcome.touched:
+        outcome.touched.append(bullet.id)
+    outcome.evidence += [(bullet.id, item) for item in op.evidence]
+
+
+def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
+    """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
+    BadInput."""
+    if delta.author in FREE or op.in_users_words:
+        return
+    trusted = bullet is not None and bullet.trust == "user"
+    if values.get("trust") == "user" and not trusted:
+        raise BadInput(f"{op.op} claims the user's trust, and none of the user's words are its evidence.")
+    if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
+        raise BadInput(f"{bullet.id} is in the user's words: only the user puts it differently.")
+    if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
+        raise BadInput("ADD comes from outside and would be active: it has to wait for the user's yes.")
+
+
+def _checked(op: Op) -> dict[str, Any]:
+    """The fields of an operation, cleaned and of the right kinds."""
+    values: dict[str, Any] = {}
+    for name, value in op.fields.items():
+        if name in _CHOICES:
+            if value not in _CHOICES[name]:
+                raise BadInput(f"{op.op} has the {name} {value!r}, which is not one of {', '.join(_CHOICES[name])}.")
+            values[name] = value
+        elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            values[name] = tuple(clean_text(item) for item in value)
+        elif name == "when" and isinstance(value, str):
+            values[name] = " ".join(clean_text(value).split()[:MAX_WHEN])[:MAX_LETTERS]
+        elif name in ("content", "section") and isinstance(value, str) and value.strip():
+            values[name] = content = clean_text(value)
+            words = len(content.split())
+            if name == "content" and words > MAX_WORDS:
+                raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
+            if name == "content" and len(content) > MAX_LETTERS:
+                raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")
+        else:
+            raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
+    return values

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
+from sqlalchemy import ColumnElement, Text, cast
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
 from swecli.models.session import Session
-from swecli.store.playbook import deltas, evidence, mapping
-from swecli.store.playbook.mapping import applies, is_current, load_bullets, made_by, revocable
+from swecli.store.playbook import bullets, deltas
+from swecli.store.playbook.bullets import applied_of, applies, is_current, load_bullets, made_by, number_of, revocable
 from swecli.store.playbook.turns import ReflectionQueue, TurnRecords, note_checks, note_reflection, note_turn, put_mark
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text
+from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
+from swecli.store.tables.sessions import InteractionRow
 
 
 class PlaybookStore(ReflectionQueue):
@@ -28,7 +31,6 @@ class PlaybookStore(ReflectionQueue):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.history = deltas.PlaybookHistory(database)
         self.turns = TurnRecords(database)
 
     def load(self, session: Session) -> SessionPlaybook:
@@ -52,7 +54,7 @@ class PlaybookStore(ReflectionQueue):
         with self._changing(session) as (db, names):
             row = _made(db, delta.id) or deltas.write(db, delta, session)
             names.update(row.before)
-            return mapping.applied_of(row)
+            return applied_of(row)
 
     @contextmanager
     def _changing(self, session: Session) -> Iterator[tuple[sqlmodel.Session, set[str]]]:
@@ -86,9 +88,8 @@ class PlaybookStore(ReflectionQueue):
             if not rows:
                 raise BadInput("There is no change of the playbook to undo.", "Another project's is undone there.")
             for row in rows:
-                deltas.bring_back(db, row) if back else deltas.take_back(db, row)
-                names |= deltas.touched(db, row)
-            return [mapping.applied_of(row) for row in rows]
+                names |= deltas.turn(db, row, back=back)
+            return [applied_of(row) for row in rows]
 
     def conclude(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Keep all that a look at a turn came to, in one; returns the delta unless the user took it back before. Raises
@@ -98,7 +99,7 @@ class PlaybookStore(ReflectionQueue):
             fresh = lessons.delta is not None and row is None
             for earlier in lessons.replaces if fresh else ():
                 if (old := _made(db, earlier)) is not None and not old.undone:
-                    deltas.take_back(db, old)
+                    deltas.turn(db, old, back=False)
                     old.turned = 0  # no undo of the user's: nothing that brings back would bring it
             if lessons.delta is not None and row is None:
                 row = deltas.write(db, lessons.delta, session, lessons.verdicts)
@@ -110,40 +111,39 @@ class PlaybookStore(ReflectionQueue):
                 note_checks(db, session, lessons.checks)
                 if lessons.known:
                     note_turn(db, session.id, lessons.interaction, **lessons.known)
-                used = col(BulletRow.number).in_([mapping.number_of(name) for name in lessons.shown])
+                used = col(BulletRow.number).in_([number_of(name) for name in lessons.shown])
                 more: dict[str, Any] = {"uses": col(BulletRow.uses) + 1}
                 db.exec(sqlmodel.update(BulletRow).where(used).values(**more))
-                evidence.let_fade(db, lessons.held_back)
+                bullets.let_fade(db, lessons.held_back)
             if lessons.final:
                 note_reflection(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
             names.update(row.before if row else (), (v.bullet_id for v in lessons.verdicts))
             names.update(lessons.shown, lessons.held_back)
-            applied = mapping.applied_of(row) if row else None
+            applied = applied_of(row) if row else None
         return applied if applied and not applied.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """The deltas made in the session and its project, newest first, undone ones too, each with its verdicts."""
         newest_first = select(DeltaRow).where(revocable(session)).order_by(col(DeltaRow.number).desc())
         with self._database.reading() as db:
-            return evidence.with_verdicts(db, db.exec(newest_first.limit(max(0, limit))).all())
+            return bullets.with_verdicts(db, db.exec(newest_first.limit(max(0, limit))).all())
 
     def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """The deltas made of those turns of a session, newest first, those taken back too."""
         theirs = (made_by(session), col(DeltaRow.interaction).between(first, last))
-        with self._database.reading() as db:
-            found = db.exec(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc())).all()
-            return [mapping.applied_of(row) for row in found]
+        found = self._database.rows(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc()))
+        return [applied_of(row) for row in found]
 
     def made(self, delta_id: str) -> bool:
         """Whether a delta was ever applied, also if it was taken back since."""
         with self._database.reading() as db:
             return _made(db, delta_id) is not None
 
-    def get(self, bullet_id: str) -> Bullet | None:
-        """A bullet in any state, a deleted one too."""
-        with self._database.reading() as db:
-            row = db.get(BulletRow, mapping.number_of(bullet_id))
-            return None if row is None else mapping.bullet_of(row)
+    def get(self, bullet_id: str, session: Session | None = None) -> Bullet | None:
+        """A bullet in any state, a deleted one too; with `session` only if it may be seen from there."""
+        which = select(BulletRow).where(col(BulletRow.number) == number_of(bullet_id))
+        row = self._database.row(which if session is None else which.where(applies(session)))
+        return None if row is None else bullets.bullet_of(row)
 
     def find(self, ref: str, session: Session, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`; one that was removed only with
@@ -151,29 +151,22 @@ class PlaybookStore(ReflectionQueue):
         name = short_id("P", ref) or short_id("P", f"P{ref}")
         if name is None:
             raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
-        bullet = self.seen(name, session)
+        bullet = self.get(name, session)
         if bullet is not None and (gone_too or bullet.state != "deleted"):
             return bullet
         if bullet is not None:
             raise BadInput(f"{name} was removed.", f"`edit {name} --on` makes it an active one again.")
         raise BadInput(f"There is no strategy {name} here.", "The list shows those there are.")
 
-    def seen(self, bullet_id: str, session: Session) -> Bullet | None:
-        """A bullet in any state, a deleted one too, if it may be seen from the session."""
-        which = select(BulletRow).where(col(BulletRow.number) == mapping.number_of(bullet_id), applies(session))
-        with self._database.reading() as db:
-            row = db.exec(which).first()
-            return None if row is None else mapping.bullet_of(row)
-
     def verify(self, session: Session, stale: Mapping[str, str], fresh: Collection[str]) -> None:
         """Keep what a look for the anchors of a session's strategies came to, but not of those for all projects: by id
         what is gone (`stale`; the others are not stale any more), and whose anchors were all found (`fresh`)."""
-        now, bullets = datetime.now(UTC), session.playbook.bullets
-        wanted = {n for n, b in bullets.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
+        now, known = datetime.now(UTC), session.playbook.bullets
+        wanted = {n for n, b in known.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
         with self._changing(session) as (db, names):
             names |= wanted
             for name in wanted:
-                row = db.get(BulletRow, mapping.number_of(name))
+                row = db.get(BulletRow, number_of(name))
                 if row is not None:
                     row.stale = stale.get(name, "")
                     row.verified_at = now if name in fresh else row.verified_at
@@ -185,12 +178,36 @@ class PlaybookStore(ReflectionQueue):
             return deltas.last_number(db)
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
-        """Why a bullet is believed, in the order it came; with `verdicts` what its turns said of it instead."""
+        """Why a bullet is believed, in the order it came; with `verdicts` what its turns show of it instead, as in
+        `helpful: pytest went from failing to passing`."""
         which = select(EvidenceRow).join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
-        of = (col(EvidenceRow.bullet) == mapping.number_of(bullet_id), kinds, col(DeltaRow.undone).is_not(True))
-        with self._database.reading() as db:
-            return [mapping.evidence_of(row) for row in db.exec(which.where(*of).order_by(col(EvidenceRow.id))).all()]
+        of = (col(EvidenceRow.bullet) == number_of(bullet_id), kinds, col(DeltaRow.undone).is_not(True))
+        rows = self._database.rows(which.where(*of).order_by(col(EvidenceRow.id)))
+        found = [(row.tag, Evidence(**values(row, bullets.EVIDENCE))) for row in rows]
+        return [replace(one, quote=f"{tag}: {one.quote}") if tag else one for tag, one in found]
+
+    def changes(self, bullet_id: str) -> list[AppliedDelta]:
+        """The changes that stand of one strategy, the oldest first."""
+        which = select(DeltaRow).where(_holds(col(DeltaRow.before), bullet_id), col(DeltaRow.undone).is_(False))
+        found = [applied_of(row) for row in self._database.rows(which.order_by(col(DeltaRow.number)))]
+        return [applied for applied in found if bullet_id in applied.touched]
+
+    def removed(self, session: Session) -> list[Bullet]:
+        """The strategies the user removed, refused or took back, as far as the session could see them."""
+        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
+        return [bullets.bullet_of(row) for row in self._database.rows(gone)]
+
+    def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
+        """The turns in whose prompt a strategy stood, newest first: session and number."""
+        which = sqlmodel.select(InteractionRow.session_id, InteractionRow.number)
+        which = which.where(_holds(col(InteractionRow.shown), bullet_id)).order_by(col(InteractionRow.id).desc())
+        return list(self._database.rows(which.limit(limit)))
+
+
+def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
+    """Whether a JSON column holds the id as a string or a key."""
+    return cast(column, Text).contains(f'"{bullet_id}"', autoescape=True)
 
 
 def _made(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:

@@ -13,10 +13,9 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.playbook.mapping import project_of
+from swecli.store.playbook.bullets import project_of
 from swecli.store.records import Check, MarkedTurn, PendingReflection, Spent, TurnRecord
-from swecli.store.sessions.mapping import find_turn, runs_elsewhere
-from swecli.store.sessions.queries import spent_by_purpose
+from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.playbook import (
@@ -75,14 +74,13 @@ class TurnRecords:
         )
         which = sqlmodel.select(TurnRow, InteractionRow).join(InteractionRow, same_turn)
         which = which.join(SessionRow, col(SessionRow.id) == col(TurnRow.session_id)).where(*where)
-        with self._database.reading() as db:
-            return [
-                TurnRecord(
-                    shown=tuple(turn.shown or ()), cited=tuple(turn.cited or ()), withheld=tuple(row.withheld or ()),
-                    started_at=turn.started_at, **values(row, _RECORD),
-                )
-                for row, turn in db.exec(which.order_by(col(InteractionRow.id))).all()
-            ]  # fmt: skip
+        return [
+            TurnRecord(
+                shown=tuple(turn.shown or ()), cited=tuple(turn.cited or ()), withheld=tuple(row.withheld or ()),
+                started_at=turn.started_at, **values(row, _RECORD),
+            )
+            for row, turn in self._database.rows(which.order_by(col(InteractionRow.id)))
+        ]  # fmt: skip
 
     def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
@@ -93,30 +91,28 @@ class TurnRecords:
         which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).where(*of, *made)
         stands = (col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
         found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        with self._database.reading() as db:
-            for bullet, kind, tag, source in db.exec(which.where(*stands).order_by(col(EvidenceRow.id))):
-                found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
+        for bullet, kind, tag, source in self._database.rows(which.where(*stands).order_by(col(EvidenceRow.id))):
+            found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
         return found
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, Check]:
         """How these commands last ended in the session's project, those that ever ran."""
         project = project_of(session)
         which = select(CheckRow).where(col(CheckRow.project) == project, col(CheckRow.command).in_(list(commands)))
-        with self._database.reading() as db:
-            rows = db.exec(which).all()
-            return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
+        rows = self._database.rows(which)
+        return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
 
     def learned(self, names: Sequence[str]) -> dict[str, Any]:
         """The figures that scoring keeps under these names."""
-        with self._database.reading() as db:
-            rows = db.exec(select(LearnedRow).where(col(LearnedRow.name).in_(names))).all()
-            return {row.name: row.value for row in rows}
+        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
+        return {row.name: row.value for row in rows}
 
     def reflectors(self) -> dict[str, Any]:
         """What is known of every reflector, by its name."""
         named = col(LearnedRow.name).startswith(_REFLECTOR, autoescape=True)
-        with self._database.reading() as db:
-            return {row.name.removeprefix(_REFLECTOR): row.value for row in db.exec(select(LearnedRow).where(named))}
+        return {
+            row.name.removeprefix(_REFLECTOR): row.value for row in self._database.rows(select(LearnedRow).where(named))
+        }
 
     def switch(self, session: Session, *, off: bool) -> None:
         """Keep the playbook out of the prompts of a session's project, or let it in again."""
@@ -159,20 +155,15 @@ def put_mark(db: sqlmodel.Session, row: DeltaRow, marked: MarkedTurn) -> None:
     db.flush()
 
 
-def unmark(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Judge the turn as before the mark, unless it was judged again since: then that judgement stays."""
-    if row.judged and _judged(db, row) == row.judged["after"]:
-        _judge(db, row, row.judged["before"])
-
-
-def mark_again(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Bring a mark back that was taken back. Raises BadInput when the turn was judged again since."""
-    now = _judged(db, row) if row.judged else None
-    if now is None:  # no mark, or its session was deleted: its counts are all that is left
-        return
-    if now != row.judged["before"]:
+def turn_mark(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
+    """Judge the turn of a mark as before it, unless it was judged again since: then that judgement stays. With `back`
+    judge it by the mark again; raises BadInput where it was judged otherwise."""
+    was, becomes = ("before", "after") if back else ("after", "before")
+    now = _judged(db, row) if row.judged else None  # None: no mark, or its session was deleted
+    if now is not None and now == row.judged[was]:
+        _judge(db, row, row.judged[becomes])
+    elif now is not None and back:
         raise BadInput(f"T{row.interaction} has been judged again since its mark was taken back.", "Mark it again.")
-    _judge(db, row, row.judged["after"])
 
 
 def _judged(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
@@ -219,8 +210,7 @@ class ReflectionQueue:
     def _pending(self, *where: Any) -> Sequence[InteractionRow]:
         which = select(InteractionRow).join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
         which = which.where(col(InteractionRow.pending) == sqlmodel.true(), *where)
-        with self._database.reading() as db:
-            return db.exec(which.order_by(col(InteractionRow.id))).all()
+        return self._database.rows(which.order_by(col(InteractionRow.id)))
 
     def spent(self, since: datetime | None = None) -> Spent:
         """What the requests of reflections took: from a moment on, or ever."""

@@ -21,9 +21,9 @@ from sqlmodel import col, select
 from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.store.playbook.mapping import load_bullets
-from swecli.store.sessions.mapping import session_of
-from swecli.store.sessions.queries import find_row, totals
+from swecli.models.session import Session
+from swecli.store.playbook.bullets import load_bullets
+from swecli.store.sessions.mapping import find_row, totals
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.playbook import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
@@ -57,7 +57,7 @@ def export(database: Database, ref: str) -> Archive:
     """A session as plain JSON values. Raises BadInput when none is meant by `ref`, or more than one."""
     with database.reading() as db:
         row = find_row(db, ref, "")
-        bullets = load_bullets(db, session_of(row, [])).bullets.values()
+        bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
         whole = _columns(row) | read(db, row.id, row.interactions) | {"playbook": [one.to_json() for one in bullets]}
         whole["totals"] = asdict(totals(db, row.id))
     rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})

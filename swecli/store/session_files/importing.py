@@ -6,24 +6,25 @@ What it holds is checked whole and then written in one transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import sqlmodel
-from pydantic import AfterValidator, Field, ValidationError, create_model
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, create_model
 from sqlmodel import col, select
 
 from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
+from swecli.store.playbook.bullets import number_of
 from swecli.store.playbook.deltas import last_number
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
 from swecli.store.session_files.formats import FORMATS
-from swecli.store.session_files.transcript import Line, Transcript
+from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.playbook import BulletRow, TurnRow
@@ -62,31 +63,12 @@ class Imported:
     skipped: tuple[str, ...] = ()
 
 
-def _zoned(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _readable(make: Any) -> AfterValidator:
-    """JSON from which a value can be made that the next request needs."""
-
-    def check(value: Any) -> Any:
-        try:
-            if value:
-                make(value)
-        except (TypeError, AttributeError, KeyError) as error:
-            raise ValueError(str(error)) from None
-        return value
-
-    return AfterValidator(check)
-
-
-_Moment = Annotated[datetime, AfterValidator(_zoned)]
 _Text = Annotated[str, AfterValidator(clean_text)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Names = list[_Text] | None
 _SAFE: Mapping[Any, Any] = {
-    datetime: _Moment,
-    datetime | None: _Moment | None,
+    datetime: AwareDatetime,
+    datetime | None: AwareDatetime | None,
     str: _Text,
     str | None: _Text | None,
     int: _Count,
@@ -104,8 +86,8 @@ def _shape(table: type[sqlmodel.SQLModel], hidden: Iterable[str], **narrower: An
     return create_model(table.__name__, **fields | narrower)
 
 
-def _many(shape: Any, default: Any = ()) -> Any:
-    return list.__class_getitem__(shape), list(default) if default == () else default
+def _many(shape: Any, default: Any = ...) -> Any:
+    return list.__class_getitem__(shape), default
 
 
 _ROLES = Literal["user", "assistant", "system"]
@@ -116,7 +98,7 @@ _Call = _shape(
 )  # fmt: skip
 _Message = _shape(
     MessageRow, HIDDEN[MessageRow], id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
-    tool_calls=_many(_Call),
+    tool_calls=_many(_Call, []),
 )  # fmt: skip
 _Record = _shape(
     TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None),
@@ -125,19 +107,16 @@ _Turn = _shape(
     InteractionRow, HIDDEN[InteractionRow], status=(_Text, ...), shown=(_Names, None), cited=(_Names, None),
     playbook=(_Record | None, None),
 )  # fmt: skip
-_Reduction = _shape(
-    ReductionRow, HIDDEN[ReductionRow], number=(_Count, ...), epoch=(Annotated[Any, _readable(Epoch.from_json)], None),
-    edits=(Annotated[Any, _readable(Edits.from_json)], None),
-)  # fmt: skip
+_Reduction = _shape(ReductionRow, HIDDEN[ReductionRow], number=(_Count, ...))
 _Bullet = _shape(
     BulletRow, {"number", "session_id", "project"}, id=(_Text, ""), kind=(Kind, ...), scope=(Scope, ...),
     state=(State, ...), trust=(Trust, ...), anchors=(tuple[_Text, ...], ()),
 )  # fmt: skip
 _Export = _shape(
     SessionRow, HIDDEN[SessionRow], id=(_ID, ...), directory=(_Text, ...), cost=(float | None, None),
-    window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_many(_Turn, ...), messages=_many(_Message, ...),
-    requests=_many(_shape(RequestRow, HIDDEN[RequestRow])), reductions=_many(_Reduction),
-    survivors=_many(_shape(SurvivorRow, HIDDEN[SurvivorRow])), playbook=_many(_Bullet),
+    window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_many(_Turn), messages=_many(_Message),
+    requests=_many(_shape(RequestRow, HIDDEN[RequestRow]), []), reductions=_many(_Reduction, []),
+    survivors=_many(_shape(SurvivorRow, HIDDEN[SurvivorRow]), []), playbook=_many(_Bullet, []),
 )  # fmt: skip
 
 
@@ -179,9 +158,14 @@ def _check(whole: Archive) -> None:
     if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
         raise BadInput("Not an export of a session: a message belongs to no turn, or comes too late.", _HINT)
     try:
+        where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
-    except ValueError as error:
-        raise BadInput(f"Not an export of a session: {error}.", _HINT) from error
+        for place, row in enumerate(whole["reductions"]):
+            for name, make in (("epoch", Epoch.from_json), ("edits", Edits.from_json)):
+                where = f"reductions.{place}.{name}"  # what the next request is built from
+                make(row[name] or {"first": 1, "system": ""})
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise BadInput(f"Not an export of a session: {where}: {error}.", _HINT) from error
 
 
 def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
@@ -189,8 +173,8 @@ def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Arch
     are called here, by what the export calls them."""
     newest = last_number(db)
     names: dict[str, str] = {}
-    for bullet in sorted(own, key=lambda bullet: _number(bullet["id"])):
-        number = _number(bullet["id"])
+    for bullet in sorted(own, key=lambda bullet: number_of(bullet["id"])):
+        number = number_of(bullet["id"])
         known = {name: value for name, value in bullet.items() if name != "id"}
         row = BulletRow(**known, session_id=session.id, project=session.project)
         row.number, row.anchors = number if number > newest else None, list(bullet["anchors"])
@@ -199,11 +183,6 @@ def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Arch
         newest = max(newest, row.number or 0)
         names[bullet["id"]] = f"P-{row.number}"
     return names
-
-
-def _number(name: str) -> int:
-    digits = name.removeprefix("P-")
-    return int(digits) if digits.isdecimal() and len(digits) < 10 else 0
 
 
 def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) -> dict[str, str]:
@@ -233,10 +212,11 @@ def import_file(database: Database, path: Path) -> Imported:
             head = file.read(_HEAD)
         found = next((one for one in FORMATS if one.fits(head)), None)
         if found is None:
-            return import_session(database, _export(path))
+            return import_session(database, _json(path))
         transcript = Transcript(found.name, str(path.absolute().parent))
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            found.read(_lines(file), transcript)
+            lines = ((n, text) for n, text in enumerate(file, 1) if text.strip() or not text.endswith("\n"))
+            found.read(((n, text.rstrip("\n")) for n, text in lines), transcript)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
     whole = transcript.archive()
@@ -246,13 +226,7 @@ def import_file(database: Database, path: Path) -> Imported:
     return replace(imported, tool=found.name, skipped=tuple(transcript.skipped))
 
 
-def _lines(file: Any) -> Iterator[Line]:
-    for number, text in enumerate(file, 1):
-        if text.strip() or not text.endswith("\n"):
-            yield number, text.rstrip("\n")
-
-
-def _export(path: Path) -> Any:
+def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:

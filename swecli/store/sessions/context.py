@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import sqlmodel
@@ -15,7 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.sessions.mapping import read_messages, request_of
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_json, clean_text, shared, values
+from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
 
 PIN = "pin"
@@ -48,22 +48,18 @@ class ContextStore:
         return state
 
     def add(self, session: Session, row: Reduction) -> Reduction:
-        """Commit a reduction; it comes back with its number. Bytes are the ones a reader will get."""
-        clean = replace(row, epoch=_clean(row.epoch), edits=Edits.from_json(clean_json(row.edits.to_json())))
+        """Commit a reduction; it comes back with its number, as a reader will get it."""
+        epoch, edits = row.epoch and row.epoch.to_json(), row.edits.to_json() if row.edits else None
+        stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, _PLAIN))
+        stored.epoch, stored.edits = epoch, edits
         with self._database.transaction() as db:
-            stored = ReductionRow(
-                session_id=session.id,
-                opens=row.epoch is not None,
-                epoch=clean.epoch.to_json() if clean.epoch else None,
-                edits=clean.edits.to_json() if clean.edits else None,
-                **values(row, _PLAIN),
-            )
             db.add(stored)
             if row.epoch is not None:
                 theirs = sqlmodel.update(SessionRow).where(col(SessionRow.id) == session.id)
                 db.exec(theirs.values(window_start=row.epoch.first))
             db.flush()
-            clean = replace(clean, number=stored.number or 0, created_at=stored.created_at)
+            db.refresh(stored)
+        clean = _reduction(stored)
         session.context.add(clean)
         if clean.epoch is not None:
             session.window_start = clean.epoch.first
@@ -89,8 +85,7 @@ class ContextStore:
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """The session's reductions, newest first, those that were undone too."""
-        with self._database.reading() as db:
-            return [_reduction(row) for row in db.exec(_newest_first(session.id).limit(limit))]
+        return [_reduction(row) for row in self._database.rows(_newest_first(session.id).limit(limit))]
 
     def pin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction stays. Raises BadInput when there is none of that number."""
@@ -134,10 +129,6 @@ class ContextStore:
 
 
 _PLAIN = shared(Reduction, ReductionRow, "epoch", "edits", "number", "undone", "created_at")
-
-
-def _clean(epoch: Epoch | None) -> Epoch | None:
-    return None if epoch is None else Epoch.from_json(clean_json(epoch.to_json()))
 
 
 def _newest_first(session_id: str, *where: Any) -> Any:

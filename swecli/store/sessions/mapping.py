@@ -9,119 +9,108 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
+import sqlalchemy
 import sqlmodel
-from sqlalchemy import func
+from sqlalchemy import ColumnElement, func
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import col, select
 
-from swecli.models.errors import DamagedDatabase
+from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
-from swecli.store.records import InteractionInfo
-from swecli.store.sessions.queries import find_row
+from swecli.store.records import InteractionInfo, SessionTotals, Spent
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import UtcTime, clean_text, shared, values
 from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
 RUNNING, INTERRUPTED = "running", "interrupted"
-_MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
-_CALL = shared(ToolCall, CallRow, "id")
-_RESULT = tuple(name for name in _CALL if name not in ("name", "parameters"))
-_SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
-_SETTINGS = tuple(name for name in _SESSION if name not in ("id", "project", "parent_id", "created_at", "updated_at"))
-_REQUEST = shared(RequestRecord, RequestRow)
-_USAGE = shared(Usage, RequestRow)
+MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
+CALL = shared(ToolCall, CallRow, "id")
+SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
+REQUEST = shared(RequestRecord, RequestRow)
+USAGE = shared(Usage, RequestRow)
 _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 
 
+def clean_call(call: ToolCall) -> None:
+    """Make the call what it will be when it is read back."""
+    call.id = clean_text(call.id)
+    _clean(call, CALL, CallRow)
+
+
+def clean_message(message: ChatMessage) -> None:
+    """Make the message, with its calls, what it will be when it is read back: a resumed session sends the same."""
+    _clean(message, MESSAGE, MessageRow)
+    for call in message.tool_calls:
+        clean_call(call)
+
+
 def _clean(model: Any, names: Sequence[str], table: Any) -> None:
-    """Make values what they will be when they are read back: as the table's columns clean them."""
+    """Make values what the table's columns make of them."""
     for name in names:
         column = table.__table__.columns[name].type
         if isinstance(column, TypeDecorator) and not isinstance(column, UtcTime):  # a time keeps its zone
             setattr(model, name, column.process_bind_param(getattr(model, name), None))  # type: ignore[arg-type]  # ours need no dialect
 
 
-def clean_call(call: ToolCall) -> None:
-    """Make the call what it will be when it is read back."""
-    call.id = clean_text(call.id)
-    _clean(call, _CALL, CallRow)
-
-
-def clean_message(message: ChatMessage) -> None:
-    """Make the message, with its calls, what it will be when it is read back: a resumed session sends the same."""
-    _clean(message, _MESSAGE, MessageRow)
-    for call in message.tool_calls:
-        clean_call(call)
-
-
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
     """A new row for the message; its calls have rows of their own."""
-    return MessageRow(session_id=session_id, role=message.role.value, **values(message, _MESSAGE))
+    return MessageRow(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
 
-def _message_of(row: MessageRow, calls: Sequence[CallRow]) -> ChatMessage:
-    """The message with its calls, in their order."""
-    called = [ToolCall(id=call.call_id, **values(call, _CALL)) for call in calls]
-    return ChatMessage(role=Role(row.role), id=row.id, tool_calls=called, **values(row, _MESSAGE))
-
-
-def call_row(session_id: str, message_id: int, call: ToolCall) -> CallRow:
-    """A new row for the call."""
-    return CallRow(message_id=message_id, session_id=session_id, call_id=call.id, **values(call, _CALL))
-
-
-def fill_call(row: CallRow, call: ToolCall) -> None:
-    """Write what became of the call into its row."""
-    for name in _RESULT:
-        setattr(row, name, getattr(call, name))
-
-
-def session_row(session: Session) -> SessionRow:
-    """A new row for a session that has no message yet."""
-    names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
-    return SessionRow(**names, **values(session, _SESSION))
-
-
-def fill_settings(row: SessionRow, session: Session) -> None:
-    """Write what can be set of a session into its row."""
-    row.window_spec = str(session.window)
-    for name in _SETTINGS:
-        setattr(row, name, getattr(session, name))
-
-
-def session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
+def _session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
     """The session with those of its messages."""
     counts = {"interactions": row.interactions, "cost": row.cost, "messages": messages}
     names = {"working_directory": row.directory, "window": window_of(row.window_spec), "title": redact(row.title)}
-    return Session(**values(row, _SESSION) | counts | names)
+    return Session(**values(row, SESSION) | counts | names)
 
 
 def window_of(text: str) -> WindowSpec:
-    """The window's setting; the default where the text says nothing that this version understands."""
+    """The window's setting; the default where the text is nothing that this version understands."""
     try:
         return WindowSpec.parse(text)
     except ValueError:
         return WindowSpec()
 
 
-def request_row(session_id: str, record: RequestRecord) -> RequestRow:
-    """A new row for a request."""
-    return RequestRow(session_id=session_id, **values(record, _REQUEST), **values(record.usage, _USAGE))
-
-
 def request_of(row: RequestRow) -> RequestRecord:
     """The request as it was recorded."""
     extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
-    return RequestRecord(usage=Usage(**values(row, _USAGE)), **values(row, _REQUEST) | extra)
+    return RequestRecord(usage=Usage(**values(row, USAGE)), **values(row, REQUEST) | extra)
 
 
 def interaction_of(row: InteractionRow) -> InteractionInfo:
     """The turn's record."""
     names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
     return InteractionInfo(**names, **values(row, _INTERACTION))
+
+
+def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRow:
+    """The session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the newest of
+    the directory. Raises BadInput."""
+    if not ref:
+        newest = select(SessionRow).where(col(SessionRow.directory) == directory)
+        row = db.exec(
+            newest.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc()).limit(1)
+        ).first()
+        if row is None:
+            raise BadInput("There is no session in this directory yet.", "Start one without --continue.")
+        return row
+    ref = clean_text(ref.strip())
+    for condition in (
+        col(SessionRow.id) == ref.lower(),
+        func.lower(col(SessionRow.title)) == func.lower(ref),
+        col(SessionRow.id).startswith(ref.lower(), autoescape=True),
+    ):
+        rows = db.exec(select(SessionRow).where(condition).order_by(col(SessionRow.number).desc()).limit(4)).all()
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            ids = ", ".join(row.id for row in rows[:3]) + (", …" if len(rows) > 3 else "")
+            raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {ids}.")
+    raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
 
 
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
@@ -132,7 +121,7 @@ def load_session(database: Database, ref: str | None, directory: str, newest: in
         if not database.only_read:
             _settle(db, row.id)
         first = row.interactions - max(1, newest) + 1
-        return session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
+        return _session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
 
 
 def load_messages(database: Database, session_id: str, first: int, last: int) -> list[ChatMessage]:
@@ -166,29 +155,31 @@ def read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) 
     which = select(CallRow).join(MessageRow, col(CallRow.message_id) == col(MessageRow.id)).where(*theirs)
     calls = db.exec(which.order_by(col(CallRow.message_id), col(CallRow.id))).all()
     of = {message: list(group) for message, group in groupby(calls, key=lambda call: call.message_id)}
-    return [_message_of(row, of.get(row.id or 0, [])) for row in rows]
+    return [
+        ChatMessage(
+            role=Role(row.role),
+            id=row.id,
+            tool_calls=[ToolCall(id=call.call_id, **values(call, CALL)) for call in of.get(row.id or 0, ())],
+            **values(row, MESSAGE),
+        )
+        for row in rows
+    ]
 
 
 def _settle(db: sqlmodel.Session, session_id: str) -> None:
-    which = select(InteractionRow).where(
-        col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING
-    )
-    for row in db.exec(which).all():
-        if not runs_elsewhere(row.pid):
-            row.status, row.pending = INTERRUPTED, True
-            _keep_partial(db, row)
-
-
-def _keep_partial(db: sqlmodel.Session, turn: InteractionRow) -> None:
-    """What a dead process had of an answer becomes a message, unless the answer was stored whole after that."""
-    of_session = col(MessageRow.session_id) == turn.session_id
-    newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).where(of_session)).one() or 0
-    if turn.partial and newest <= turn.partial_after:
-        message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-        db.add(message_row(turn.session_id, message))
-        counted = sqlmodel.update(SessionRow).where(col(SessionRow.id) == turn.session_id)
-        db.exec(counted.values(messages=SessionRow.messages + 1))
-    turn.partial = ""
+    """Mark what a dead process left running; what it had of an answer becomes a message, unless the answer was stored
+    whole after that."""
+    theirs = (col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING)
+    for turn in db.exec(select(InteractionRow).where(*theirs)).all():
+        if runs_elsewhere(turn.pid):
+            continue
+        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).where(col(MessageRow.session_id) == session_id)).one()
+        if turn.partial and (newest or 0) <= turn.partial_after:
+            message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
+            db.add(message_row(session_id, message))
+            counted = sqlmodel.update(SessionRow).where(col(SessionRow.id) == session_id)
+            db.exec(counted.values(messages=SessionRow.messages + 1))
+        turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 
 def runs_elsewhere(pid: int) -> bool:
@@ -202,3 +193,20 @@ def runs_elsewhere(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def totals(db: sqlmodel.Session, session_id: str) -> SessionTotals:
+    """What a session's requests took, within a transaction. A sum of which a part is unknown is unknown."""
+    by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
+    whole = sum(by_purpose.values(), Spent())
+    return SessionTotals(whole.usage, whole.cost, whole.requests, by_purpose)
+
+
+def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, Spent]:
+    """What these requests took, within a transaction. One that used no token, because nobody answered, cost nothing."""
+    buckets = [col(getattr(RequestRow, name)) for name in Usage.__slots__]
+    unknown = func.count().filter(col(RequestRow.cost).is_(None), sqlalchemy.or_(*(one > 0 for one in buckets)))
+    figures: list[Any] = [func.count(), unknown, func.sum(col(RequestRow.cost)), *(func.sum(one) for one in buckets)]
+    which = sqlalchemy.select(col(RequestRow.purpose), *figures).where(*where)
+    rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
+    return {row[0]: Spent(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows}

@@ -1,21 +1,23 @@
-"""What was said earlier in one session, found by the words of a query: messages and results, ranked by rare words."""
+"""Where something was said: words in all sessions, a text in one, and what a query refers to in one session, by rare
+words. The only place that asks the full-text indexes."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import sqlmodel
-from sqlalchemy import text
+from sqlalchemy import column, text
 from sqlmodel import col, select
 
-from swecli.redact import redact_part
-from swecli.store.records import FoundInteraction, Place
+from swecli.redact import redact, redact_part
+from swecli.store.records import FoundInteraction, Place, SearchHit
 from swecli.store.sqlite.database import Database
 from swecli.store.stems import stem
+from swecli.store.tables.columns import UtcTime
 from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
 
 FLOOR = 0.5
@@ -27,8 +29,30 @@ _COMMON = 200  # texts; a word that stands in more of them points at none
 _CANDIDATES = 12  # interactions whose texts are read
 _EXCERPT = 400  # characters
 _EXCERPTS = 2  # of one interaction
+_SNIPPET = 60  # characters on either side of a word that was found
 _AROUND = 4_000  # characters beside an excerpt in which secrets that reach into it are looked for
 
+# Newest first, not best first: a common word then costs no more than a rare one.
+_FIND = """
+SELECT * FROM (
+  SELECT m.session_id, s.title, m.interaction, m.role, m.content, m.created_at FROM {messages} DESC LIMIT :limit)
+UNION ALL SELECT * FROM (
+  SELECT id, title, 0, 'title', title, updated_at FROM session WHERE {titles} ORDER BY number DESC LIMIT :limit)
+"""
+# The joins are CROSS so that the index is walked first, from its newest end, and no further than to the limit.
+_BY_INDEX = (
+    "message_fts CROSS JOIN message m ON m.id = message_fts.rowid CROSS JOIN session s ON s.id = m.session_id"
+    " WHERE message_fts MATCH :query ORDER BY message_fts.rowid"
+)
+_BY_SCAN = "message m JOIN session s ON s.id = m.session_id WHERE {holds} ORDER BY m.id"
+_IN_SESSION = text(
+    "SELECT interaction, CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content, sent, 0, id FROM message"
+    " WHERE session_id = :session AND (instr(lower(content), :text) OR instr(lower(sent), :text))"
+    " UNION ALL SELECT m.interaction, 'result of ' || c.call_id, c.result, f.text, 1, c.id FROM tool_call c"
+    " JOIN message m ON m.id = c.message_id LEFT JOIN full_result f ON f.call = c.id"
+    " WHERE c.session_id = :session AND (instr(lower(c.result), :text) OR instr(lower(f.text), :text))"
+    " ORDER BY 1 DESC, 5, 6 DESC LIMIT :limit"
+)
 # CROSS: the index is walked first, within the keys of this session
 _IN_MESSAGES = text(
     "SELECT m.interaction FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid "
@@ -55,6 +79,64 @@ _KEYS = text(
     "(SELECT min(id) FROM tool_call WHERE session_id = :session), "
     "(SELECT max(id) FROM tool_call WHERE session_id = :session)"
 )
+
+
+def search_all(database: Database, words: Sequence[str], limit: int) -> list[SearchHit]:
+    """The newest messages and titles of all sessions that have all the words; `word*` is one that begins so."""
+    given = {f"word{place}": word.rstrip("*").lower() for place, word in enumerate(words)}
+    titles, holds = (
+        " AND ".join(f"instr(lower({field}), :{name})" for name in given) for field in ("title", "m.content")
+    )
+    query = _match_query(words)  # a scan is slower the more there is, but true for every script and sign
+    messages = _BY_SCAN.format(holds=holds) if query is None else _BY_INDEX
+    names = ("session_id", "title", "interaction", "role", "content")
+    which = text(_FIND.format(messages=messages, titles=titles))
+    found = which.columns(*(column(name) for name in names), column("created_at", UtcTime))
+    with database.reading() as db:
+        rows = db.connection().execute(found, {**given, "query": query, "limit": limit}).all()
+    hits = [SearchHit(row[0], redact(row[1]), row[2], row[3], _around(row[4], words[0]), row[5]) for row in rows]
+    return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
+
+
+def _match_query(words: Sequence[str]) -> str | None:
+    """What FTS5 is asked for all the words; None where it has none like these: it knows no bare punctuation, and no
+    words inside runs of letters above the Latin, Greek and Cyrillic ones."""
+    if any(not any(c.isalnum() for c in word) or any(c > "\u0fff" for c in word) for word in words):
+        return None
+    quoted = ('"' + word.rstrip("*").replace('"', '""') + '"' + ("*" if word.endswith("*") else "") for word in words)
+    return " ".join(quoted)
+
+
+def find_text(database: Database, session_id: str, words: str, limit: int) -> list[Place]:
+    """Where a text stands in a session, in messages and in results, newest first. A scan: for a user's question."""
+    with database.reading() as db:
+        given = {"session": session_id, "text": words.lower(), "limit": limit}
+        rows = db.connection().execute(_IN_SESSION, given).all()
+    return [
+        Place(row[0], row[1], _around(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
+        for row in rows
+    ]
+
+
+def _around(content: str, word: str) -> str:
+    """What stands on either side of a word."""
+    at = max(0, content.lower().find(word.rstrip("*").lower()))
+    start, end = max(0, at - _SNIPPET), min(len(content), at + len(word) + _SNIPPET)
+    return " ".join(("…" * (start > 0) + _redacted(content, start, end) + "…" * (end < len(content))).split())
+
+
+def _excerpt(content: str, start: int, end: int) -> str:
+    """The passage with what is around it, 400 characters in all."""
+    beside = max(0, _EXCERPT - (end - start)) // 2
+    start, end = max(0, start - beside), min(len(content), end + beside)
+    clean = " ".join(_redacted(content, start, end).split())
+    return ("…" if start else "") + clean + ("…" if end < len(content) else "")
+
+
+def _redacted(content: str, start: int, end: int) -> str:
+    """A part of a text without secrets, also those that reach into it."""
+    first = max(0, start - _AROUND)
+    return redact_part(content[first : end + _AROUND], start - first, end - first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +258,3 @@ def _best_passage(
         if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
             best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
     return _Passage(weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best))) if weight else None
-
-
-def _excerpt(content: str, start: int, end: int) -> str:
-    """The passage with what is around it, 400 characters in all, without secrets that reach into it."""
-    beside = max(0, _EXCERPT - (end - start)) // 2
-    start, end = max(0, start - beside), min(len(content), end + beside)
-    near = content[max(0, start - _AROUND) : end + _AROUND]
-    offset = start - max(0, start - _AROUND)
-    clean = " ".join(redact_part(near, offset, offset + end - start).split())
-    return ("…" if start else "") + clean + ("…" if end < len(content) else "")

@@ -16,29 +16,35 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.first_write import first_query
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
 from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
-from swecli.store.sessions.queries import SessionQueries
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, finite
+from swecli.store.tables.columns import clean_text, finite, values
 from swecli.store.tables.playbook import BulletRow, ChoiceRow
-from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, SessionRow
+from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
 _UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
 
 
-class SessionWriter(SessionQueries):
+class SessionWriter:
     """Commits what happens in the session in use, and shows it in `current_session` after. Any of its functions may
     raise StoreError, with one line for the user; then neither has changed."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        self.database = database
+        self.current_session: Session | None = None
         self._open_calls: dict[str, int] = {}
         self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
+
+    def _session(self) -> Session:
+        if self.current_session is None:
+            raise BadInput("No session is open.")
+        return self.current_session
 
     def store_query(self, query: str) -> None:
         """Commit what the user has sent before its turn is made ready: if the process ends meanwhile, it is there.
@@ -127,7 +133,8 @@ class SessionWriter(SessionQueries):
             stored = mapping.message_row(session.id, message)
             db.add(stored)
             db.flush()
-            calls = [mapping.call_row(session.id, stored.id or 0, call) for call in message.tool_calls]
+            place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id}
+            calls = [CallRow(call_id=call.id, **place, **values(call, mapping.CALL)) for call in message.tool_calls]
             db.add_all(calls)
         message.id = stored.id
         return [call.id or 0 for call in calls]
@@ -149,7 +156,8 @@ class SessionWriter(SessionQueries):
                 db.merge(FullResultRow(call=row.id, text=full_result))
             elif row.error == _UNFINISHED:
                 db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call) == row.id))
-            mapping.fill_call(row, call)
+            for name in mapping.CALL:
+                setattr(row, name, getattr(call, name))
 
     def open_call(self, call_id: str) -> int | None:
         """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
@@ -175,7 +183,8 @@ class SessionWriter(SessionQueries):
         with self.database.transaction() as db:
             row = self._row(db)
             row.cost = None if row.cost is None or cost is None else row.cost + cost
-            db.add(mapping.request_row(session.id, record))
+            took = values(record, mapping.REQUEST) | values(record.usage, mapping.USAGE)
+            db.add(RequestRow(session_id=session.id, **took))
         session.cost = row.cost
         if record.purpose == "turn":
             session.context.take_request(record, datetime.now(UTC))
@@ -235,11 +244,10 @@ class SessionWriter(SessionQueries):
     def _set(self, **settings: Any) -> None:
         """Commit and show settings. A session without messages has no row yet and gets them with its first."""
         session = self._session()
-        changed = replace(session, **settings)
         with self.database.transaction() as db:
             row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
-            if row is not None:
-                mapping.fill_settings(row, changed)
+            for name, value in settings.items() if row is not None else ():
+                setattr(row, *(("window_spec", str(value)) if name == "window" else (name, value)))
         for name, value in settings.items():
             setattr(session, name, value)
 
@@ -247,7 +255,8 @@ class SessionWriter(SessionQueries):
         session = self._session()
         row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
         if row is None:
-            row = mapping.session_row(session)
+            names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
+            row = SessionRow(**names, **values(session, mapping.SESSION))
             db.add(row)
             db.flush()
         return row

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import sqlmodel
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
-from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import explain, write_lock
-from swecli.store.sqlite.migrations import STEPS, Step, migrate
+from swecli.store.sqlite.migrations import STEPS, Step, migrate, problems
 
 _JUST_MADE = 5.0  # seconds for which an empty file may be one that another process is making
+
+
+def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
+    """An engine with one connection, usable from any thread (one at a time); None for a database in memory.
+
+    Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
+    another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
+    """
+    url = URL.create("sqlite", database=str(path) if path else ":memory:")
+    if only_read:  # immutable: nobody writes it, and it has no journal; SQLite needs no file beside it then
+        whole = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
+        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
+    engine = create_engine(
+        url,
+        poolclass=StaticPool,
+        connect_args={"check_same_thread": False, "timeout": files.BUSY_SECONDS},
+        json_serializer=partial(json.dumps, ensure_ascii=False),
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy's "begin" below decides, not the driver's guess
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
+
+    return engine
 
 
 class Database:
@@ -32,7 +67,7 @@ class Database:
     def __init__(self, path: Path | None, *, only_read: bool = False) -> None:
         self.path, self.only_read = path, only_read
         self.notices: list[str] = []
-        self.engine = sqlite.make_engine(path, only_read=only_read)
+        self.engine = _make_engine(path, only_read=only_read)
         self._file: tuple[int, int] | None = None  # device and inode
         self._turn = threading.RLock()
         self._inside = self._closed = False
@@ -60,6 +95,16 @@ class Database:
         with self._exclusively(), sqlmodel.Session(engine, expire_on_commit=False) as session:
             yield session
 
+    def rows(self, which: Any) -> list[Any]:
+        """What one statement selects. Raises StoreError."""
+        with self.reading() as db:
+            return list(db.exec(which))
+
+    def row(self, which: Any) -> Any:
+        """The first of what one statement selects; None where there is none. Raises StoreError."""
+        with self.reading() as db:
+            return db.exec(which).first()
+
     def _file_now(self) -> tuple[int, int] | None:
         """The file that has this name now; None where there is none, or in memory."""
         with suppress(OSError):
@@ -73,13 +118,14 @@ class Database:
         with write_lock(self.path):
             if 0 < version < len(steps) and self.path:
                 copy = files.spare_name(self.path, f"before-{len(steps)}")
-                sqlite.copy_file(self.engine, copy)
+                self._copy(copy)
                 self.notices.append(f"The database was upgraded; a copy of it as it was is in {copy}.")
             if version != len(steps):
                 with self.engine.begin() as connection:
                     migrate(connection, steps)
             if self.path:
-                sqlite.use_wal(self.engine)
+                with closing(self.engine.raw_connection()) as raw:  # without shared memory it keeps its journal
+                    raw.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]  # open
                 self._file = self._file_now()
 
     @contextmanager
@@ -111,7 +157,15 @@ class Database:
     def check(self) -> list[str]:
         """Read the whole database and report what is wrong, one line each; broken search indexes are rebuilt."""
         with self.transaction() as db:
-            return sqlite.problems(db.connection())
+            return problems(db.connection())
+
+    def _copy(self, to: Path) -> None:
+        """Copy all of it, as of one moment, into the new file `to`, which then needs no side files. Raises OSError,
+        sqlite3.Error."""
+        files.new_file(to)
+        with closing(sqlite3.connect(to, isolation_level=None)) as target, closing(self.engine.raw_connection()) as raw:
+            raw.driver_connection.backup(target)  # type: ignore[union-attr]  # open
+            target.execute("PRAGMA journal_mode = DELETE")
 
     def backup(self, to: Path | None = None) -> Path:
         """Copy the database, as of now, into one new file; returns its path. `to` is the file, or a folder to make it
@@ -126,7 +180,7 @@ class Database:
             raise BadInput(f"{target} already exists.", "Choose another name for the copy.")
         try:
             with self._exclusively():
-                sqlite.copy_file(self.engine, target)
+                self._copy(target)
         except (OSError, StoreError) as error:
             with suppress(OSError):  # where nothing could be made there is nothing to remove
                 target.unlink(missing_ok=True)
@@ -146,9 +200,8 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
 
     Raises:
         BadInput: the location cannot be used.
-        NewerDatabase: made by a newer swecli; it is not touched.
         DamagedDatabase: not ours, no database, or damaged; it is not touched.
-        StoreError: the disk does not let it.
+        StoreError: the disk does not let it, or it was made by a newer swecli; then it is not touched.
     """
     path = files.locate(location)
     if path and path.is_dir():

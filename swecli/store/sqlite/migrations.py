@@ -1,4 +1,5 @@
-"""From one shape of the database to the next: tables, columns and indexes come from the tables' own definitions."""
+"""From one shape of the database to the next: tables, columns and indexes come from the tables' own definitions. And
+what is wrong with a database of the newest."""
 
 from __future__ import annotations
 
@@ -6,17 +7,37 @@ import json
 from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
-from swecli.models.errors import NewerDatabase
+from swecli.models.errors import StoreError
 from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
-from swecli.store.sqlite.connection import create_search
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.tables import file_versions, playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
+from swecli.store.tables import playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 
 Step = Callable[[Connection], None] | None
+
+
+_SEARCH = (
+    "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
+    "CREATE TRIGGER {table}_fts_insert AFTER INSERT ON {table} BEGIN "
+    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
+    "CREATE TRIGGER {table}_fts_delete AFTER DELETE ON {table} BEGIN "
+    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); END",
+    "CREATE TRIGGER {table}_fts_update AFTER UPDATE OF {column} ON {table} BEGIN "
+    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); "
+    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
+    "INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')",
+)
+# Full-text indexes hold no text of their own, triggers keep them in step. By table: its text, its key and what more the
+# index is made with; of results no phrases are searched, only words
+SEARCHED = {
+    "message": ("content", "id", ""),
+    "session": ("title", "number", ""),
+    "tool_call": ("result", "id", ", detail=none"),
+}
 
 
 def _add_what_is_missing(connection: Connection) -> None:
@@ -38,7 +59,10 @@ def _add_what_is_missing(connection: Connection) -> None:
         for index in table.indexes:
             index.create(connection, checkfirst=True)
     Row.metadata.create_all(connection, [one for one in Row.metadata.sorted_tables if one not in old], checkfirst=False)
-    create_search(connection)
+    present = found.get_table_names()
+    for name, (searched, key, more) in SEARCHED.items():
+        for statement in _SEARCH if f"{name}_fts" not in present else ():
+            connection.exec_driver_sql(statement.format(table=name, column=searched, key=key, more=more))
 
 
 def _call_gone_what_was_guessed_fixed(connection: Connection) -> None:
@@ -102,10 +126,10 @@ STEPS: tuple[Step, ...] = (
 
 
 def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
-    """Take the database to the newest shape, inside the running transaction. Raises NewerDatabase."""
+    """Take the database to the newest shape, inside the running transaction. Raises StoreError."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(steps):
-        raise NewerDatabase(
+        raise StoreError(
             f"The database was made by a newer swecli (shape {version}, this one knows {len(steps)}).",
             "Update swecli, or choose another database with --db.",
         )
@@ -115,3 +139,18 @@ def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
             step(connection)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.exec_driver_sql(f"PRAGMA user_version = {len(steps)}")
+
+
+def problems(connection: Connection) -> list[str]:
+    """All that is wrong with the file: structure, references, search index (which is rebuilt). At most 100 lines."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
+    found = [f"structure: {row}" for row in rows if row != "ok"]
+    for table, _rowid, parent, _number in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+        found.append(f"references: a row of {table} belongs to no {parent}")
+    for table in SEARCHED:
+        try:
+            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)")
+        except SQLAlchemyError:
+            connection.exec_driver_sql(_SEARCH[-1].format(table=table))
+            found.append(f"search: the index of {table} did not match it and was rebuilt")
+    return found[:100]

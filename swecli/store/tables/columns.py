@@ -66,6 +66,8 @@ def clean_json(value: Any, depth: int = 0) -> Any:
         return {clean_text(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [clean_json(item, depth + 1) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
     return clean_text(str(value))
 
 

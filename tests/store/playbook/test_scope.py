@@ -44,7 +44,7 @@ def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_
     manager.playbook.apply(Delta("d2", (Op("QUARANTINE", "P-2"),), "user"), b)
     assert [row.summary() for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
     assert [row.summary() for row in manager.playbook.log(b)] == ["quarantine P-2"]
-    assert [change.applied.delta.id for change in manager.playbook.history.of("P-2")] == ["d1", "d2"]
+    assert [change.delta.id for change in manager.playbook.changes("P-2")] == ["d1", "d2"]
     with pytest.raises(BadInput, match="P-2 has been changed since"):
         manager.playbook.undo(a)
 

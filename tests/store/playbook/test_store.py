@@ -36,7 +36,7 @@ def session(manager: SessionManager) -> Session:
 def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
     applied = apply(manager, "d1", add("run tox", kind="fact", quote="tox passed"), add("no"))
     assert applied.added == ("P-1", "P-2")
-    assert applied.before == {"P-1": None, "P-2": None}
+    assert applied.touched == ("P-1", "P-2")
     assert [bullet.content for bullet in session.playbook.live()] == ["run tox", "no"]
     assert session.playbook == manager.playbook.load(session)
     assert "run tox" in session.playbook.as_context()

@@ -113,7 +113,9 @@ def test_a_window_that_is_not_understood_is_the_default() -> None:
     assert mapping.window_of("sideways") == WindowSpec()
 
 
-def test_usage_comes_back() -> None:
-    usage = Usage(1, 2, 3, 4, 5)
-    row = mapping.request_row("s", RequestRecord("m", "turn", 1, 2, usage, 0.5, 10, {"estimated": True}))
-    assert mapping.request_of(row).usage == usage
+def test_usage_comes_back(memory: Database) -> None:
+    manager = SessionManager(memory)
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("q")
+    manager.record_request(RequestRecord("m", "reflect", 1, 2, Usage(1, 2, 3, 4, 5), 0.5, 10, {"estimated": True}))
+    assert manager.totals().by_purpose["reflect"].usage == Usage(1, 2, 3, 4, 5)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import StoreError
-from swecli.store.sqlite import connection as sqlite
 from swecli.store.sqlite import files
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.migrations import STEPS
@@ -47,20 +46,3 @@ def test_one_writer_at_a_time_holds_the_lock(tmp_path: Path) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
-
-
-@pytest.mark.parametrize(
-    ("words", "query"),
-    [
-        ("parse", '"parse"'),
-        ("parse error", '"parse" "error"'),
-        ("pars*", '"pars"*'),
-        ('say "no"', '"say" """no"""'),
-        ("NOT near(x) AND", '"NOT" "near(x)" "AND"'),
-        ("a == b", None),
-        ("修复", None),
-        ("", None),
-    ],
-)
-def test_words_are_never_taken_for_query_syntax(words: str, query: str | None) -> None:
-    assert sqlite.match_query(words) == query

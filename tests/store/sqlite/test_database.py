@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.errors import BadInput, DamagedDatabase, NewerDatabase, StoreError
+from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.sqlite.files import locate
@@ -200,7 +200,7 @@ def test_a_newer_database_is_refused_and_not_touched(database: Database, path: P
     other = sqlite3.connect(path)
     other.execute("PRAGMA user_version = 99")
     other.close()
-    with pytest.raises(NewerDatabase, match="newer swecli") as caught:
+    with pytest.raises(StoreError, match="newer swecli") as caught:
         open_database(path)
     assert "Update" in caught.value.hint
     other = sqlite3.connect(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from swecli.models.errors import NewerDatabase
+from swecli.models.errors import StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
@@ -90,7 +90,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path) -> None:
 
 def test_steps_that_are_not_known_are_refused(path: Path) -> None:
     open_database(path, steps=(*STEPS, add_colour)).close()
-    with pytest.raises(NewerDatabase, match=f"shape {len(STEPS) + 1}, this one knows {len(STEPS)}"):
+    with pytest.raises(StoreError, match=f"shape {len(STEPS) + 1}, this one knows {len(STEPS)}"):
         open_database(path)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from swecli.store.sqlite.connection import SEARCHED
 from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.migrations import SEARCHED
 from swecli.store.tables.playbook import BulletRow
 from swecli.store.tables.sessions import Row
 

@@ -1,0 +1,263 @@
+"""Rows of the playbook to models and back, what evidence leaves of a bullet, and which bullets and changes concern a
+session: by scope, so that no project sees another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlmodel
+from sqlalchemy import ColumnElement, and_, false, func, or_, text
+from sqlmodel import col, select
+
+from swecli.models.playbook import (
+    FORGET,
+    PRIORS,
+    AppliedDelta,
+    Belief,
+    Bullet,
+    Delta,
+    Evidence,
+    Op,
+    SessionPlaybook,
+    Tag,
+    Verdict,
+    after_verdict,
+    factors_of_counts,
+)
+from swecli.models.session import Session
+from swecli.store.tables.columns import clean_text, shared, values
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
+
+EVIDENCE = shared(Evidence, EvidenceRow)
+DELTA = shared(Delta, DeltaRow, "ops", "refused")
+_FIELDS = tuple(field.name for field in fields(Bullet) if field.name != "id")
+_TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
+_COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
+# What evidence and looking leave of a bullet: no change of its words or its state sets it.
+_SEEN = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
+_FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
+_NONE = (1.0, 1.0, 1.0)
+_NOW = text(
+    "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta),"
+    " EXISTS (SELECT 1 FROM playbook_switch WHERE project = :project)"
+)
+
+
+def number_of(bullet_id: str) -> int:
+    """The number in a bullet's id; 0, which no bullet has, where there is none."""
+    digits = bullet_id.removeprefix("P-")
+    return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
+
+
+def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElement[bool]) -> dict[str, BulletRow]:
+    """The rows of those bullets by their ids, within a transaction."""
+    numbers = {number_of(name) for name in names}
+    which = select(BulletRow).where(col(BulletRow.number).in_(numbers), *where)
+    return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
+
+
+def bullet_of(row: Any) -> Bullet:
+    """The bullet of a row."""
+    tuples = {"anchors": tuple(row.anchors or ()), "belief": tuple(row.belief or ())}
+    return Bullet(id=f"P-{row.number}", **values(row, _FIELDS) | tuples)
+
+
+def fill_bullet(row: BulletRow, bullet: Bullet) -> BulletRow:
+    """Write the bullet into its row, without where it belongs."""
+    for name, value in values(bullet, _FIELDS).items():
+        setattr(row, name, value)
+    row.belief = bullet.belief or None
+    return row
+
+
+def kept_form(row: BulletRow) -> dict[str, Any]:
+    """A row as JSON that `put_back` takes, without what evidence and looking leave of it."""
+    whole = bullet_of(row).to_json() | {"session_id": row.session_id, "project": row.project}
+    return {name: value for name, value in whole.items() if name not in _SEEN}
+
+
+def put_back(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, Any]) -> None:
+    """Write a kept form into its row, a new one where it is gone; what evidence and looking left of it stays."""
+    row = row or BulletRow(number=number_of(value["id"]), content=value["content"])
+    for name in (*_FIELDS, "session_id", "project"):
+        if name in value and name not in _SEEN:  # kept by an older swecli, it may have more or fewer
+            setattr(row, name, datetime.fromisoformat(value[name]) if name in _TIMES and value[name] else value[name])
+    db.add(row)
+
+
+def ops_of(row: DeltaRow) -> tuple[Op, ...]:
+    """The operations as a delta's row keeps them."""
+    return tuple(
+        Op(
+            op["op"],
+            op.get("bullet_id", ""),
+            _thawed(op.get("fields", {})),
+            tuple(map(_evidence, op.get("evidence", ()))),
+        )
+        for op in row.ops
+    )
+
+
+def _evidence(value: Mapping[str, Any]) -> Evidence:
+    at = value.get("created_at")
+    return Evidence(**{**value, "created_at": datetime.fromisoformat(at) if at else None})
+
+
+def _thawed(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
+
+
+def applied_of(row: DeltaRow) -> AppliedDelta:
+    """The delta as it is in the store."""
+    delta = Delta(ops=ops_of(row), refused=tuple(row.refused), **values(row, DELTA))
+    return AppliedDelta(delta, tuple(row.before), tuple(row.added), row.undone)
+
+
+def with_verdicts(db: sqlmodel.Session, rows: Sequence[DeltaRow]) -> list[AppliedDelta]:
+    """The changes of these rows, each with the bullets it brought verdicts on."""
+    which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
+    which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
+    found: dict[int | None, list[tuple[str, Tag]]] = {}
+    for delta, bullet, tag in db.exec(which.order_by(col(EvidenceRow.id))):
+        found.setdefault(delta, []).append((f"P-{bullet}", tag))  # type: ignore[arg-type]
+    return [replace(applied_of(row), verdicts=tuple(found.get(row.number, ()))) for row in rows]
+
+
+def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
+    """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
+    rows, now = bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
+    made_of = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
+    for verdict in verdicts:
+        if (bullet := rows.get(verdict.bullet_id)) is not None:
+            _move(bullet, verdict.factors, verdict.forget)
+            setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
+            given = values(verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget"))
+            db.add(EvidenceRow(bullet=bullet.number or 0, **made_of, **given))
+    db.flush()
+
+
+def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
+    """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
+    counts them. Within a transaction."""
+    bullets = bullet_rows(db, names)
+    last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
+    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in bullets.values()]))
+    which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
+    fading = {row.bullet: row for row in db.exec(which).all() if row.kind == _FADED} if bullets else {}
+    for bullet in bullets.values():
+        row = fading.get(bullet.number or 0) or EvidenceRow(
+            bullet=bullet.number or 0, source="held back", quote="0 turns", kind=_FADED, factors=_NONE
+        )
+        row.quote = f"{int(row.quote.split()[0]) + 1} turns"
+        row.forget += (1 - row.forget) * FORGET
+        _move(bullet, _NONE, FORGET)
+        db.add(row)
+    db.flush()
+
+
+def _move(row: BulletRow, factors: Belief, forget: float) -> None:
+    prior = _prior_of(row)
+    row.belief = after_verdict(tuple(row.belief or prior), prior, factors, forget)
+
+
+def _prior_of(row: BulletRow) -> Belief:
+    """The prior of a bullet's source."""
+    return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
+
+
+def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
+    """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
+    against it before the user took it in again counts no more."""
+    which = (
+        select(EvidenceRow)
+        .join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
+        .where(col(EvidenceRow.bullet) == row.number, col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_not(True))
+    )
+    if row.vouched_at is not None:
+        which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
+    prior = belief = _prior_of(row)
+    counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
+    for item in db.exec(which.order_by(col(EvidenceRow.id))).all():
+        factors = item.factors
+        if item.kind == "before":
+            counts |= dict(zip(_COUNTED, map(int, item.quote.split()), strict=False))
+            if row.vouched_at is not None:
+                counts["harmful"], factors = 0, factors_of_counts(counts["helpful"], 0)
+        elif item.tag:
+            counts[item.tag] += 1
+        belief = after_verdict(belief, prior, factors, item.forget)
+    row.belief = belief if belief != prior else None
+    for name, count in counts.items():
+        setattr(row, name, count)
+
+
+def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:
+    """Let a bullet that comes with counts and nothing else have one verdict that stands for them."""
+    if row.helpful + row.harmful + row.neutral:
+        factors, counts = factors_of_counts(row.helpful, row.harmful), f"{row.helpful} {row.harmful} {row.neutral}"
+        db.add(EvidenceRow(bullet=row.number or 0, source="counts", quote=counts, kind="before", factors=factors))
+        row.belief = after_verdict(_prior_of(row), _prior_of(row), factors, 0.0)
+
+
+def project_of(session: Session) -> str:
+    """What a session's project is known by; its directory where it has no other."""
+    return clean_text(session.project or session.working_directory)
+
+
+def applies(session: Session) -> ColumnElement[bool]:
+    """Whether a bullet may be seen and changed from the session."""
+    scope = col(BulletRow.scope)
+    return or_(
+        and_(scope == "session", _of(session, col(BulletRow.session_id))),
+        and_(scope == "project", col(BulletRow.project) == project_of(session)),
+        scope == "user",
+    )
+
+
+def revocable(session: Session) -> ColumnElement[bool]:
+    """Whether a change was made in the session, or in its project with more reach: there it is listed and undone."""
+    return or_(made_by(session), and_(made_in(session), col(DeltaRow.reach).in_(("project", "user"))))
+
+
+def made_in(session: Session) -> ColumnElement[bool]:
+    """Whether a change was made in the session's project."""
+    return col(DeltaRow.project) == project_of(session)
+
+
+def made_by(session: Session) -> ColumnElement[bool]:
+    """Whether a change was made in the session itself."""
+    return and_(_of(session, col(DeltaRow.session_id)), made_in(session))
+
+
+def _of(session: Session, owner: Any) -> ColumnElement[bool]:
+    """Whether something is the session's own: before there is a session nothing is, though the ids are alike."""
+    return owner == session.id if session.id else false()
+
+
+def load_bullets(db: sqlmodel.Session, session: Session, changed: Iterable[str] | None = None) -> SessionPlaybook:
+    """What applies to the session, within a transaction. Where its playbook was current before a change of the bullets
+    in `changed`, only they are read."""
+    columns: list[Any] = [getattr(BulletRow, name) for name in ("number", *_FIELDS)]
+    alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
+    old, named = ({}, set()) if changed is None else (session.playbook.bullets, set(changed))
+    if changed is not None:
+        alive = alive.where(col(BulletRow.number).in_([number_of(name) for name in named]))
+    rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
+    found = {f"P-{row.number}": bullet_of(row) for row in rows}
+    kept = {name: bullet for name, bullet in old.items() if name in found or name not in named}
+    return SessionPlaybook(kept | found, *_now(db, session))
+
+
+def is_current(db: sqlmodel.Session, session: Session) -> bool:
+    """Whether the session's playbook is as the database has it, within a transaction: without reading a bullet."""
+    return (session.playbook.version, session.playbook.off) == _now(db, session)
+
+
+def _now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:
+    """A number that grows with every change, every one taken back and every one brought back, and whether the playbook
+    is off: found without reading the changes."""
+    version, off = db.connection().execute(_NOW, {"project": project_of(session)}).one()
+    return int(version), bool(off)
