@@ -9,11 +9,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
-from swecli.agent.condense import Summariser
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.turn import Sleep, Turn
+from swecli.agent.turn import Sleep, Summariser, Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt, system_prompt

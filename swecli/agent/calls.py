@@ -104,17 +104,14 @@ class CallRunner:
         self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
-        for reads, neighbours in groupby(calls, self._only_reads):
+        tools = self._kit.tools
+        for reads, neighbours in groupby(calls, lambda call: bool((tool := tools.get(call.name)) and tool.kind.reads)):
             together = list(neighbours)
             for batch in [together] if reads else [[call] for call in together]:  # what changes things goes alone
                 async for event in self._run_batch(batch, problems):
                     yield event
                 for line in self._kit.ctx.changes.take_notices() if self._kit.ctx.changes else ():
                     yield Notice(line, "warning")
-
-    def _only_reads(self, call: ToolCall) -> bool:
-        tool = self._kit.tools.get(call.name)
-        return tool is not None and tool.kind.reads
 
     async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
         happened: asyncio.Queue[Event | None] = asyncio.Queue()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from swecli.agent.condense import Summariser
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Fitted, Happened, StepPlace
+from swecli.agent.turn import Fitted, Happened, StepPlace, Summariser
 from swecli.context import fit as ladder
 from swecli.context.budget import (
     MAX_CHARACTERS,
@@ -223,16 +222,18 @@ class ContextFitter:
         async def summarise(options: TruncateOptions) -> TruncateResponse:
             assert cut is not None, "without one it is not asked"
             at, by = climb.at, self.summariser
-            found = await by.sum_up(plain(cut.asked), self.specs, self._limits(by.model), at.interaction, wish)
-            climb.happened += [found.record] if found.record else []
-            if found.failure:
-                return TruncateResponse(messages=[], error=found.failure)
+            summary, failure, record = await by.sum_up(
+                plain(cut.asked), self.specs, self._limits(by.model), at.interaction, wish
+            )
+            climb.happened += [record] if record else []
+            if failure:
+                return TruncateResponse(messages=[], error=failure)
             head = self.builder.head(at.query, self.counter)
-            epoch, edits, after = summed_up(climb.session, climb.messages, cut, found.text, head, at.interaction)
+            epoch, edits, after = summed_up(climb.session, climb.messages, cut, summary, head, at.interaction)
             size, detail = ladder.measure(after, climb.work, self.counter), turns(cut.asked, at.interaction)
             row = Reduction(CONDENSE, at.interaction, at.step, measured.tokens, size.tokens, "", epoch, edits)
             made.append((replace(row, detail=f"{detail} summed up by {by.model.name}"), after))
-            return TruncateResponse(after, found.text, new_context_tokens=_pressure(size))
+            return TruncateResponse(after, summary, new_context_tokens=_pressure(size))
 
         measured = self._size(climb)
         last = estimate_token_count(climb.messages[-1].get("content"), self.counter.count)

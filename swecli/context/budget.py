@@ -38,8 +38,7 @@ _log = logging.getLogger(__name__)
 def allowed_tokens(context_window: int, max_tokens: int | None = None) -> int:
     """Tokens a request may have: nine tenths of the window, less `max_tokens` for the answer (None or 0: 8192).
     Negative when that is larger than the window: then nothing fits."""
-    percent_used = 100 - round(100 * TOKEN_BUFFER_PERCENTAGE)
-    return context_window * percent_used // 100 - (max_tokens or DEFAULT_MAX_TOKENS)
+    return context_window * round(100 - 100 * TOKEN_BUFFER_PERCENTAGE) // 100 - (max_tokens or DEFAULT_MAX_TOKENS)
 
 
 def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], profile_id: str) -> int:

@@ -59,32 +59,23 @@ def edited(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMe
     """The messages after these changes, one set after another."""
     current = list(messages)
     for one in edits:
-        current = _edited(current, one)
+        gone, out, inserted = set(one.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
+        for key, message in one.insert:
+            inserted.setdefault(key, []).append(message)
+        for message in current:
+            key = key_of(message)
+            out += inserted.get(key, ())
+            if key not in gone:
+                out.append(message | one.replace[key] if key in one.replace else message)
+        current = out
     return current
-
-
-def _edited(messages: list[ApiMessage], edits: Edits) -> list[ApiMessage]:
-    gone = set(edits.drop)
-    out: list[ApiMessage] = []
-    inserted: dict[str, list[ApiMessage]] = {}
-    for key, message in edits.insert:
-        inserted.setdefault(key, []).append(message)
-    for message in messages:
-        key = key_of(message)
-        out += inserted.get(key, ())
-        if key not in gone:
-            out.append(message | edits.replace[key] if key in edits.replace else message)
-    return out
 
 
 def changes(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
     """What leads from one list of keyed messages to another, the system message apart; what is new in `after` stands
     before something old."""
-    old = {key_of(message): message for message in before}
-    kept = {key_of(message) for message in after}
-    replaced: dict[str, ApiMessage] = {}
-    inserted: list[tuple[str, ApiMessage]] = []
-    waiting: list[ApiMessage] = []
+    old, kept = ({key_of(message): message for message in side} for side in (before, after))
+    replaced, inserted, waiting = dict[str, ApiMessage](), list[tuple[str, ApiMessage]](), list[ApiMessage]()
     for message in after:
         key = key_of(message)
         if key not in old:
@@ -94,8 +85,7 @@ def changes(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
         waiting = []
         if key != SYSTEM_KEY and old[key] != message:
             replaced[key] = {name: value for name, value in message.items() if old[key].get(name) != value}
-    dropped = tuple(key for key in old if key not in kept)
-    return Edits(dropped, replaced, tuple(inserted))
+    return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))
 
 
 def without_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from swecli.llm.lenient_json import values_in
 from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding
+from swecli.models.finding_rows import finding_of_row, rows_in
 from swecli.models.message import ToolCall
 
 _AnyFinding = TypeVar("_AnyFinding", Finding, dict[str, Any])
@@ -24,64 +25,29 @@ _BINDING = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _READS, _CHANGES = ("read_file",), ("write_file", "edit_file")
-_OPENS = re.compile(r"[\[{]")
-_MAX_TRIES = 200  # places in one text where JSON may begin
+_REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
 
 
 def _findings_in(text: str) -> Iterator[Finding]:
-    """The findings that stand as JSON in a text: any object with a path, a line and a smell type, however deep. Never
-    fails."""
-    decoder, at, tries = json.JSONDecoder(), 0, 0
-    while tries < _MAX_TRIES and (found := _OPENS.search(text, at)) is not None:
-        tries += 1
-        try:
-            value, at = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            at = found.end()
-            continue
-        yield from _within(value)
-
-
-def _within(value: Any, depth: int = 0) -> Iterator[Finding]:
-    if depth > 6:
-        return
-    if isinstance(value, dict) and (finding := _finding(value)) is not None:
-        yield finding
-        return
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for item in inner:
-        yield from _within(item, depth + 1)
-
-
-def _finding(value: dict[str, Any]) -> Finding | None:
-    path, line = value.get("path") or value.get("file"), value.get("line")
-    smell = value.get("code_smell_type") or value.get("codeSmellType")
-    if not (isinstance(path, str) and isinstance(smell, str) and isinstance(line, int) and 0 < line < 10**7):
-        return None
-    message = value.get("message") or value.get("description") or ""
-    severity = value.get("severity")
-    return Finding(path, line, smell, str(message), severity if isinstance(severity, str) else "medium")
+    """The findings that stand as JSON in a text: any object with a place and a smell type, however deep."""
+    for found in values_in(text) if _REPORTS.search(text) else ():
+        for row in rows_in(found.value, []):
+            finding = finding_of_row(row, 0, [])
+            if finding is not None and finding.line:
+                yield finding
 
 
 def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
     """The findings (or dicts with `code_smell_type` or `codeSmellType`) without repetitions, in their order: of those
     with one path, line and smell type the first wins."""
-    first: dict[Hashable, _AnyFinding] = {}
-    for finding in findings:
-        first.setdefault(_key(finding), finding)
+    first: dict[str, _AnyFinding] = {}
+    for one in findings:
+        if isinstance(one, Finding):
+            key: tuple[Any, ...] = one.key
+        else:
+            key = (one.get("path"), one.get("line"), one.get("code_smell_type", one.get("codeSmellType")))
+        first.setdefault(repr(key), one)  # as text: a model may put a list where a number belongs
     return list(first.values())
-
-
-def _key(finding: Finding | Mapping[str, Any]) -> Hashable:
-    if isinstance(finding, Finding):
-        return finding.key
-    smell = finding.get("code_smell_type", finding.get("codeSmellType"))
-    key = (finding.get("path"), finding.get("line"), smell)
-    try:
-        hash(key)
-    except TypeError:  # a model may put a list where a number belongs
-        return repr(key)
-    return key
 
 
 def from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
@@ -108,7 +74,10 @@ def from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Retained
             yield RetainedFact("read", path, "", interaction)
             yield RetainedFact("changed", path, path, interaction)
         elif call.name == "todo":
-            yield RetainedFact("todo", "list", _steps(call.parameters.get("items")), interaction)
+            items = call.parameters.get("items")
+            rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+            still = [str(row.get("text", "")) for row in rows if row.get("status") != "done"]
+            yield RetainedFact("todo", "list", "; ".join(filter(None, still)), interaction)
 
 
 def from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
@@ -117,10 +86,3 @@ def from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
         path, line, smell = finding.key
         said = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
         yield RetainedFact("finding", f"{path}:{line}:{smell}", said, interaction)
-
-
-def _steps(items: Any) -> str:
-    """The steps that are not done, "" when all are."""
-    rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-    still = [str(row.get("text", "")) for row in rows if row.get("status") != "done"]
-    return "; ".join(text for text in still if text)

@@ -144,7 +144,9 @@ def load_instructions(
     """
     cwd = cwd.resolve()
     root = repository_root(cwd)
-    found = _chain(root, cwd)
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
+    chain = (next((f / name for name in INSTRUCTION_FILES if _is_there(f / name)), None) for f in folders)
+    found = [path for path in chain if path]  # one per directory
     if not trusted:
         listed = ", ".join(str(path.relative_to(root)) for path in found)
         notice = f"Project instructions ({listed}) are not read: this folder is not trusted. {trust_hint}"
@@ -168,13 +170,6 @@ def load_instructions(
 def repository_root(cwd: Path) -> Path:
     """The nearest directory from `cwd` upwards that holds a `.git`; `cwd` itself where none does."""
     return next((folder for folder in (cwd, *cwd.parents) if _is_there(folder / ".git")), cwd)
-
-
-def _chain(root: Path, cwd: Path) -> list[Path]:
-    """The instruction files from `root` down to `cwd`, one per directory."""
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
-    found = (next((f / name for name in INSTRUCTION_FILES if _is_there(f / name)), None) for f in folders)
-    return [path for path in found if path]
 
 
 def _is_there(path: Path) -> bool:

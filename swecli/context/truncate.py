@@ -47,9 +47,11 @@ class TruncateOptions:
     profile_thresholds: Mapping[str, int] = field(default_factory=dict)
     current_profile_id: str = "default"
     count_tokens: Callable[[str], int]
-    condense: Callable[[TruncateOptions], Awaitable[TruncateResponse]] | None = None
+    condense: _Condense | None = None
     allowed: int | None = None
-    truncate: Callable[[TruncateResponse], list[ApiMessage]] | None = None
+
+
+_Condense = Callable[[TruncateOptions], Awaitable[TruncateResponse]]
 
 
 def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> list[ApiMessage]:
@@ -119,52 +121,40 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     percent = options.auto_condense_context_percent
     threshold = effective_threshold(percent, options.profile_thresholds, options.current_profile_id)
     reached = 100 * before >= threshold * options.context_window or before > allowed
-    answer = TruncateResponse(messages=options.messages, prev_context_tokens=before)
+    answer, left = TruncateResponse(messages=options.messages, prev_context_tokens=before), before
     if options.auto_condense_context and options.condense is not None and reached:
-        answer = await _try_condensing(options, before)
-        if answer.error is None:
-            return _checked_again(answer, allowed, options)
-    return replace(answer, messages=truncate_safely(answer.messages)) if before > allowed else answer
-
-
-def _checked_again(answer: TruncateResponse, allowed: int, options: TruncateOptions) -> TruncateResponse:
-    if answer.new_context_tokens is None or answer.new_context_tokens <= allowed:
+        answer = await _try_condensing(options, options.condense, before)
+        left = before if answer.new_context_tokens is None else answer.new_context_tokens
+    if left <= allowed:
         return answer
     kept = truncate_safely(answer.messages)
-    less = _size(answer.messages, options) - _size(kept, options)
-    return replace(answer, messages=kept, new_context_tokens=answer.new_context_tokens - less)
+    if answer.new_context_tokens is not None:
+        left -= _size(answer.messages, options) - _size(kept, options)
+        answer = replace(answer, new_context_tokens=left)
+    return replace(answer, messages=kept)
 
 
-async def _try_condensing(options: TruncateOptions, before: int) -> TruncateResponse:
-    """Ask `options.condense`, and judge what comes back; `before` is the size in tokens until now. The answer is taken
-    when it has messages and a summary and is smaller than what it replaces; else `error` is set and the messages are
-    the old ones."""
+async def _try_condensing(options: TruncateOptions, condense: _Condense, before: int) -> TruncateResponse:
+    """Ask for a summary, and judge what comes back; `before` is the size in tokens until now. The answer is taken when
+    it has messages and a summary and is smaller than what it replaces; else `error` is set and the messages are the old
+    ones."""
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
-    if options.condense is None:
-        return replace(untouched, error="there is no condenser")
     try:
-        answer = await options.condense(options)
+        answer = await condense(options)
     except Exception as failure:  # noqa: BLE001  # a condenser is foreign code: its failure is a value here
         return replace(untouched, error=f"condensing failed: {failure or type(failure).__name__}")
     if not isinstance(answer, TruncateResponse):
         return replace(untouched, error="condensing returned nothing")
-    after = answer.new_context_tokens
+    after, error = answer.new_context_tokens, answer.error
     if after is None:
-        system = estimate_token_count(options.system_prompt, options.count_tokens)
-        after = _size(answer.messages, options) + system
-    if reason := _refused(answer, before, after):
-        return replace(untouched, cost=answer.cost, error=reason)
+        after = _size(answer.messages, options) + estimate_token_count(options.system_prompt, options.count_tokens)
+    if error is None and not (answer.messages and answer.summary.strip()):
+        error = "condensing returned no summary"
+    elif error is None and after >= before:
+        error = f"the summary is no smaller: {after:,} tokens after, {before:,} before"
+    if error is not None:
+        return replace(untouched, cost=answer.cost, error=error or "condensing failed")
     return replace(answer, prev_context_tokens=before, new_context_tokens=after)
-
-
-def _refused(answer: TruncateResponse, before: int, after: int) -> str | None:
-    if answer.error is not None:
-        return answer.error or "condensing failed"
-    if not answer.messages or not answer.summary.strip():
-        return "condensing returned no summary"
-    if after >= before:
-        return f"the summary is no smaller: {after:,} tokens after, {before:,} before"
-    return None
 
 
 def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:

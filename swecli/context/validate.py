@@ -41,8 +41,7 @@ def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
     """
     history = _History()
     for message in messages:
-        cleaned: ApiMessage = _clean(message)
-        history.add(cleaned)
+        history.add(_clean(message))
     return history.build()
 
 
@@ -123,12 +122,12 @@ class _History:
         function = function if isinstance(function, dict) else {}
         name = _BAD_NAME.sub("_", str(function.get("name") or ""))[:_MAX_NAME] or "unknown"
         arguments = _arguments(function.get("arguments"))
-        fixed = function | {"name": name, "arguments": arguments}
-        fixed_call: dict[str, Any] = call | {"id": self._unique(_given_id(call)), "type": "function", "function": fixed}
-        return fixed_call
+        fixed = {"function": function | {"name": name, "arguments": arguments}}
+        return {**call, "id": self._unique(_given_id(call)), "type": "function", **fixed}
 
     def _unique(self, given: str) -> str:
-        name = base = _accepted_id(given)
+        # ids that carry a signature stay whole: the service that made them needs it
+        name = base = given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
         while name in self.used:
             self.copies[base] = self.copies.get(base, 1) + 1
             tail = f"-{self.copies[base]}"
@@ -148,11 +147,6 @@ class _History:
 
 def _given_id(call: Any) -> str:
     return str(call.get("id") or "") if isinstance(call, dict) else ""
-
-
-def _accepted_id(given: str) -> str:
-    """An id that every service takes. Ids that carry a signature stay whole: the service that made them needs it."""
-    return given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
 
 
 def _one_system(found: list[ApiMessage]) -> list[ApiMessage]:
@@ -181,7 +175,7 @@ def _arguments(given: Any) -> str:
         given = _dump(given)
     text = str(given or "{}")
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=int)  # NaN and Infinity are no JSON
         cleaned = _clean(value) if _BAD_ESCAPE.search(text) else value
         if isinstance(value, dict):
             return text if cleaned == value else _dump(cleaned)
@@ -192,10 +186,6 @@ def _arguments(given: Any) -> str:
 
 def _dump(value: dict[str, Any]) -> str:
     return clean_text(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _without(message: ApiMessage, *keys: str) -> ApiMessage:

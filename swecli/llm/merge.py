@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +13,6 @@ from swecli.models.message import CallDelta, ModelChunk, ModelReply, ToolCall
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
-
-
-def _mint() -> str:
-    return f"call_{secrets.token_hex(8)}"
 
 
 @dataclass(slots=True)
@@ -39,12 +35,11 @@ class ReplyBuilder:
     """Collects chunks; `build` may be called at any time, also for what there is of a stream that was cut.
 
     `taken` are call ids already used in the session: a call that comes with one of them, with one that was already
-    used in this reply, or with none, gets a new one from `mint`.
+    used in this reply, or with none, gets a new one.
     """
 
-    def __init__(self, taken: Collection[str] = (), mint: Callable[[], str] = _mint) -> None:
+    def __init__(self, taken: Collection[str] = ()) -> None:
         self._taken = set(taken)
-        self._mint = mint
         self.reset()
 
     def reset(self) -> None:
@@ -69,7 +64,8 @@ class ReplyBuilder:
         reply = ModelReply(**texts, **self._last)
         used = set(self._taken)
         for slot in self._slots:
-            call_id = self._free_id(slot.id, used)
+            free = slot.id and slot.id.isprintable() and slot.id not in used
+            call_id = slot.id if free else f"call_{secrets.token_hex(8)}"
             used.add(call_id)
             arguments = "".join(slot.arguments)
             parameters, problem = parse_arguments(arguments)
@@ -92,13 +88,6 @@ class ReplyBuilder:
             slot.name += delta.name
         if delta.arguments:
             slot.arguments.append(delta.arguments)
-
-    def _free_id(self, wanted: str, used: set[str]) -> str:
-        if wanted and wanted.isprintable() and wanted not in used:
-            return wanted
-        while (fresh := self._mint()) in used:
-            pass
-        return fresh
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:

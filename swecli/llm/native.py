@@ -15,8 +15,7 @@ from swecli.llm import errors
 from swecli.llm.answer import SHOWN, EventReader, Gathered, Reader, TooLong
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
-from swecli.llm.learned import LearnedFacts, lesson_of
-from swecli.llm.profile import Profile
+from swecli.llm.profile import LearnedFacts, Profile, lesson_of
 from swecli.llm.retry import watched
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason

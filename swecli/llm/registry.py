@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,15 +14,14 @@ from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, SERVICES, Endpoint, resolve
-from swecli.llm.learned import LearnedFacts
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
 from swecli.llm.probe import probe
-from swecli.llm.profile import Profile, from_entry, from_table, sizes_in
+from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_in
 from swecli.models.errors import AuthFailed, ModelNotFound, SwecliError
 from swecli.models.message import ModelChunk, ModelRequest
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
@@ -69,17 +68,19 @@ def make_measured(name: str, settings: Settings, environ: Mapping[str, str]) -> 
 
 
 def _provider(name: str) -> Provider | None:
-    """Who makes the models of that name; None where a service does. Raises ModelNotFound for an installed one that
-    cannot be loaded."""
+    """Who makes the models of that name, of this tree or of an installed package; None where a service does. Raises
+    ModelNotFound for an installed one that cannot be loaded."""
     if name in SERVICES:  # a first request waits for it: nothing else is looked at
         return None
-    found = next((own for own in in_tree() if name == own.service.name), None)
-    entry = None if found else next((entry for entry in installed() if entry.name == name), None)
-    if name == DEMO and not entry:
+    if found := next((own for own in in_tree() if name == own.service.name), None):
+        return found
+    for entry in installed(name):
+        return load(entry)
+    if name == DEMO:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
         )
-    return load(entry) if entry else found
+    return None
 
 
 @cache
@@ -88,12 +89,13 @@ def in_tree() -> tuple[Provider, ...]:
     return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
 
 
-def installed() -> Iterator[EntryPoint]:
-    """The entry points of providers that came with installed packages; none of them is loaded."""
+def installed(name: str = "") -> EntryPoints:
+    """The entry points of providers that came with installed packages (of one name, or all); none of them is loaded."""
     # late: it reads what is installed, which a known service needs not wait for
     from importlib.metadata import entry_points  # noqa: PLC0415
 
-    yield from entry_points(group="swecli.providers")
+    found = entry_points(group="swecli.providers")
+    return found.select(name=name) if name else found
 
 
 def load(entry: EntryPoint) -> Provider:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.agent.condense import Summariser
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import StepPlace
+from swecli.agent.turn import StepPlace, Summariser
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain

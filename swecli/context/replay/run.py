@@ -36,11 +36,6 @@ class Prices:
     context_window: int | None = None
     max_output: int | None = None
 
-    @property
-    def writes(self) -> bool:
-        """Whether what is put into the cache is billed apart from plain input."""
-        return "cache_creation_input_token_cost" in self.row
-
     def cost(self, usage: Usage) -> float:
         """The price of one request."""
         return cost_of(usage, self.row) or 0.0
@@ -104,48 +99,41 @@ class SentTurn:
     reductions: int
 
 
-def _windowed(history: History, spec: WindowSpec, *, playbook: bool) -> Iterator[SentTurn]:
-    """The last interactions, behind a system message with the playbook as it is when the turn begins."""
-    past, start = list[list[ApiMessage]](), 1
+def _baseline(
+    history: History, assumed: Assumed, spec: WindowSpec, *, playbook: bool = False, compact: bool = False
+) -> Iterator[SentTurn]:
+    """The last interactions, behind a system message with the playbook as it is when the turn begins; with `compact` a
+    summary takes the place of all but the query when the model's window is nearly full."""
+    past, start, summaries, counter = list[list[ApiMessage]](), 1, 0, history.counter
     for turn in history.turns:
         first = spec.first_kept(len(past), start)
-        moved, start = first > start, first
-        kept = past[first - 1 :]
-        messages = [history.system(turn if playbook else None), *(one for group in kept for one in group)]
-        running, sent = [history.query(turn)], list[Sent]()
+        reductions, start, visible = int(first > start), first, len(past) - first + 1 - summaries
+        kept = [history.system(turn if playbook else None), *(one for group in past[first - 1 :] for one in group)]
+        query, sent = history.query(turn), list[Sent]()
+        running = [query]
         for step in turn.steps:
-            sent.append(Sent(step.at, [*messages, *running], history.output(step.reply)))
+            messages = [*kept, *running]
+            tokens = history.fixed + counter.count_messages(messages[1:]) if compact and messages[2:] else 0
+            if tokens * 100 >= assumed.context_window * _COMPACT_AT:
+                summary = assumed.summary(tokens - history.fixed)
+                asked = {"role": "user", "content": history.texts.condense}
+                sent.append(Sent(step.at, [*messages, asked], counter.count(summary)))
+                past, running = [[{"role": "user", "content": summary}]], [query]
+                kept, summaries, visible, reductions = [kept[0], *past[0]], 1, 0, reductions + 1
+                messages = [*kept, query]
+            sent.append(Sent(step.at, messages, history.output(step.reply)))
             running += after(step)
         past.append(running)
-        yield SentTurn(turn.number, tuple(sent), len(kept), int(moved))
-
-
-def _compacting(history: History, assumed: Assumed) -> Iterator[SentTurn]:
-    """Everything, until the window is nearly full: then a summary takes the place of all but the query."""
-    messages, visible, counter = [history.system()], 0, history.counter
-    for turn in history.turns:
-        query, sent, reductions = history.query(turn), list[Sent](), 0
-        messages.append(query)
-        for step in turn.steps:
-            tokens = history.fixed + counter.count_messages(messages[1:])
-            if tokens * 100 >= assumed.context_window * _COMPACT_AT and len(messages) > 2:  # noqa: PLR2004  system, query
-                asked = [*messages, {"role": "user", "content": history.texts.condense}]
-                summary = assumed.summary(tokens - history.fixed)
-                sent.append(Sent(step.at, asked, counter.count(summary)))
-                messages = [messages[0], {"role": "user", "content": summary}, query]
-                visible, reductions = 0, reductions + 1
-            sent.append(Sent(step.at, list(messages), history.output(step.reply)))
-            messages += after(step)
         yield SentTurn(turn.number, tuple(sent), visible, reductions)
-        visible += 1
 
 
+_FULL = WindowSpec(mode="full")
 # Other ways of keeping a session's context, to compare with the product's own.
 POLICIES: dict[str, Callable[[History, Assumed], Iterator[SentTurn]]] = {
-    "full": lambda history, assumed: _windowed(history, WindowSpec(mode="full"), playbook=False),
-    "exact": lambda history, assumed: _windowed(history, WindowSpec(assumed.window.size), playbook=True),
-    "slack": lambda history, assumed: _windowed(history, assumed.window, playbook=True),
-    "compact90": _compacting,
+    "full": lambda history, assumed: _baseline(history, assumed, _FULL),
+    "exact": lambda history, assumed: _baseline(history, assumed, WindowSpec(assumed.window.size), playbook=True),
+    "slack": lambda history, assumed: _baseline(history, assumed, assumed.window, playbook=True),
+    "compact90": lambda history, assumed: _baseline(history, assumed, _FULL, compact=True),
 }
 
 
@@ -221,7 +209,9 @@ class _Meter:
         prices, shared = self._assumed.prices, self._shared(sent.messages)
         tokens = self._sums[-1]
         cached = shared if self._warm(sent.at) and shared >= MINIMUM_PREFIX else 0
-        written = tokens - cached if prices.writes and tokens >= MINIMUM_PREFIX else 0
+        # what is put into the cache is billed apart from plain input by some
+        writes = "cache_creation_input_token_cost" in prices.row and tokens >= MINIMUM_PREFIX
+        written = tokens - cached if writes else 0
         usage = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
         figures.requests += 1
         figures.input += tokens

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.learned import LearnedFacts, lesson_of
 from swecli.llm.merge import ReplyBuilder
+from swecli.llm.profile import LearnedFacts, lesson_of
 from swecli.llm.registry import model_at
 from swecli.llm.retry import Retry, stream_with_retry
 from swecli.models.errors import ProviderError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.learned import LearnedFacts
+from swecli.llm.profile import LearnedFacts
 
 ORIGIN = "openai http://box/v1 small"
 DAY = 86_400
