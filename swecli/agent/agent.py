@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,7 +11,7 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.turn import Sleep, Summariser, Turn
+from swecli.agent.turn import Summariser, Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt, system_prompt
@@ -31,16 +30,13 @@ class Agent:
     """One model, one workspace, one set of tools. `builder` puts requests together; `condense_model` sums up where the
     session's own model is not to be asked."""
 
-    def __init__(
-        self, model: ChatModel, kit: Toolkit, builder: RequestBuilder, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
         self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding)
         self.known = ModelLimits()
-        self._sleep = sleep
         self._notes: list[str] = []
         self.thinking = ""  # how much the model thinks, where the user set that in this run
         self._reopen = ""
@@ -102,7 +98,7 @@ class Agent:
         limit, fitter, record = self._result_limit(), self.fitter(), TurnRecord(self.sessions, self.counter)
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
         # made for each turn: model, settings and counter may have changed since the last one
-        loop = Loop(self.model, self.runner(limit), fitter, record, self.settings, self._steering, self._sleep)
+        loop = Loop(self.model, self.runner(limit), fitter, record, self.settings, self._steering)
         self._running = True
         try:
             async with aclosing(loop.run(turn)) as events:
@@ -129,7 +125,7 @@ class Agent:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
         instruction = self.settings.custom_condensing_prompt or load_prompt("condense")
-        by = Summariser(self.condense_model or self.model, instruction, self.counter, self._sleep)
+        by = Summariser(self.condense_model or self.model, instruction, self.counter)
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(self.model, *own, by, self.known, self.thinking)
 

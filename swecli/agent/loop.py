@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import Fitted, ModelStep, Sleep, StepPlace, Turn, TurnState
+from swecli.agent.turn import Fitted, ModelStep, StepPlace, Turn, TurnState
 from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
@@ -44,7 +44,6 @@ class Loop:
     record: TurnRecord
     settings: Settings
     steering: deque[str]
-    sleep: Sleep
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled: that keeps
@@ -121,7 +120,7 @@ class Loop:
             if fitted.failure is not None:
                 raise fitted.failure
             yield ContextMeasured(fitted.measured.tokens, fitted.measured.limit, fitted.measured.estimated)
-            step = ModelStep(self.model, fitted.request, self.sleep, self.calls.used_ids)
+            step = ModelStep(self.model, fitted.request, self.calls.used_ids)
             state.step = step
             try:
                 async for event in step.run():

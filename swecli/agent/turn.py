@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +31,6 @@ from swecli.models.message import (
 from swecli.playbook.selection.select import Selection
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
-Sleep = Callable[[float], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,6 @@ class ModelStep:
 
     model: ChatModel
     request: ModelRequest
-    sleep: Sleep = asyncio.sleep
     taken: Collection[str] = frozenset()
     attempts: int = 5
     partial: str = ""
@@ -73,7 +70,7 @@ class ModelStep:
         started = time.monotonic()
         held = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
         builder = ReplyBuilder(taken={*held, *self.taken})
-        chunks = stream_with_retry(self.model, self.request, sleep=self.sleep, attempts=self.attempts)
+        chunks = stream_with_retry(self.model, self.request, attempts=self.attempts)
         async with aclosing(chunks):
             async for item in chunks:
                 if isinstance(item, Retry):
@@ -168,7 +165,6 @@ class Summariser:
     model: ChatModel
     instruction: str
     counter: TokenCounter
-    sleep: Sleep
 
     async def sum_up(
         self, asked: list[ApiMessage], tools: list[ToolSpec], limits: RequestLimits, interaction: int, wish: str = ""
@@ -184,7 +180,7 @@ class Summariser:
             return "", f"the conversation is too long for {self.model.name}", None
         name, marks = self.model.name, cache_marks(sent)
         request = ModelRequest(name, sent, tools, limits.reserve, "condense", marks=marks)
-        step = ModelStep(self.model, request, self.sleep, attempts=_SUMMARY_ATTEMPTS)
+        step = ModelStep(self.model, request, attempts=_SUMMARY_ATTEMPTS)
         try:
             async for _ in step.run():
                 pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -19,6 +19,7 @@ LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
 _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
+pause = asyncio.sleep  # between two tries
 NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
 
 
@@ -41,7 +42,6 @@ async def stream_with_retry(
     model: ChatModel,
     request: ModelRequest,
     *,
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncGenerator[ModelChunk | Retry]:
@@ -83,7 +83,7 @@ async def stream_with_retry(
             again = Retry(attempt, wait, failure.message, came)
         yield again
         if not again.notice:
-            await sleep(again.wait)
+            await pause(again.wait)
 
 
 def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:

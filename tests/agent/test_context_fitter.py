@@ -62,7 +62,7 @@ class Climb:
         running = interaction_of(self.raw[-1])
         self.session.context.pins = tuple(pin for pin in pins if pin < running)
         self.sessions.context.add(self.session, Reduction("begin", 1, epoch=Epoch(1, SYSTEM)))
-        by = Summariser(model, "Sum up.", COUNTER, _at_once)
+        by = Summariser(model, "Sum up.", COUNTER)
         self.settings = self.by_rules(**rules)
         self.fitter = ContextFitter(model, [], COUNTER, self.session, self, by)  # type: ignore[arg-type]
         self.record = TurnRecord(self.sessions, COUNTER)
@@ -89,10 +89,6 @@ class Climb:
         assert epoch is not None
         shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]
         return lawful(edited(lawful([self.raw[0] | {"content": epoch.system}, *shown]), context.edits))
-
-
-async def _at_once(seconds: float) -> None:
-    return None
 
 
 def summaries() -> Any:

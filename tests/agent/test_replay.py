@@ -18,7 +18,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.registry import ToolRegistry
-from tests.recorded.script import TURNS, Careful, no_wait, prepare_files
+from tests.recorded.script import TURNS, Careful, prepare_files
 from tests.support.runtime import make_runtime, make_start, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -44,7 +44,6 @@ async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, lis
 
     model = ScriptedModel(answer, name="scripted/a", context_window=WINDOW, max_output=OUTPUT)
     runtime = make_runtime(model, Careful(), cwd=tmp_path, learn=False, **settings)
-    runtime.agent._sleep = no_wait
     for query, planned in TURNS:
         if not any(isinstance(one, Exception) for one in planned):
             replies[:] = planned

@@ -206,13 +206,13 @@ async def test_a_run_reflects_at_its_end_within_its_budget_and_says_what_waits()
     assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 
 
-async def test_a_service_that_stays_away_ends_with_75() -> None:
+async def test_a_service_that_stays_away_ends_with_75(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = make_runtime([Unavailable("busy")] * 9, refuse)  # type: ignore[arg-type]
 
     async def at_once(seconds: float) -> None:
         return None
 
-    runtime.agent._sleep = at_once
+    monkeypatch.setattr("swecli.llm.retry.pause", at_once)
     out = io.StringIO()
     assert await run_prompts(runtime, prompts("a"), Json(out, io.StringIO())) == 75
     assert json.loads(out.getvalue())["result"] == "busy"

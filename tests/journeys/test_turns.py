@@ -79,14 +79,14 @@ async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes()
     assert isinstance([e for e in events if e.type.startswith("turn_f")][0], TurnFinished)
 
 
-async def test_a_passing_failure_is_retried_and_said() -> None:
+async def test_a_passing_failure_is_retried_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
     runtime = make_runtime([Unavailable("busy"), "Here."])
-    runtime.agent._sleep = sleep
+    monkeypatch.setattr("swecli.llm.retry.pause", sleep)
     events = await run_turn(runtime, "hello")
     assert [e.reason for e in events if isinstance(e, StepRetried)] == ["busy"]
     assert len(waits) == 1

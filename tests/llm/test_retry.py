@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from swecli.llm import retry
 from swecli.llm.merge import ReplyBuilder
 from swecli.llm.retry import ALL_WAITS, LONGEST_WAIT, Retry, stream_with_retry
 from swecli.models.errors import (
@@ -39,17 +40,18 @@ class Recorder:
         chunks = stream_with_retry(
             model,
             request(),
-            sleep=self.sleep,
             jitter=lambda: 1.0,
             **more,  # type: ignore[arg-type]  # fmt: skip
         )
-        async for chunk in chunks:
-            if not isinstance(chunk, Retry):
-                self.builder.add(chunk)
-                continue
-            self.told.append(chunk)
-            if chunk.restart:
-                self.builder.reset()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(retry, "pause", self.sleep)
+            async for chunk in chunks:
+                if not isinstance(chunk, Retry):
+                    self.builder.add(chunk)
+                    continue
+                self.told.append(chunk)
+                if chunk.restart:
+                    self.builder.reset()
         return self.builder.build()
 
 
@@ -93,15 +95,16 @@ async def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for() ->
     assert recorder.waits == []
 
 
-async def test_waits_are_spread_and_never_longer_than_a_minute() -> None:
+async def test_waits_are_spread_and_never_longer_than_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
+    monkeypatch.setattr(retry, "pause", sleep)
     failing = ScriptedModel(lambda _: Unavailable("x", tries=12))
     with pytest.raises(Unavailable):
-        async for _ in stream_with_retry(failing, request(), sleep=sleep, attempts=12, jitter=lambda: 0.0):
+        async for _ in stream_with_retry(failing, request(), attempts=12, jitter=lambda: 0.0):
             pass
     assert waits[:3] == [0.5, 1.0, 2.0]
     assert max(waits) <= LONGEST_WAIT
@@ -152,7 +155,7 @@ async def test_a_stream_that_just_ends_is_cut_off() -> None:
     assert "cut off" in recorder.told[0].reason
 
 
-async def test_cancelling_during_the_wait_is_heard() -> None:
+async def test_cancelling_during_the_wait_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel([Unavailable("x"), "hello"])
     waiting = asyncio.Event()
 
@@ -160,8 +163,10 @@ async def test_cancelling_during_the_wait_is_heard() -> None:
         waiting.set()
         await asyncio.Event().wait()
 
+    monkeypatch.setattr(retry, "pause", sleep)
+
     async def consume() -> None:
-        async for _ in stream_with_retry(model, request(), sleep=sleep):
+        async for _ in stream_with_retry(model, request()):
             pass
 
     task = asyncio.create_task(consume())

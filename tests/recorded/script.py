@@ -243,7 +243,6 @@ async def play(name: str, root: Path) -> Recorder:
 
     def begin(model: ScriptedModel, resume: str | None = None) -> Runtime:
         runtime = make_runtime(model, Careful(), cwd=root, resume=resume, **settings)
-        runtime.agent._sleep = no_wait
         return runtime
 
     runtime, model = begin(models[0]), models[0]

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from swecli.agent.turn import ModelStep, Sleep
+from swecli.agent.turn import ModelStep
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
@@ -73,7 +73,6 @@ class Verifier:
     counter: TokenCounter
     tokens: int
     max_tokens: int | None = None
-    sleep: Sleep = asyncio.sleep
 
     def within(self, tokens: int) -> Verifier:
         """The same for at most so many tokens; it looks at the files again."""
@@ -137,9 +136,7 @@ class Verifier:
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(packs)},
         ]
-        step = ModelStep(
-            self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify"), self.sleep
-        )
+        step = ModelStep(self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify"))
         async for _ in step.run():
             pass
         reply = step.reply

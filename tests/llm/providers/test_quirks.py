@@ -33,13 +33,14 @@ def server(quirk: Quirk) -> Iterator[StrictProvider]:
         yield one
 
 
-async def at_once(_: float) -> None:
-    """A wait before a request is sent again."""
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No wait before a request is sent again."""
 
+    async def pause(_: float) -> None:
+        pass
 
-def hurried(runtime: Runtime) -> Runtime:
-    runtime.agent._sleep = at_once
-    return runtime
+    monkeypatch.setattr("swecli.llm.retry.pause", pause)
 
 
 def model_of(server: StrictProvider, wire: str) -> ChatModel:
@@ -48,7 +49,7 @@ def model_of(server: StrictProvider, wire: str) -> ChatModel:
 
 @each
 async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wire: str) -> None:
-    runtime = hurried(make_runtime(model_of(server, wire), refuse, learn=False))  # type: ignore[arg-type]
+    runtime = make_runtime(model_of(server, wire), refuse, learn=False)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
     code = await run_prompts(runtime, just(Prompt("hello")), Text(out, err))
     runtime.close()
@@ -63,7 +64,7 @@ async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wi
 @each
 async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: str) -> None:
     def build(start: Start, ask: Ask) -> Runtime:
-        return hurried(build_runtime(start, ask, model=model_of(server, wire)))
+        return build_runtime(start, ask, model=model_of(server, wire))
 
     played = await play("hello\rexit\r", build=build)
     shown = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", played.text).split())  # its colours may stand within a line
