@@ -74,9 +74,7 @@ class Agent:
 
     def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
         """The turn for a query: its @files read, the window applied, the playbook selected. Nothing is stored.
-
-        `attached` is no text of the user's own: what was piped in; `window` looks at what another one would hold.
-        """
+        `attached` is what was piped in; `window` looks at what another one would hold."""
         texts = (*self._notes, *self.ctx.jobs.news, *([attached] if attached else []))
         return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
 

@@ -60,11 +60,8 @@ class Toolkit:
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
-        """Run the user's own command line with the tool's limits, unasked; its output and exit code.
-
-        `output` collects what it prints, as it comes: when this is cancelled, that is what there is. Raises BadInput
-        when it could not be started.
-        """
+        """Run the user's own command line with the tool's limits, unasked; its output and exit code. `output` collects
+        what it prints, as it comes. Raises BadInput when it could not be started."""
         tool = self.tools.get("run_command")
         if tool is None:
             raise BadInput("There is no tool that runs commands.")
@@ -95,12 +92,9 @@ class CallRunner:
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
     ) -> AsyncGenerator[Event, None]:
-        """Run them all; each result is stored before its `ToolFinished` goes up. When that is cancelled, calls that had
-        begun still get theirs, with what was printed until then; then CancelledError goes on.
-
-        `problems` maps a call's id to what is wrong with its arguments; `sent` is the request that asked for them: a
-        result that it holds already need not be sent again.
-        """
+        """Run them all; each result is stored before its `ToolFinished` goes up. Cancelled, calls that had begun still
+        get theirs, with what was printed until then. `problems` maps a call's id to what is wrong with its arguments;
+        `sent` is the request that asked for them: a result that it holds already need not be sent again."""
         self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)

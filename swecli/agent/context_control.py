@@ -8,17 +8,16 @@ from itertools import groupby
 from typing import Any
 
 from swecli.agent.agent import Agent
-from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.context import fit as ladder
 from swecli.context.edits import CONDENSE, Cut, interaction_of, key_of
-from swecli.context.prepare import PreparedRequest, past_request
+from swecli.context.prepare import past_request
 from swecli.context.window import largest, sized
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.message import ApiMessage, Role
+from swecli.models.message import Role
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
@@ -133,18 +132,18 @@ class ContextControl:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
             return ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
-        return self._rung_plan(prepared, fitter, tokens) or self._window_plan(session, epoch.first, tokens)
-
-    def _rung_plan(self, prepared: PreparedRequest, fitter: ContextFitter, tokens: int) -> ReductionPlan | None:
-        """The rung that the next request would take; None where it needs none."""
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, Cut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
             return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
-        if found is None:
-            return None
-        return ReductionPlan(found.how, when, _changed(keyed, found.messages), tokens, found.after)
+        if found is not None:
+            # what is not the same afterwards: calls whose results go, else turns
+            same = {key_of(message) for message in found.messages if message in keyed}
+            gone = (message for message in keyed if key_of(message) not in same)
+            names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
+            return ReductionPlan(found.how, when, names, tokens, found.after)
+        return self._window_plan(session, epoch.first, tokens)
 
     def _window_plan(self, session: Session, first: int, now: int) -> ReductionPlan:
         moment = self._agent.builder.moment(session, self._agent.model)
@@ -223,13 +222,6 @@ class ContextControl:
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,
         )
-
-
-def _changed(before: list[ApiMessage], after: list[ApiMessage]) -> tuple[str, ...]:
-    """What is not the same afterwards: ids of calls whose results go, else the turns."""
-    same = {key_of(message) for message in after if message in before}
-    gone = (message for message in before if key_of(message) not in same)
-    return tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
 
 
 def _unpinned(session: Session, first: int, end: int) -> tuple[str, ...]:

@@ -138,10 +138,8 @@ def load_instructions(
 ) -> Instructions:
     """Read the chain of instruction files for a working directory: from the nearest one with a `.git` down to `cwd`
     (only `cwd` where there is none), in each AGENTS.md, or CLAUDE.md where there is none. Never raises for a file.
-
-    Without `trusted` nothing is read and a notice says so, ending with `trust_hint`. `limit` characters are read in
-    all: the nearest files get their share first, and what is cut is marked in the text and told in a notice.
-    """
+    Without `trusted` nothing is read but named in a notice, ending with `trust_hint`. Of `limit` characters in all the
+    nearest files get their share first; what is cut is marked in the text and in a notice."""
     cwd = cwd.resolve()
     root = repository_root(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]

@@ -109,12 +109,9 @@ def loop_window(
 
 
 async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateResponse:
-    """Decide once: nothing, a summary, or one truncation of a half.
-
-    A summary is asked for when it is enabled, there is a condenser, and the context (with its last message) has reached
-    the effective threshold or exceeds what is allowed; truncation follows if it is still too large. A condenser that
-    fails never raises here: its reason stands in `error`, and truncation takes its place where that is needed.
-    """
+    """Decide once: nothing, a summary, or one truncation of a half. A summary is asked for when it is enabled, there is
+    a condenser, and the context (with its last message) has reached the effective threshold or exceeds what is allowed;
+    truncation follows if it is still too large. A condenser that fails never raises here: its reason is in `error`."""
     last = options.messages[-1].get("content") if options.messages else None
     before = options.total_tokens + estimate_token_count(last, options.count_tokens)
     allowed = options.allowed or allowed_tokens(options.context_window, options.max_tokens)

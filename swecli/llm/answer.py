@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
@@ -130,31 +129,21 @@ class Gathered:
             raise TooLong(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
 
 
-class Reader(ABC):
-    """Reads the events of one answer into `out`."""
+class Reader(Protocol):
+    """Reads the events of one answer into `out`: each with `take`, one that came in one piece although a stream was
+    asked for with `whole`. `blocks` must come back to the service as they are; nothing where nothing is opaque."""
 
-    def __init__(self, out: Gathered) -> None:
-        self.out = out
+    out: Gathered
 
-    @abstractmethod
-    def take(self, event: dict[str, Any]) -> None:
-        """One event."""
-
-    @abstractmethod
-    def whole(self, event: dict[str, Any]) -> None:
-        """An answer that came in one piece although a stream was asked for."""
-
-    @abstractmethod
-    def blocks(self) -> list[Any]:
-        """What must come back to the service as it is; nothing when nothing of it is opaque."""
+    def __init__(self, out: Gathered) -> None: ...
+    def take(self, event: dict[str, Any]) -> None: ...
+    def whole(self, event: dict[str, Any]) -> None: ...
+    def blocks(self) -> list[Any]: ...
 
 
 def openai_usage(reported: Any) -> Usage | None:
-    """Buckets out of the OpenAI shape and litellm's, None where nothing was counted (all zero).
-
-    Its prompt count holds what was read from and written to the cache, its completion count the reasoning. DeepSeek
-    names the cached part `prompt_cache_hit_tokens`, Anthropic through litellm `cache_read_input_tokens`.
-    """
+    """Buckets out of the OpenAI shape and litellm's, whose prompt count holds what was read from and written to the
+    cache, and whose completion count holds the reasoning; None where nothing was counted (all zero)."""
     prompt, completion = _number(reported, "prompt_tokens"), _number(reported, "completion_tokens")
     if prompt == completion == 0:
         return None

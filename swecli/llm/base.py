@@ -13,23 +13,16 @@ from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):
-    """A model that answers requests with a stream: its name (`provider/name`) and what it can do.
-
-    Two more are looked for where a model has them: `review_notice`, a line that a review by it begins with, and
-    `warm()`, run in a background thread, which loads what a first request needs.
-    """
+    """A model that answers requests with a stream: its name (`provider/name`) and what it can do. It may have
+    `review_notice`, a line that a review by it begins with, and `warm()`, which loads in a background thread what a
+    first request needs."""
 
     name: str
     profile: Profile
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """Answer one request, piece by piece; one attempt, no retries.
-
-        The last chunk carries `stop`; a stream that ends without one was cut off.
-
-        Raises:
-            ProviderError: one of its kinds (see `models/errors.py`), at any point of the stream.
-        """
+        """Answer one request, piece by piece; one attempt. The last chunk carries `stop`; a stream that ends without
+        one was cut off. Raises a kind of ProviderError (see `models/errors.py`) at any point."""
         ...
 
 
@@ -45,9 +38,6 @@ class Provider:
 
 
 def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Provider]:
-    """Declare that a function makes the models named `name/...`.
-
-    `key_variables` may hold the key, the first that is set counts; without one of them no model is made.
-    `default_model` is meant by the provider's name alone.
-    """
+    """Declare that a function makes the models named `name/...`. `key_variables` may hold the key, the first that is
+    set counts; without one of them no model is made. `default_model` is meant by the provider's name alone."""
     return lambda make: Provider(Service(name, key_variables, default_model=default_model), make)

@@ -67,9 +67,7 @@ KEYED = (
     _keyed("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
     _keyed("xai", "https://api.x.ai/v1", "grok-4.7"),
     _keyed("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
-    _keyed(
-        "together_ai", "https://api.together.xyz/v1", "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"
-    ),
+    _keyed("together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
     _keyed("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
     _keyed("perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
 )

@@ -48,10 +48,8 @@ def load_httpx() -> Any:
 @asynccontextmanager
 async def posting(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
     """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed. `sent` is set
-    when the request's last byte was written; the caller watches how long the service is silent then.
-
-    Raises what httpx raises, and OSError or ssl.SSLError for certificates that cannot be loaded.
-    """
+    when the request's last byte was written. Raises what httpx raises, and OSError for certificates that cannot be
+    loaded."""
     httpx = load_httpx()
     client = await _client(httpx, url)
     limits = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
@@ -102,10 +100,8 @@ async def _held(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[htt
 
 
 async def printed_key(command: Sequence[str]) -> str:
-    """The key that a command prints; it and all it started are ended after 10 s, or when nobody waits any more.
-
-    Raises AuthFailed where it gives none; what it printed is never in the message.
-    """
+    """The key that a command prints; it and all it started are ended after 10 s, or when nobody waits any more. Raises
+    AuthFailed, without what it printed, where it gives none."""
 
     def failed(what: str) -> AuthFailed:
         return AuthFailed(f"The key_command {command[0]} {what}.", "Run it in a shell: it has to print the key alone.")

@@ -1,8 +1,5 @@
-"""JSON out of what a model wrote: in prose, in a code block, with the usual mistakes, or cut off in the middle.
-
-A strict decoder reads what is valid. What is not is measured by one scan (where it ends, how deep it is, whether its
-end is missing) and handed to json-repair.
-"""
+"""JSON out of what a model wrote: in prose, in a code block, with the usual mistakes, or cut off in the middle. What is
+not valid is measured by one scan (its end, its depth, whether it is whole) and handed to json-repair."""
 
 from __future__ import annotations
 

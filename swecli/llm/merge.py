@@ -32,11 +32,8 @@ class _Slot:
 
 
 class ReplyBuilder:
-    """Collects chunks; `build` may be called at any time, also for what there is of a stream that was cut.
-
-    `taken` are call ids already used in the session: a call that comes with one of them, with one that was already
-    used in this reply, or with none, gets a new one.
-    """
+    """Collects chunks; `build` may be called at any time, also for what there is of a stream that was cut. A call that
+    comes with an id in `taken`, with one used in this reply already, or with none, gets a new one."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._taken = set(taken)

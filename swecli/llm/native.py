@@ -54,10 +54,8 @@ class Native(ABC):
         """The request as the service takes it; the same request gives the same bytes."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`.
-
-        Raises ProviderError at any point: Unavailable also for an answer that has no end, or nothing in it.
-        """
+        """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`. Raises
+        ProviderError at any point: Unavailable also for an answer that has no end, or nothing in it."""
         return watched(self._chunks(request), self.endpoint)
 
     async def send_ahead(self, request: ModelRequest) -> None:

@@ -32,8 +32,7 @@ def prepare_environment(environ: MutableMapping[str, str]) -> None:
     for name in _LOCAL_TABLES:
         environ[name] = "True"
     environ["LITELLM_MODE"] = "PRODUCTION"
-    tables = tokenizer_folder()
-    if tables is not None:
+    if (tables := tokenizer_folder()) is not None:
         environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
 
 
@@ -98,26 +97,22 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 
 
 def cost_of(usage: Usage, row: Row | None) -> float | None:
-    """US dollars for the tokens of one request; None where the table has no price.
-
-    Long prompts take the dearer prices of the table (`…_above_200k_tokens`) for the whole request. A cache price
-    the table leaves out is the input price; reasoning costs what output costs unless the table has a price for it.
-    """
+    """US dollars for the tokens of one request; None where the table has no price. Long prompts take the dearer prices
+    (`…_above_200k_tokens`) for the whole request; without prices of their own the cache costs what input does, and
+    reasoning what output does."""
     if not row:
         return None
     sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
     reached = [size for size in sizes if usage.prompt > size * 1000]
     suffix = f"_above_{max(reached)}k_tokens" if reached else ""
-    came, made = "input_cost_per_token", "output_cost_per_token"
-    counted: list[tuple[int, tuple[str, ...]]] = [
-        (usage.input, (came,)),
-        (usage.cache_read, ("cache_read_input_token_cost", came)),
-        (usage.cache_write, ("cache_creation_input_token_cost", came)),
-        (usage.output, (made,)),
-        (usage.reasoning, ("output_cost_per_reasoning_token", made)),
-    ]
     cost = 0.0
-    for count, keys in counted:
+    for count, *keys in (
+        (usage.input, "input_cost_per_token"),
+        (usage.cache_read, "cache_read_input_token_cost", "input_cost_per_token"),
+        (usage.cache_write, "cache_creation_input_token_cost", "input_cost_per_token"),
+        (usage.output, "output_cost_per_token"),
+        (usage.reasoning, "output_cost_per_reasoning_token", "output_cost_per_token"),
+    ):
         prices = [row.get(name) for key in keys for name in (key + suffix, key)]
         price = next((price for price in prices if isinstance(price, int | float)), None)
         if price is None:
@@ -137,8 +132,7 @@ def limit(row: Row | None, *keys: str) -> int | None:
 
 def _row_at(text: str, name: str) -> Row | None:
     key = json.dumps(name)
-    start = text.find(f"\n    {key}: {{")
-    if start < 0:
+    if (start := text.find(f"\n    {key}: {{")) < 0:
         return None
     try:
         row: Row = json.JSONDecoder().raw_decode(text, start + len(key) + 7)[0]

@@ -19,12 +19,18 @@ _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 
 def probe(at: Endpoint) -> dict[str, Any]:
     """Fields of the record that the chosen server itself names; empty where it keeps silent for half a second."""
-    place = _place(at)
-    asked = {"ollama": (_ollama,), "ollama_chat": (_ollama,), "lm_studio": (_lm_studio,), "lmstudio": (_lm_studio,)}
-    for ask in asked.get(at.provider, (_listed_window, _llama_cpp)):
-        if place and (known := {name: value for name, value in ask(place, at.model).items() if value is not None}):
-            return known
-    return {}
+    if (place := _place(at)) is None:
+        return {}
+    if at.provider in ("ollama", "ollama_chat"):
+        known = _ollama(place, at.model)
+    elif at.provider in ("lm_studio", "lmstudio"):
+        known = {"window": _lm_studio(place, at.model)}
+    else:  # what vLLM and newer llama.cpp servers name beside the model, then what older ones do
+        rows = [row for row in _rows(_ask(place, "/v1/models"), "data") if row.get("id") == at.model]
+        sizes = [_size(row.get("max_model_len")) or _size(_part(row, "meta").get("n_ctx")) for row in rows]
+        settings = {} if any(sizes[:1]) else _part(_ask(place, "/props"), "default_generation_settings")
+        known = {"window": next(iter(sizes), None) or _size(settings.get("n_ctx"))}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def offered(at: Endpoint) -> list[str]:
@@ -66,26 +72,15 @@ def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     return {"window": window, "tools": tools, "images": images}
 
 
-def _listed_window(place: tuple[str, int], model: str) -> dict[str, Any]:
-    """What vLLM and newer llama.cpp servers name beside the model."""
-    rows = [row for row in _rows(_ask(place, "/v1/models"), "data") if row.get("id") == model]
-    sizes = [_size(row.get("max_model_len")) or _size(_part(row, "meta").get("n_ctx")) for row in rows]
-    return {"window": next(iter(sizes), None)}
-
-
-def _llama_cpp(place: tuple[str, int], model: str) -> dict[str, Any]:
-    return {"window": _size(_part(_ask(place, "/props"), "default_generation_settings").get("n_ctx"))}
-
-
-def _lm_studio(place: tuple[str, int], model: str) -> dict[str, Any]:
+def _lm_studio(place: tuple[str, int], model: str) -> int | None:
     for row in _rows(_ask(place, "/api/v1/models"), "models"):
         if model in (row.get("key"), row.get("id")):
             sizes = [_size(_part(one, "config").get("context_length")) for one in _rows(row, "loaded_instances")]
-            return {"window": next(iter(sizes), None) or _size(row.get("max_context_length"))}
+            return next(iter(sizes), None) or _size(row.get("max_context_length"))
     for row in _rows(_ask(place, "/api/v0/models"), "data"):
         if row.get("id") == model:
-            return {"window": _size(row.get("loaded_context_length")) or _size(row.get("max_context_length"))}
-    return {}
+            return _size(row.get("loaded_context_length")) or _size(row.get("max_context_length"))
+    return None
 
 
 def _part(answer: Any, key: str) -> dict[str, Any]:
@@ -103,10 +98,8 @@ def _size(value: Any) -> int | None:
 
 
 def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
-    """What a server answers to a GET, or to a POST of a body; None for anything that is not JSON in time.
-
-    A bare socket: the standard library's HTTP client costs more to import than this takes.
-    """
+    """What a server answers to a GET, or to a POST of a body; None for anything that is not JSON in time. By a bare
+    socket: the standard library's HTTP client costs more to import than this takes."""
     sent = b"" if body is None else json.dumps(body).encode()
     head = f"{'POST' if sent else 'GET'} {path} HTTP/1.0\r\nHost: {place[0]}:{place[1]}\r\nAccept: application/json\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n" if sent else ""

@@ -69,13 +69,11 @@ _MISSING = re.compile(r"missing|required|must be (passed|provided|included)|(?<!
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a model; sizes in tokens, None where unknown.
-
-    `limit_name` is what the body calls the answer's length. `efforts` are the words that its thinking takes. `off` are
-    fields of the body that it does not take. `price` holds the keys of litellm's table, in US dollars a token.
-    `encoding` names the tiktoken table that counts best for it. `offline` is set for models that use no network,
-    `estimates` where its usage is an estimate. `origins` maps a field to its layer.
-    """
+    """What is known of a model; sizes in tokens, None where unknown. `limit_name` is what the body calls the answer's
+    length. `efforts` are the words that its thinking takes. `off` are fields of the body that it does not take. `price`
+    holds the keys of litellm's table, in US dollars a token. `encoding` names the tiktoken table that counts best for
+    it. `offline` is set for models that use no network, `estimates` where its usage is an estimate. `origins` maps a
+    field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -179,10 +177,8 @@ class Lesson:
 def lesson_of(
     name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
 ) -> Lesson | None:
-    """What a refusal teaches of the model `name`; None where it names nothing that can be left out.
-
-    `param` is the field that the error object names, `own` are fields that the user's configuration put in.
-    """
+    """What a refusal teaches of the model `name`; None where it names nothing that can be left out. `param` is the
+    field that the error object names, `own` are fields that the user's configuration put in."""
     lower = words.lower()
 
     def about(field: str) -> bool:

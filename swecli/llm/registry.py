@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model `provider/name`, or the default one of `provider`. Nothing is sent and nothing heavy imported yet.
-
-    Raises ModelNotFound with near names, AuthFailed with the variable of a key that is not set, or BadInput.
-    """
+    """The model `provider/name`, or the default one of `provider`; nothing is sent. Raises ModelNotFound with near
+    names, AuthFailed with the variable of a key that is not set, or BadInput."""
     name = name.strip()
     head, slash, _ = name.partition("/")
     found = None if settings.entry(name) else _provider(head)
@@ -89,13 +87,13 @@ def in_tree() -> tuple[Provider, ...]:
     return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
 
 
-def installed(name: str = "") -> EntryPoints:
+def installed(name: str | None = None) -> EntryPoints:
     """The entry points of providers that came with installed packages (of one name, or all); none of them is loaded."""
     # late: it reads what is installed, which a known service needs not wait for
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     found = entry_points(group="swecli.providers")
-    return found.select(name=name) if name else found
+    return found if name is None else found.select(name=name)
 
 
 def load(entry: EntryPoint) -> Provider:

@@ -25,11 +25,9 @@ NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1.
-
-    With `restart` set, pieces of an answer had come already: they must be thrown away, the answer begins again. A
-    `notice` is no failure: the request goes out once more without what the model does not take.
-    """
+    """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1. With `restart` set
+    the pieces that came already must be thrown away. A `notice` is no failure: the request goes out once more without
+    what the model does not take."""
 
     attempt: int
     wait: float
@@ -45,13 +43,10 @@ async def stream_with_retry(
     attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncGenerator[ModelChunk | Retry]:
-    """The model's stream, begun again on failures that may pass, at most `attempts` times in all.
-
-    Each kind of failure has its own number of tries, and all waits together are at most ALL_WAITS. A stream that ends
-    without a `stop` counts as cut off. Nothing of an unfinished answer is ever acted upon, so it can be begun again;
-    a `Retry` comes before the wait. Raises the last ProviderError, or the first that cannot pass or asks for a wait
-    above LONGEST_WAIT.
-    """
+    """The model's stream, begun again on failures that may pass, at most `attempts` times in all, with a `Retry` before
+    each wait. Each kind of failure has its own number of tries; all waits together are at most ALL_WAITS. A stream that
+    ends without a `stop` was cut off. Raises the last ProviderError, or the first that cannot pass or asks for a wait
+    above LONGEST_WAIT."""
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
@@ -112,12 +107,9 @@ async def _complete(model: ChatModel, request: ModelRequest) -> AsyncGenerator[M
 
 
 async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
-    """The same chunks; the stream is closed and the wait ended when nothing comes for too long.
-
-    The first chunk marks that the request was sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks)
-    count as signs of life, and not as tokens. Raises Unavailable on a stall; it is not tried again, the answer may
-    have been paid.
-    """
+    """The same chunks; the stream is closed when nothing comes for too long. The first chunk marks that the request was
+    sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks) are signs of life, not tokens. Raises
+    Unavailable on a stall; it is not tried again, the answer may have been paid."""
     clock = asyncio.get_running_loop().time
     limit, what = None, ""  # the transport watches how long sending takes
     sent, began = 0.0, False

@@ -242,8 +242,7 @@ async def play(name: str, root: Path) -> Recorder:
     settings: dict[str, Any] = {"window": SESSIONS[name], "playbook_tokens": 200, "reflect_percent": 90}
 
     def begin(model: ScriptedModel, resume: str | None = None) -> Runtime:
-        runtime = make_runtime(model, Careful(), cwd=root, resume=resume, **settings)
-        return runtime
+        return make_runtime(model, Careful(), cwd=root, resume=resume, **settings)
 
     runtime, model = begin(models[0]), models[0]
     for number, (query, replies) in enumerate(TURNS, 1):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Gathered, Reader, anthropic_usage
+from swecli.llm.answer import Gathered, anthropic_usage
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
@@ -20,11 +20,11 @@ _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 _OPAQUE = ("thinking", "redacted_thinking")
 
 
-class _MessageReader(Reader):
+class _MessageReader:
     """The events of a message."""
 
     def __init__(self, out: Gathered) -> None:
-        super().__init__(out)
+        self.out = out
         self._usage: dict[str, Any] = {}
         self._content: dict[int, dict[str, Any]] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}  # of one field of one block

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Gathered, Reader, openai_usage
+from swecli.llm.answer import Gathered, openai_usage
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import ApiMessage, ModelRequest, StopReason
 
@@ -15,11 +15,11 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
-class _ChatReader(Reader):
+class _ChatReader:
     """Deltas, in every shape that servers of this protocol send them."""
 
     def __init__(self, out: Gathered) -> None:
-        super().__init__(out)
+        self.out = out
         self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
         self._place = "head"
         self._opaque: dict[str, Any] = {}
