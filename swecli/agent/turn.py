@@ -13,8 +13,7 @@ from swecli.context.prepare import PreparedRequest
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.llm.merge import ReplyBuilder
-from swecli.llm.retry import Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import Reduction, keyed
 from swecli.models.errors import ContextFull, SwecliError
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta

@@ -16,7 +16,7 @@ from swecli.llm.answer import SHOWN, EventReader, Gathered, Reader, TooLong
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
-from swecli.llm.retry import watched
+from swecli.llm.reply import watched
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason
 

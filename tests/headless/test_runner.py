@@ -212,7 +212,7 @@ async def test_a_service_that_stays_away_ends_with_75(monkeypatch: pytest.Monkey
     async def at_once(seconds: float) -> None:
         return None
 
-    monkeypatch.setattr("swecli.llm.retry.pause", at_once)
+    monkeypatch.setattr("swecli.llm.reply.pause", at_once)
     out = io.StringIO()
     assert await run_prompts(runtime, prompts("a"), Json(out, io.StringIO())) == 75
     assert json.loads(out.getvalue())["result"] == "busy"

@@ -86,7 +86,7 @@ async def test_a_passing_failure_is_retried_and_said(monkeypatch: pytest.MonkeyP
         waits.append(seconds)
 
     runtime = make_runtime([Unavailable("busy"), "Here."])
-    monkeypatch.setattr("swecli.llm.retry.pause", sleep)
+    monkeypatch.setattr("swecli.llm.reply.pause", sleep)
     events = await run_turn(runtime, "hello")
     assert [e.reason for e in events if isinstance(e, StepRetried)] == ["busy"]
     assert len(waits) == 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.llm.endpoints import Endpoint, resolve
-from swecli.llm.retry import watched
+from swecli.llm.reply import watched
 from swecli.models.errors import RateLimited, Unavailable
 from swecli.models.message import ModelChunk
 from tests.support.model_requests import collect

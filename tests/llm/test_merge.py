@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.merge import ReplyBuilder, parse_arguments
+from swecli.llm.reply import ReplyBuilder, parse_arguments
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, Usage
 
 values = st.recursive(

@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from swecli.llm import retry
-from swecli.llm.merge import ReplyBuilder
-from swecli.llm.retry import ALL_WAITS, LONGEST_WAIT, Retry, stream_with_retry
+from swecli.llm import reply as replying
+from swecli.llm.reply import ALL_WAITS, LONGEST_WAIT, ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -44,7 +43,7 @@ class Recorder:
             **more,  # type: ignore[arg-type]  # fmt: skip
         )
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(retry, "pause", self.sleep)
+            patched.setattr(replying, "pause", self.sleep)
             async for chunk in chunks:
                 if not isinstance(chunk, Retry):
                     self.builder.add(chunk)
@@ -101,7 +100,7 @@ async def test_waits_are_spread_and_never_longer_than_a_minute(monkeypatch: pyte
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(retry, "pause", sleep)
+    monkeypatch.setattr(replying, "pause", sleep)
     failing = ScriptedModel(lambda _: Unavailable("x", tries=12))
     with pytest.raises(Unavailable):
         async for _ in stream_with_retry(failing, request(), attempts=12, jitter=lambda: 0.0):
@@ -163,7 +162,7 @@ async def test_cancelling_during_the_wait_is_heard(monkeypatch: pytest.MonkeyPat
         waiting.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(retry, "pause", sleep)
+    monkeypatch.setattr(replying, "pause", sleep)
 
     async def consume() -> None:
         async for _ in stream_with_retry(model, request()):

@@ -100,10 +100,10 @@ def workspace() -> Path:
 
 def main(out: Path) -> None:
     """Write recordings and content of this version into a folder."""
-    from swecli.llm import retry  # noqa: PLC0415
+    from swecli.llm import reply  # noqa: PLC0415
     from tests.recorded.script import SESSIONS, no_wait, play  # noqa: PLC0415
 
-    retry.pause = no_wait
+    reply.pause = no_wait
     prepare_environment(os.environ)
     for name in SESSIONS:
         os.environ["SWECLI_HOME"] = tempfile.mkdtemp()

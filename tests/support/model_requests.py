@@ -8,9 +8,9 @@ from typing import Any
 
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint, resolve
-from swecli.llm.merge import ReplyBuilder
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at as on_its_wire
+from swecli.llm.reply import ReplyBuilder
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, ToolSpec
 from tests.support.strict_provider import StrictProvider
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from swecli.llm.base import ChatModel
-from swecli.llm.merge import ReplyBuilder
 from swecli.llm.price_table import Row, cost_of
+from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, shorten

@@ -11,7 +11,7 @@ import pytest
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at
-from swecli.llm.retry import Retry, stream_with_retry
+from swecli.llm.reply import Retry, stream_with_retry
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role
 from tests.support.model_requests import HELLO, READ, ask
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider

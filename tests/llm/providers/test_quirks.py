@@ -40,7 +40,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def pause(_: float) -> None:
         pass
 
-    monkeypatch.setattr("swecli.llm.retry.pause", pause)
+    monkeypatch.setattr("swecli.llm.reply.pause", pause)
 
 
 def model_of(server: StrictProvider, wire: str) -> ChatModel:

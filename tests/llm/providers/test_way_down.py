@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.merge import ReplyBuilder
 from swecli.llm.profile import LearnedFacts, lesson_of
 from swecli.llm.registry import model_at
-from swecli.llm.retry import Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import HELLO, READ
