@@ -30,7 +30,6 @@ from swecli.models.message import (
     ModelRequest,
     ToolCall,
 )
-from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
@@ -116,7 +115,7 @@ class ReplayAgent(Agent):
         settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None, holdout=0)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
         root, prompt = Path(history.session.working_directory), history.texts.system
-        builder = RequestBuilder(sessions, settings, root, prompt, StaleStrategies(), clock=self.past.now)
+        builder = RequestBuilder(sessions, settings, root, prompt, clock=self.past.now)
         kit = Toolkit(ToolRegistry.discover(), Permissions(), ToolContext(root), _deny)
         super().__init__(self.past, kit, builder)
         self.counter = history.counter

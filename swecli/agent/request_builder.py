@@ -61,7 +61,7 @@ class RequestBuilder:
     settings: Settings
     root: Path
     system_prompt: str
-    stale: StaleStrategies
+    stale: StaleStrategies = field(default_factory=StaleStrategies)
     instructions: Callable[[], str] = str
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))

@@ -22,7 +22,6 @@ from swecli.llm.native import Native
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
-from swecli.playbook.workspace import StaleStrategies
 from swecli.store.first_write import first_write
 from swecli.tools.schemas import lean_specs, offered, written_specs
 
@@ -74,7 +73,7 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
 def _turn(start: Start, prompt: Prompt, model: ChatModel, session: Session, project: Project) -> Turn:
     root, store = start.cwd.resolve(), _NewSession(session)
     system = system_prompt(model.profile.window)
-    builder = RequestBuilder(store, start.settings, root, system, StaleStrategies(), lambda: project.text)  # type: ignore[arg-type]
+    builder = RequestBuilder(store, start.settings, root, system, instructions=lambda: project.text)  # type: ignore[arg-type]
     texts = (prompt.enclosed,) if prompt.attached else ()
     return builder.prepare(Query(prompt.text, texts), model, TokenCounter(model.profile.encoding, exact=False))
 
