@@ -51,6 +51,8 @@ class Loop:
         record, calls = self.record, self.calls
         state, moved = record.open(turn)
         yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
+        for image in turn.images:
+            yield Notice(f"{image['label']} {image['name']}")
         for line in turn.notices:
             yield Notice(line, "warning")
         if turn.found:

@@ -51,7 +51,7 @@ class _PastModel:
 
     def __init__(self, history: History, assumed: Assumed) -> None:
         self.name = history.session.model or "replay/session"
-        self.profile = Profile(assumed.context_window, assumed.prices.max_output, offline=True)
+        self.profile = Profile(assumed.context_window, assumed.prices.max_output, images=True, offline=True)
         self._history, self._assumed, self._left = history, assumed, deque[PastStep]()
         self.sent: list[Sent] = []
         self.step = PastStep(0.0)
@@ -135,7 +135,7 @@ class ReplayAgent(Agent):
                 session.context.asked_at = before
             new = (bullet for bullet in self._history.known_at(turn) if bullet.id not in session.playbook.bullets)
             session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
-            begun = self.builder.prepare(Query(turn.query, sent=turn.sent), self.past, self.counter)
+            begun = self.builder.prepare(Query(turn.query, sent=turn.sent, images=turn.images), self.past, self.counter)
             async for event in self.run(begun):
                 reductions += event.type in ("context_reduced", "window_applied")
             epoch = session.context.epoch

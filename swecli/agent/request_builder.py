@@ -25,7 +25,8 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.window import Moment, Opening, opening
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch
-from swecli.models.message import ApiMessage
+from swecli.models.errors import BadInput
+from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.playbook.scoring.score import Reflector
@@ -44,13 +45,14 @@ _FOUND = 3  # earlier interactions that are quoted, at most
 class Query:
     """What the user typed; `attached` are texts that are not the user's own words: what was piped in. `window` looks at
     what another one would hold (of what is loaded); `reopen` says why a new epoch must begin, "" when it need not;
-    `sent` is the text with its @files as it was sent before: "" reads them now."""
+    `sent` is the text with its @files as it was sent before, with `images`: "" reads them now."""
 
     text: str
     attached: tuple[str, ...] = ()
     window: WindowSpec | None = None
     reopen: str = ""
     sent: str = ""
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,15 @@ class RequestBuilder:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
-        """The turn for a query. Nothing is stored; two calls in a row give equal turns."""
+        """The turn for a query. Nothing is stored; two calls in a row give equal turns. Raises BadInput for a picture
+        that cannot be sent, or not to this model."""
         session = self.sessions.current_session or Session(id="", working_directory=str(self.root))
         self.sessions.playbook.renew(session)  # another process may have changed it
         remember_counts(session, counter)
-        mentioned = Expansion(query.sent) if query.sent else expand_mentions(query.text, self.root)
+        was = Expansion(query.sent, images=list(query.images))
+        mentioned = was if query.sent else expand_mentions(query.text, self.root)
+        if mentioned.images and not model.profile.images:
+            raise _blind(model.name)
         sent, window = "\n\n".join([mentioned.text, *query.attached]), query.window or session.window
         past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
@@ -83,9 +89,11 @@ class RequestBuilder:
         head = self._head(session, selection, begins=begins is not None)
         quoted, interactions = self._earlier(session, query.text, begins, model, counter)
         notes = (*environment_notes(self.root, date.today()), *quoted)
-        request = build_request(RequestInput(session, query.text, sent, head, notes, window, begins), counter)
+        given = RequestInput(session, query.text, sent, head, notes, window, begins, tuple(mentioned.images))
+        request = build_request(given, counter)
         notices = (*mentioned.notes, *self.stale.notices(session))
-        return Turn(query.text, request, selection, notices, tuple(mentioned.files), tuple(interactions))
+        files = tuple(mentioned.files)
+        return Turn(query.text, request, selection, notices, files, tuple(interactions), given.images)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """What an epoch that begins in the middle of a turn for a query reads: what stood in notes goes with the
@@ -167,6 +175,11 @@ class RequestBuilder:
         cold = state.asked_at is not None and (state.asked_at < kept_since or state.asked_model != model.name)
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
+
+
+def _blind(model: str) -> BadInput:
+    hint = f"Choose a model that takes them (/model, swecli models), or set images = true in [models.{model!r}]."
+    return BadInput(f"{model} takes no pictures: nothing was sent.", hint.replace("'", '"'))
 
 
 def remember_counts(session: Session, counter: TokenCounter) -> None:

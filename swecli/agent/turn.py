@@ -20,6 +20,7 @@ from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, Tex
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
+    Image,
     ModelReply,
     ModelRequest,
     RequestRecord,
@@ -35,7 +36,8 @@ _SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
 @dataclass(frozen=True, slots=True)
 class Turn:
     """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
-    `files` were read into it; `notices` are lines for the user; `found` are the earlier interactions that it quotes."""
+    `files` were read into it; `notices` are lines for the user; `found` are the earlier interactions that it quotes;
+    `images` go with it."""
 
     query: str
     request: PreparedRequest
@@ -43,6 +45,7 @@ class Turn:
     notices: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     found: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
 
     @property
     def messages(self) -> list[ApiMessage]:

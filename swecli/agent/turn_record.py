@@ -39,7 +39,8 @@ class TurnRecord:
         report."""
         request, selection, context = turn.request, turn.selection, self.sessions.context
         size, encoding = self.counter.count(request.enhanced), self.counter.label
-        message = self.sessions.begin_interaction(turn.query, request.enhanced, tokens=size, encoding=encoding)
+        images, sent = list(turn.images) or None, request.enhanced
+        message = self.sessions.begin_interaction(turn.query, sent, images=images, tokens=size, encoding=encoding)
         session, number = self.session, message.interaction
         if selection.withheld:
             self.sessions.playbook.turns.note(session.id, number, withheld=selection.withheld)

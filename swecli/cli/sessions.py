@@ -58,7 +58,8 @@ def _show(args: argparse.Namespace) -> ActionResult:
         sessions.load_back_to(1)
     lines = []
     for message in session.messages:
-        lines.append(f"{message.role.value}: {message.content}".rstrip())
+        labels = "".join(f" {image['label']}" for image in message.images or ())
+        lines.append(f"{message.role.value}: {message.content}{labels}".rstrip())
         for call in message.tool_calls:
             first, *rest = (call.error or call.result or "").strip().splitlines() or ["nothing"]
             more = f" (+{len(rest)} lines)" if rest else ""

@@ -8,7 +8,15 @@ from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.edits import changes, interaction_of, lawful, with_note_keys
-from swecli.context.shrink import CAPS, characters, clear_old_results, results_kept, shrink_answers, shrink_results
+from swecli.context.shrink import (
+    CAPS,
+    characters,
+    clear_old_pictures,
+    clear_old_results,
+    results_kept,
+    shrink_answers,
+    shrink_results,
+)
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
@@ -209,8 +217,10 @@ def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _V
     current = messages
     if rung == CLEAR:
         cleared, count = clear_old_results(messages, results_kept(limits.limit))
-        if count:
-            yield cleared, f"{count} old tool results became stubs"
+        cleared, pictures = clear_old_pictures(cleared)
+        if count or pictures:
+            named = [f"{count} old tool results became stubs"] if count else []
+            yield cleared, ", ".join([*named, *([f"{pictures} old pictures left out"] if pictures else [])])
     elif rung == TRUNCATE:
         while len(shorter := truncate_safely(current)) < len(current):
             current = shorter

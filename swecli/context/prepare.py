@@ -12,7 +12,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
 from swecli.context.window import Opening, sized
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
-from swecli.models.message import HEAD_OPENS, ApiMessage, Role
+from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -23,7 +23,7 @@ class RequestInput:
     """All that a request is built from. `session` is without the query's own message, with every interaction of its
     window loaded; `query` as typed, `enhanced_query` as sent, with the contents of its @files; `head` what the system
     message says, with the strategies chosen for the query; `notes` one line each, put behind the query; `window` as the
-    user set it. With `opening` an epoch begins, with None the present one goes on."""
+    user set it; `images` go with the query. With `opening` an epoch begins, with None the present one goes on."""
 
     session: Session
     query: str
@@ -32,6 +32,7 @@ class RequestInput:
     notes: tuple[str, ...]
     window: WindowSpec
     opening: Opening | None = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
     chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
     live = [bullet.id for bullet in session.get_playbook().live({*told, *chosen})]
     enhanced = with_notes(given.enhanced_query, [*strategy_notes(told, chosen, live), *given.notes])
-    asked = asked | {"content": enhanced}
+    asked = asked | {"content": enhanced} | ({IMAGES: list(given.images)} if given.images else {})
     messages, opened = lawful([*past, asked]), None
     if given.opening is not None:
         how, why = given.opening.how, given.opening.why

@@ -12,7 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.context.pictures import is_picture, read_picture
 from swecli.context.tokens import TokenCounter
+from swecli.models.errors import BadInput
+from swecli.models.message import Image
 from swecli.models.playbook import Bullet, quoted
 
 if TYPE_CHECKING:  # whoever only counts needs no store
@@ -22,6 +25,7 @@ MAX_FILE = 40_000  # characters
 MAX_TOTAL = 120_000
 MAX_MENTIONS = 20
 _MAX_ENTRIES = 200
+_MAX_IMAGES = 20_000_000  # characters of their data: services take no larger request
 _MAX_READ = 8_000_000  # bytes of one file, to find the lines of a range
 
 # An @ at the start of a word (so no e-mail address), then "a name with spaces" or a run without them.
@@ -39,11 +43,13 @@ _STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Str
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A query with the contents of what it mentions; lines for the user; the files that were read, resolved."""
+    """A query with the contents of what it mentions; lines for the user; the files that were read, resolved; the
+    pictures that go with it."""
 
     text: str
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
 
 
 class _Unusable(Exception):
@@ -51,8 +57,8 @@ class _Unusable(Exception):
 
 
 def expand_mentions(query: str, root: Path) -> Expansion:
-    """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it. Never
-    raises.
+    """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it, and
+    `@picture.png` anywhere. Raises BadInput for a picture that cannot be sent.
 
     What is no file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large is
     not sent, or cut, with a note. At most 40,000 characters of a file and 120,000 in all.
@@ -60,6 +66,7 @@ def expand_mentions(query: str, root: Path) -> Expansion:
     blocks: list[str] = []
     notes: list[str] = []
     files: dict[Path, None] = {}
+    images: list[Image] = []
     room = MAX_TOTAL
     seen: set[str] = set()
     for match in _MENTION.finditer(query):
@@ -73,6 +80,10 @@ def expand_mentions(query: str, root: Path) -> Expansion:
             found = _find(match, root)
             if found is None:
                 continue
+            if is_picture(found[0]):
+                images.append(read_picture(*found[:2]))
+                blocks.append(f"{images[-1]['label']} {found[1]}")
+                continue
             block, cut = _block(*found, min(MAX_FILE, room))
         except _Unusable as reason:
             notes.append(str(reason))
@@ -84,7 +95,9 @@ def expand_mentions(query: str, root: Path) -> Expansion:
     if not blocks:
         return Expansion(query, notes)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
-    return Expansion(text, notes, list(files))
+    if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
+        raise BadInput(f"The pictures have more than {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
+    return Expansion(text, notes, list(files), images)
 
 
 def _find(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:
@@ -118,7 +131,7 @@ def _inside(name: str, root: Path) -> Path | None:
         exists = path.exists()
     except (OSError, ValueError, RuntimeError):  # too long, not encodable, a circle of links
         return None
-    if exists and not path.is_relative_to(base):
+    if exists and not path.is_relative_to(base) and not is_picture(path):
         raise _Unusable(f"@{name}: outside the workspace, so it is not sent.")
     return path if exists else None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from swecli.context.validate import SIGNED
-from swecli.models.message import ApiMessage
+from swecli.models.message import IMAGES, ApiMessage
 
 _KEPT_RESULTS = 5
 _ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
@@ -36,6 +36,16 @@ def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> 
     for i in old:
         out[i] = messages[i] | {"content": _stub(messages[i])}
     return out, len(old)
+
+
+def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
+    """Leave out the pictures of all user messages but the newest, each with a line in their place; and how many."""
+    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
+    old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
+    out = list(messages)
+    for i, message in old.items():
+        out[i] = message | {IMAGES: [], "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"}
+    return out, sum(len(message[IMAGES]) for message in old.values())
 
 
 def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:

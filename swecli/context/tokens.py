@@ -11,7 +11,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import BLOCKS, ApiMessage, ToolSpec
+from swecli.models.message import BLOCKS, IMAGES, ApiMessage, ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
 MISSING_IMAGE_TOKENS = 450
@@ -23,7 +23,7 @@ PER_MESSAGE = 4
 PER_CALL = 8
 PER_REQUEST = 3
 _REMEMBERED = 20_000
-_FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS)  # counted apart, part of the frame, or never sent
+_FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS, IMAGES)  # counted apart, part of the frame, or never sent
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → (file the table is published as, SHA-256 of its bytes).
@@ -92,6 +92,7 @@ class TokenCounter:
         parts = (message.get(BLOCKS) or {}).get("content", ())
         opaque = sum(_estimate(_as_json(part)) for part in parts if part.get("type") not in ("text", "tool_use"))
         total = PER_MESSAGE + opaque + estimate_token_count(message.get("content"), self.count)
+        total += sum(image_tokens(len(image["data"])) for image in message.get(IMAGES) or ())
         for key, value in message.items():
             if key == "tool_calls":
                 made = [call.get("function") or {} for call in value or ()]

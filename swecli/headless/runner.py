@@ -13,7 +13,7 @@ from swecli.agent.turn import Turn
 from swecli.app import Runtime
 from swecli.headless.prompts import Prompt
 from swecli.headless.writers.base import Writer
-from swecli.models.errors import LimitReached, SwecliError
+from swecli.models.errors import BadInput, LimitReached, SwecliError
 from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import AskRequest, Decision
 
@@ -80,6 +80,8 @@ async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Write
             writer.begin()  # what may go wrong while the next is awaited is not this turn's
             code = ended or code
     except SwecliError as error:
+        if isinstance(error, BadInput):  # nothing was sent of the prompt that waits
+            runtime.sessions.drop_query()
         writer.refuse(error)
         code = error.exit_code
     await _reflect(runtime, writer, ask=code == 0)  # not after an interrupt, nor of a service that has just failed

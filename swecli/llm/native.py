@@ -18,7 +18,7 @@ from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
 from swecli.llm.reply import watched
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
-from swecli.models.message import ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
@@ -194,7 +194,10 @@ class Native(ABC):
         return [] if _fingerprint(blocks) in self._unwanted else list(blocks["content"])
 
     def taken(self, request: ModelRequest) -> ModelRequest:
-        """The request as a model takes it that takes no tools: what was called and what came of it is text then."""
+        """The request as a model takes it that takes no pictures: they are left out; and as one takes it that takes no
+        tools: what was called and what came of it is text then."""
+        if not self.profile.images:
+            request = replace(request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages])
         if self.profile.tools or not request.tools:
             return request
         messages = [_as_text(message) for message in request.messages]
@@ -241,7 +244,8 @@ def _as_text(message: ApiMessage) -> ApiMessage:
     calls = message.get("tool_calls") or ()
     lines = [f"(Called {call['function']['name']} with {call['function']['arguments']})" for call in calls]
     text = message.get("content") or ""
-    return {"role": message["role"], "content": "\n".join([*([text] if text else []), *lines])}
+    content = "\n".join([*([text] if text else []), *lines])
+    return {"role": message["role"], "content": content, IMAGES: message.get(IMAGES, ())}
 
 
 def _fingerprint(blocks: Blocks) -> str:

@@ -16,6 +16,7 @@ ApiMessage = dict[str, Any]
 HEAD_OPENS = "\n\n# What is known in this session"
 
 BLOCKS = "blocks"  # in a message: for the provider that it came from, and for no other
+IMAGES = "images"  # in a user message: the pictures that go with its text
 
 UNCHANGED = "[Unchanged: "  # opens the line that stands for a result which an earlier call has brought already
 STEER = "steer"
@@ -27,6 +28,8 @@ MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review", "verify"]
 # pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
+# A picture as it is sent: name, media_type, data in base64, and `label` where only text is shown: [image 640x480].
+Image = dict[str, Any]
 # What a provider sent that only it can read, with what it belongs to: `origin`, `prefix` (a hash), `content`.
 Blocks = dict[str, Any]
 
@@ -81,7 +84,7 @@ class ChatMessage:
     (the query with its @files and turn notes). `interaction` counts from 1 within the session. `status` is
     "partial" for an answer that was cut off, "steer" for a line that the user put into a running turn. `tokens` is the
     size of the text as it is sent, None until counted, by the table that `encoding` names. `blocks` are what the
-    provider sent that only it can read.
+    provider sent that only it can read, `images` the pictures that the user sent with it.
     """
 
     role: Role
@@ -96,6 +99,7 @@ class ChatMessage:
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     encoding: str = ""
     blocks: Blocks | None = None
+    images: list[Image] | None = None
 
     @property
     def opens(self) -> bool:
@@ -105,11 +109,11 @@ class ChatMessage:
     def to_api(self) -> list[ApiMessage]:
         """The messages a provider is sent for this one: itself, then one result per call, in order."""
         content = self.content if self.sent is None else self.sent
-        opaque = {BLOCKS: self.blocks} if self.blocks else {}
+        more = {name: value for name in (BLOCKS, IMAGES) if (value := getattr(self, name))}
         if not self.tool_calls:
-            return [{"role": self.role.value, "content": content, **opaque}]
+            return [{"role": self.role.value, "content": content, **more}]
         calls = [call.to_api() for call in self.tool_calls]
-        head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls, **opaque}
+        head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls, **more}
         return [head, *(call.result_message() for call in self.tool_calls)]
 
 
@@ -151,13 +155,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class AskRequest:
-    """The question that goes up: may this call run?
-
-    `question` is that of the permission kind; `summary` is one line ("Edit src/app.py", "Run pytest -q"); `preview`
-    shows all of what would happen;
-    `session_label` says what a longer yes would cover; `session_rule` is that rule. `project_file` is the file in which
-    a yes for the project is saved ("": none is offered). `why` says, where it is not empty, what made this a question
-    although the mode would have let it run.
+    """The question whether a call may run, as its permission kind puts it: `summary` is one line ("Run pytest -q"),
+    `preview` shows all of what would happen. `session_label` says what a longer yes would cover; `session_rule` is
+    that rule. `project_file` is the file in which a yes for the project is saved ("": none is offered). `why` says,
+    where it is not empty, what made this a question although the mode would have let it run.
     """
 
     call: ToolCall

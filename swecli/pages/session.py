@@ -55,7 +55,8 @@ def _markdown(whole: Archive) -> str:
     lines = [f"# {_title(whole)}", "", f"{whole['model']} · {whole['directory']} · {whole['created_at'][:10]}", ""]
     for message in whole["messages"]:
         if message["role"] == "user":
-            lines += [f"## T{message['interaction']}: {message['content'].strip()}", ""]
+            images = "".join(f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ())
+            lines += [f"## T{message['interaction']}: {message['content'].strip()}{images}", ""]
         elif message["content"].strip():
             lines += [message["content"].strip(), ""]
         for call in message["tool_calls"]:
@@ -98,6 +99,7 @@ def _message(message: Archive) -> dict[str, Any]:
     return {
         "role": message["role"],
         "text": message["content"] if message["role"] == "user" else "",
+        "images": message.get("images") or (),
         "html": markdown_to_html(message["content"]) if message["role"] != "user" else "",
         "calls": [
             {

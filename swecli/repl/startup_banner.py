@@ -107,7 +107,8 @@ def show_session(screen: Screen, session: Session) -> None:
     if not groups:
         return
     question, *replies = groups[-1]
-    screen.line(f"> {question.content}", "head")
+    labels = "".join(f" {image['label']}" for image in question.images or ())
+    screen.line(f"> {question.content}{labels}", "head")
     answers = [message for message in replies if message.role == "assistant" and message.content]
     if answers:
         screen.markdown(answers[-1].content)

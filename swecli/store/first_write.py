@@ -17,7 +17,7 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
 
-SHAPE = 14  # the shape of the database that these statements know
+SHAPE = 15  # the shape of the database that these statements know
 _FIRST_QUERY = 200  # characters of the first question kept for lists
 _PATIENCE = 0.2  # seconds for another program that writes
 _STRATEGIES = (
@@ -91,7 +91,7 @@ def _rows(session: Session, message: ChatMessage) -> Iterator[tuple[str, dict[st
     window = {"window_spec": str(session.window), "window_start": session.window_start}
     yield "interaction", {"session_id": session.id, **turn, "mark": "", "why": "", "started_at": at, **window}
     text = {"role": message.role.value, "content": message.content, "reasoning": ""}
-    more = {"status": message.status, "created_at": at, "blocks": "null"}
+    more = {"status": message.status, "created_at": at, "blocks": "null", "images": "null"}
     yield "message", {"session_id": session.id, "interaction": 1, **text, **more}
 
 

@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
     (folder / "src" / "app.py").write_text("".join(f"line {n}\n" for n in range(1, 31)))
     (folder / "two words.txt").write_text("spaced\n")
     (folder / "README.md").write_text("# Title\n```sh\nrun\n```\n")
-    (folder / "picture.png").write_bytes(b"\x89PNG\x00\x00")
+    (folder / "data.bin").write_bytes(b"\x7fELF\x00\x00")
     (tmp_path / "secret.txt").write_text("not yours")
     return folder
 
@@ -117,7 +117,7 @@ def test_an_absolute_path_inside_the_root_is_fine(root: Path) -> None:
 
 def test_binary_and_irregular_files_are_not_sent(root: Path) -> None:
     os.mkfifo(root / "pipe.io")
-    text, notes = expand("@picture.png @pipe.io", root)
+    text, notes = expand("@data.bin @pipe.io", root)
     assert "\n" not in text
     assert ["binary" in notes[0], "regular" in notes[1]] == [True, True]
 

@@ -74,7 +74,7 @@ class ScriptedModel:
         offline: bool = True,
     ) -> None:
         self.name = name
-        self.profile = Profile(context_window, max_output, offline=offline)
+        self.profile = Profile(context_window, max_output, images=True, offline=offline)
         self.requests: list[ModelRequest] = []
         self._replies = replies if callable(replies) else iter(list(replies))
 

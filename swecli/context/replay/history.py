@@ -10,7 +10,7 @@ from pathlib import Path
 from swecli.context.query import environment_notes, with_notes, without_notes
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
-from swecli.models.message import ApiMessage, ChatMessage, Role, ToolSpec
+from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 
@@ -27,12 +27,14 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One interaction of at least one step: the query as typed, and as it was sent, without its notes."""
+    """One interaction of at least one step: the query as typed, and as it was sent, without its notes, with
+    its pictures."""
 
     number: int
     query: str
     sent: str
     steps: tuple[PastStep, ...]
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class History:
         """A turn's query as it is sent, with where and when it was asked."""
         day = date.fromtimestamp(turn.steps[0].at)
         notes = environment_notes(Path(self.session.working_directory), day)
-        return {"role": "user", "content": with_notes(turn.sent, notes)}
+        images = {IMAGES: list(turn.images)} if turn.images else {}
+        return {"role": "user", "content": with_notes(turn.sent, notes), **images}
 
     @property
     def fixed(self) -> int:
@@ -114,7 +117,7 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
             steps.append(PastStep(at, message))
             at = max(at, _end(message))
     sent = query.content if query.sent is None else without_notes(query.sent)
-    return PastTurn(number, query.content, sent, tuple(steps) or (PastStep(at),))
+    return PastTurn(number, query.content, sent, tuple(steps) or (PastStep(at),), tuple(query.images or ()))
 
 
 def _end(message: ChatMessage) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from swecli.llm.answer import Gathered, anthropic_usage
 from swecli.llm.native import Native, plain_id
-from swecli.models.message import ApiMessage, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -171,7 +171,7 @@ class Anthropic(Native):
                     opaque = []
                 turns.append({"role": "assistant", "content": opaque if _open(opaque) == plain else plain})
                 continue
-            blocks = [_result(message)] if message["role"] == "tool" else _texts(content)
+            blocks = [_result(message)] if message["role"] == "tool" else [*_images(message), *_texts(content)]
             if turns and turns[-1]["role"] == "user":
                 turns[-1]["content"] += blocks
             else:
@@ -231,6 +231,12 @@ def _texts(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     return [dict(block) for block in content or () if block.get("type") != "text" or block["text"].strip()]
+
+
+def _images(message: ApiMessage) -> list[dict[str, Any]]:
+    found = message.get(IMAGES) or ()
+    sources = ({"type": "base64", "media_type": image["media_type"], "data": image["data"]} for image in found)
+    return [{"type": "image", "source": source} for source in sources]
 
 
 def _uses(message: ApiMessage) -> list[dict[str, Any]]:

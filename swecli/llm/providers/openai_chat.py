@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.llm.answer import Gathered, openai_usage
 from swecli.llm.native import Native, plain_id
-from swecli.models.message import ApiMessage, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _THOUGHTS = ("reasoning_content", "reasoning")
@@ -168,6 +168,10 @@ class OpenAIChat(Native):
             sent["tool_calls"] = [call | {"id": plain_id(call["id"])} for call in sent["tool_calls"]]
             if self.profile.think_back == "with calls":
                 sent["reasoning_content"] = ""
+        if images := message.get(IMAGES):
+            urls = ({"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images)
+            text = {"type": "text", "text": message["content"]}
+            sent["content"] = [*({"type": "image_url", "image_url": url} for url in urls), text]
         for fields in self.opaque(message):
             sent |= fields
         return sent

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from swecli.context.prepare import prepare_messages
+from swecli.models.errors import BadInput
 from swecli.models.events import TurnStarted
 from swecli.models.message import ApiMessage, AskRequest, Decision
 from swecli.repl.input.question import Asker, Option
@@ -34,7 +35,12 @@ class AsyncQueryProcessor:
         """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on. Raises
         SwecliError: when the turn could not begin."""
         repl, interaction = self.repl, 0
-        turn = repl.agent.prepare(query)
+        try:
+            turn = repl.agent.prepare(query)
+        except BadInput:  # nothing was sent: it is the user's again
+            repl.session_manager.drop_query()
+            repl.set_draft(query)
+            raise
         repl.renderer.begin()
         try:
             async with aclosing(repl.agent.run(turn)) as events:

@@ -14,6 +14,9 @@ from prompt_toolkit.filters import Condition, completion_is_selected, has_comple
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from swecli.config.paths import find_paths
+from swecli.models.errors import BadInput
+from swecli.repl.input.clipboard import clipboard_picture, pasted_picture
 from swecli.repl.input.lines import Pastes
 from swecli.repl.program import Program
 
@@ -25,7 +28,8 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
     """The bindings; they win over prompt-toolkit's own."""
     keys = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
-    _line_keys(keys, pastes)
+    _line_keys(keys)
+    _paste_keys(keys, program, pastes, environ)
     _queue_keys(keys, program)
     _stopping_keys(keys, program)
 
@@ -132,7 +136,7 @@ def _queue_keys(keys: KeyBindings, program: Program) -> None:
         program.steer(text)
 
 
-def _line_keys(keys: KeyBindings, pastes: Pastes) -> None:
+def _line_keys(keys: KeyBindings) -> None:
     typing = has_focus(DEFAULT_BUFFER)
 
     @keys.add("enter", filter=typing)
@@ -159,9 +163,22 @@ def _line_keys(keys: KeyBindings, pastes: Pastes) -> None:
     def new_line(event: KeyPressEvent) -> None:
         event.app.current_buffer.insert_text("\n")
 
+
+def _paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:
+    """Texts and pictures. Of a picture its size stands in the line; one that cannot be sent is named in the footer."""
+    typing = has_focus(DEFAULT_BUFFER)
+
     @keys.add(Keys.BracketedPaste, filter=typing)
+    @keys.add("c-v", filter=typing)
     def paste(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text(pastes.take(event.data))
+        text = event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
+        try:
+            path = pasted_picture(text) if text else clipboard_picture(find_paths(environ).cache / "pictures")
+            inserted = pastes.take_picture(path) if path else pastes.take(text)
+        except BadInput as error:
+            inserted = pastes.take(text)
+            program.hint(f"{error.message} {error.hint}".strip())
+        event.app.current_buffer.insert_text(inserted)
 
 
 def editor(environ: Mapping[str, str]) -> str | None:

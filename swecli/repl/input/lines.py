@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 _LineKind = Literal["empty", "command", "shell", "leave", "text"]
@@ -43,29 +44,41 @@ def read_line(typed: str) -> Line:
 _MAX_CHARS = 1000
 _MAX_LINES = 15
 
-_PLACEHOLDER = re.compile(r"\[Pasted text #(\d+)\]")
+_PLACEHOLDER = re.compile(r"\[(?:Pasted text #|image )[^\]\n]*\]")
 # C0 without tab and newline, DEL, C1: they would move the cursor or colour the screen
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Pastes:
-    """The long texts pasted in this run, by number from 1."""
+    """The long texts and the pictures pasted in this run, by what stands for them in the line."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, str] = {}
+        self._texts: dict[str, str] = {}
 
     def take(self, pasted: str) -> str:
         """What to put into the line for a paste: the text itself, or its placeholder when it is long."""
         text = _plain(pasted)
         if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
             return text
-        number = len(self._texts) + 1
-        self._texts[number] = text
-        return f"[Pasted text #{number}]"
+        return self._stand_in(f"[Pasted text #{len(self._texts) + 1}]", text)
+
+    def take_picture(self, path: Path) -> str:
+        """What to put into the line for a picture: its size in pixels. Raises BadInput for one that cannot be sent."""
+        # late: a first drawing pastes nothing
+        from swecli.context.pictures import read_picture  # noqa: PLC0415
+
+        label, mention = read_picture(path, str(path))["label"], f'@"{path}"'
+        if self._texts.get(label, mention) != mention:
+            label = f"{label[:-1]} #{len(self._texts) + 1}]"
+        return self._stand_in(label, mention)
 
     def expand(self, line: str) -> str:
         """The line with every known placeholder replaced by its text, once; unknown ones stay as typed."""
-        return _PLACEHOLDER.sub(lambda match: self._texts.get(int(match[1]), match[0]), line)
+        return _PLACEHOLDER.sub(lambda match: self._texts.get(match[0], match[0]), line)
+
+    def _stand_in(self, label: str, text: str) -> str:
+        self._texts[label] = text
+        return label
 
 
 def _plain(pasted: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import sqlmodel
-from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, create_model
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError, create_model
 from sqlmodel import col, select
 
 from swecli.models.context import Edits, Epoch
@@ -91,6 +91,15 @@ def _many(shape: Any, default: Any = ...) -> Any:
 
 
 _ROLES = Literal["user", "assistant", "system"]
+
+
+class _Image(BaseModel):
+    name: _Text
+    media_type: Annotated[str, Field(pattern="^image/(png|jpeg|gif|webp)$")]
+    label: _Text
+    data: Annotated[str, Field(pattern="^[A-Za-z0-9+/]+={0,2}$")]
+
+
 _ID = Annotated[_Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Call = _shape(
     CallRow, HIDDEN[CallRow], id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
@@ -98,7 +107,7 @@ _Call = _shape(
 )  # fmt: skip
 _Message = _shape(
     MessageRow, HIDDEN[MessageRow], id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
-    tool_calls=_many(_Call, []),
+    tool_calls=_many(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
 _Record = _shape(
     TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None),

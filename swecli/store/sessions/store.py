@@ -15,7 +15,7 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
@@ -81,11 +81,11 @@ class SessionWriter:
             self.finish_interaction(INTERRUPTED)
 
     def begin_interaction(
-        self, query: str, sent: str | None = None, *, tokens: int | None = None, encoding: str = ""
+        self, query: str, sent: str | None = None, *, images: list[Image] | None = None, **counted: Any
     ) -> ChatMessage:
-        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place,
-        `tokens` its size, where it was counted."""
-        message = ChatMessage(Role.USER, query, sent=sent, tokens=tokens, encoding=encoding)
+        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place, with
+        `images`; `counted` are `tokens` and `encoding` of its size, where it was counted."""
+        message = ChatMessage(Role.USER, query, sent=sent, images=images, **counted)
         waiting = self._waiting
         if waiting is None or waiting.content != clean_text(query):
             self._leave_waiting()
@@ -94,7 +94,8 @@ class SessionWriter:
         mapping.clean_message(message)
         row = sqlmodel.update(MessageRow).where(col(MessageRow.id) == message.id)
         with self.database.transaction() as db:
-            db.exec(row.values(sent=message.sent, tokens=message.tokens, encoding=message.encoding))
+            names = ("sent", "tokens", "encoding", "images")
+            db.exec(row.values(**{name: getattr(message, name) for name in names}))
         self._waiting, self._open_calls = None, {}
         self._session().add_message(message)
         return message

@@ -122,6 +122,7 @@ STEPS: tuple[Step, ...] = (
     None,  # what a provider sent that only it can read
     _turn_counts_into_verdicts,  # what a strategy is worth stands with it
     _drop_what_nobody_reads,  # what turns changed of files, and what was taken back
+    None,  # pictures that go with a query
 )
 
 

@@ -63,6 +63,7 @@ class MessageRow(Row, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     blocks: Any = Field(default=None, sa_type=CleanJson)
+    images: Any = Field(default=None, sa_type=CleanJson)
 
 
 class CallRow(Row, table=True):

@@ -23,7 +23,8 @@ _KEYS = (
     ("Ctrl+R, ↑", "search history, previous line"),
     ("Ctrl+G", "edit the line in $EDITOR"),
     ("Ctrl+L, Ctrl+D", "redraw, quit"),
-    ("@file", "attach a file"),
+    ("@file, @picture.png", "attach a file or a picture"),
+    ("Ctrl+V", "attach the picture in the clipboard; a pasted path of one does too"),
     ("!command, !!command", "run in the shell; ! shares the output with the model, !! does not"),
 )
 

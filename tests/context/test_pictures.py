@@ -1,0 +1,115 @@
+"""Pictures: what is taken, what is refused and how, what they weigh, and how they leave a request."""
+
+from __future__ import annotations
+
+import base64
+import os
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image as pillow
+
+from swecli.context.pictures import read_picture
+from swecli.context.query import expand_mentions
+from swecli.context.shrink import clear_old_pictures
+from swecli.context.tokens import TokenCounter, image_tokens
+from swecli.models.errors import BadInput
+
+
+def picture(width: int = 64, height: int = 48, kind: str = "PNG") -> bytes:
+    """A picture whose every pixel differs from its neighbours."""
+    out = BytesIO()
+    pillow.frombytes("RGB", (width, height), os.urandom(width * height * 3)).save(out, kind)
+    return out.getvalue()
+
+
+def put(folder: Path, name: str, data: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.JPG"), ("GIF", "a.gif"), ("WEBP", "a.webp")])
+def test_a_small_picture_is_sent_byte_for_byte(tmp_path: Path, kind: str, name: str) -> None:
+    data = picture(kind=kind)
+    found = read_picture(put(tmp_path, name, data), name)
+    assert base64.b64decode(found["data"]) == data
+    assert (found["media_type"], found["label"]) == (f"image/{kind.lower()}", "[image 64x48]")
+
+
+def test_a_large_picture_is_scaled_to_what_services_look_at(tmp_path: Path) -> None:
+    found = read_picture(put(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
+    assert found["label"] == "[image 1568x49]"
+    with pillow.open(BytesIO(base64.b64decode(found["data"]))) as opened:
+        assert opened.size == (1568, 49)
+
+
+def test_a_picture_of_many_bytes_becomes_a_jpeg_that_services_take(tmp_path: Path) -> None:
+    found = read_picture(put(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
+    assert found["media_type"] == "image/jpeg"
+    assert len(found["data"]) < 5_000_000
+
+
+def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
+    frames = [pillow.new("RGB", (20, 10), colour) for colour in ("red", "blue")]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    found = read_picture(tmp_path / "a.gif", "a.gif")
+    assert (found["media_type"], found["label"]) == ("image/png", "[image 20x10]")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "is empty (0 bytes)"),
+        (b"just a text\n", "is no PNG, JPEG, GIF or WebP picture"),
+        (picture()[:2000], "is damaged or cut off"),
+        (picture(kind="JPEG")[:600], "is damaged or cut off"),
+    ],
+)
+def test_what_is_no_picture_is_refused_in_a_line(tmp_path: Path, data: bytes, why: str) -> None:
+    put(tmp_path, "shot.png", data)
+    with pytest.raises(BadInput) as raised:
+        expand_mentions("see @shot.png", tmp_path)
+    assert raised.value.message == f"@shot.png {why}: nothing was sent."
+
+
+def test_a_hundred_megabytes_are_refused_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.png").open("wb") as file:
+        file.truncate(100_000_000)
+    with pytest.raises(BadInput, match="has 100 MB, pictures of up to 20 MB can be sent"):
+        expand_mentions("@huge.png", tmp_path)
+
+
+def test_too_many_pixels_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
+    pillow.new("1", (10_000, 6_000)).save(tmp_path / "bomb.png")
+    with pytest.raises(BadInput, match="more than 50 million pixels"):
+        expand_mentions("@bomb.png", tmp_path)
+
+
+def test_a_mention_names_the_picture_and_brings_it_along_from_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    path = put(tmp_path, "desk top.png", picture())
+    found = expand_mentions(f'what is @"{path}"?', tmp_path / "project")
+    assert found.text.endswith(f"[image 64x48] {path}")
+    assert [image["name"] for image in found.images] == [str(path)]
+    assert (found.notes, found.files) == ([], [])
+
+
+def test_a_picture_counts_by_the_length_of_its_data() -> None:
+    message = {"role": "user", "content": "what is it?"}
+    counter = TokenCounter()
+    more = counter.count_message(message | {"images": [{"data": "x" * 1000}]}) - counter.count_message(message)
+    assert more == image_tokens(1000) == 48
+
+
+def test_old_pictures_leave_a_request_and_the_newest_stay() -> None:
+    image = {"name": "a.png", "data": "x"}
+    asked = {"role": "user", "content": "what is it?", "images": [image]}
+    messages = [asked, {"role": "assistant", "content": "a cat"}, asked, {"role": "assistant", "content": "a dog"}]
+    smaller, count = clear_old_pictures(messages)
+    assert count == 1
+    assert smaller[0]["images"] == []
+    assert smaller[0]["content"].startswith("[Cleared to save room: its pictures are left out.]")
+    assert smaller[1:] == messages[1:]
+    assert clear_old_pictures(smaller) == (smaller, 0)
