@@ -20,12 +20,6 @@ if TYPE_CHECKING:  # a subcommand and --help need none of it
 _SHOWN = 80  # characters of its arguments
 
 
-class Interrupted(SwecliError):
-    """Ctrl-C before anything could take it."""
-
-    exit_code = 130
-
-
 def run_safely(argv: list[str]) -> int:
     """Run and return the exit code. Nothing escapes as a traceback; what was unforeseen is in the log."""
     try:
@@ -33,7 +27,9 @@ def run_safely(argv: list[str]) -> int:
     except SwecliError as error:
         return fail(error, argv)
     except KeyboardInterrupt:
-        return fail(Interrupted("Interrupted."), argv)
+        stopped = SwecliError("Interrupted.")
+        stopped.exit_code = 130
+        return fail(stopped, argv)
     except BrokenPipeError:  # the reader has gone: nobody to report to
         return 1
     except Exception as error:  # noqa: BLE001 - the last door: a user never sees a traceback

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive, table_lines
+from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive, table_lines, write_file
 from swecli.context.budget import MAX_CHARACTERS, is_lean
 from swecli.context.replay.history import History, Texts, read_history
 from swecli.context.replay.plot import plot, svg
@@ -26,7 +26,6 @@ from swecli.context.replay.run import (
 )
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
-from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 
@@ -90,7 +89,7 @@ def _replay(args: argparse.Namespace) -> ActionResult:
         turns = replay_turns(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
         replays.append(account(name, turns, history, assumed))
     if args.svg:
-        _write(args.svg, svg(replays, f"Replay of {session.title or session.id}"))
+        write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
     totals = {replayed.policy: replayed.totals() for replayed in replays}
     rows = tuple((name, *_cells(total, assumed)) for name, total in totals.items())
     lines = _turn_lines(replays, assumed) if args.turns else []
@@ -98,14 +97,6 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     lines += ["", *_notes(history, replays[0], totals, assumed), _whose_window(args, assumed)]
     lines += [f"Wrote {args.svg}."] if args.svg else []
     return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"{path} cannot be written: {why}.", "Give --svg another file.") from error
 
 
 def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:

@@ -13,14 +13,14 @@ from typing import TextIO
 
 from swecli.app import Runtime, build_runtime
 from swecli.cli.startup import make_start, need_workspace
-from swecli.cli.subcommands import add_common_flags, positive, print_line
+from swecli.cli.subcommands import add_common_flags, positive, print_line, write_file
 from swecli.config.paths import project_root
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import refuse, until_signal
-from swecli.headless.writers.base import line_for_people
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import SEVERITIES, counted
+from swecli.models.learning_events import event_line
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewPlanned
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import Wanted, need_token, plan_push
@@ -49,7 +49,7 @@ class ReviewWriter:
             case ReviewEvent():
                 lines = event_lines(event)
             case Notice() | StepRetried() | ContextReduced():
-                lines = [line_for_people(event)]
+                lines = [event_line(event)]
             case _:
                 lines = []
         for line in lines:
@@ -202,7 +202,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
     text = result_text(end, style, code, _least(args), posted)
     if args.output and text:
-        _to_file(Path(args.output), text)
+        write_file(Path(args.output), text, "The findings are kept: swecli findings export")
     elif text:
         print_line(text.rstrip("\n"))
     if problem is not None:
@@ -233,12 +233,3 @@ def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
     if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
         return _SEVERE
     return 0 if end.complete or args.allow_incomplete else _INCOMPLETE
-
-
-def _to_file(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SwecliError(
-            f"{path} cannot be written: {error.strerror}.", "The findings are kept: swecli findings export"
-        ) from error

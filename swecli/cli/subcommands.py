@@ -118,6 +118,14 @@ def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[S
             database.close()
 
 
+def write_file(path: Path, text: str, hint: str) -> None:
+    """Write what was asked for. Raises BadInput with what else can be done."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint) from error
+
+
 def positive(text: str) -> int:
     """A count from 1 on, for argparse."""
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:

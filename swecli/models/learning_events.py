@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.models.events import Event
+from swecli.models.events import ContextReduced, Event, Notice, StepRetried
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +31,22 @@ class ReflectionFailed(Event):
     reason: str
     kept: bool
     paused: bool = False
+
+
+def event_line(event: Event) -> str:
+    """What happened in passing, as a line for people; "" for an event without one, or that each face draws itself."""
+    match event:
+        case Notice():
+            return event.text
+        case StepRetried():
+            wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
+            return f"{event.reason} · retrying {wait} (attempt {event.attempt})"
+        case ContextReduced():
+            done, detail = "reduced" if event.after < event.before else "rebuilt", event.detail and f" · {event.detail}"
+            return f"context {done} ({event.how}): {event.before:,} → {event.after:,} tokens{detail}"
+        case ReflectionFailed(paused=True):
+            return f"learning paused: {event.reason}"
+        case ReflectionFailed():
+            again = "will retry later" if event.kept else "will not be retried"
+            return f"could not learn from T{event.interaction}: {event.reason} · {again}"
+    return ""

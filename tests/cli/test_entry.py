@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.entry import Interrupted, fail, run_safely
+from swecli.cli.entry import fail, run_safely
 from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput, RateLimited, UsageError
 from swecli.store.sqlite.database import open_database
@@ -230,7 +230,6 @@ def test_a_failure_is_told_to_people_and_to_programs(capsys: pytest.CaptureFixtu
     assert fail(UsageError("Odd."), []) == 2
     assert capsys.readouterr().out == ""
     assert fail(RateLimited("Busy."), []) == 75
-    assert fail(Interrupted("Interrupted."), []) == 130
 
 
 def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:

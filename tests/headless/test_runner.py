@@ -168,7 +168,10 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
     out, err = io.StringIO(), io.StringIO()
     assert await run_prompts(runtime, prompts("a"), Text(out, err)) == 0
     assert out.getvalue() == "Fine.\n"
-    assert "reflection failed: RuntimeError: blind\nreflection failed: RuntimeError: odd" in err.getvalue()
+    assert [line.split(": ", 1)[1] for line in err.getvalue().splitlines()] == [
+        "RuntimeError: blind · will retry later",
+        "RuntimeError: odd · will retry later",
+    ]
     runtime.close()
 
 

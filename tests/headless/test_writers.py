@@ -86,7 +86,7 @@ def test_text_of_an_answer_that_began_anew_comes_once() -> None:
     ]
     out, err = written("text", events)
     assert out == "It says.\n"
-    assert err == "retry 1 in 2 s: cut off\n"
+    assert err == "cut off · retrying in 2 s (attempt 1)\n"
 
 
 def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
@@ -193,7 +193,7 @@ def test_a_run_that_could_not_begin_has_a_result_too() -> None:
 def test_what_was_learned_or_not_is_told() -> None:
     learned = PlaybookUpdated(1, "d", ("P-1 is new",))
     _, err = written("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), finished("x")])
-    assert err.splitlines() == ["learned: P-1 is new", "reflection failed: no answer"]
+    assert err.splitlines() == ["learned: P-1 is new", "could not learn from T1: no answer · will retry later"]
 
 
 class Disk(io.StringIO):

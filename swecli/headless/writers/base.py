@@ -9,9 +9,7 @@ from typing import Any, TextIO
 from swecli.headless.plain import complaint, one_line
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
-    ContextReduced,
     Event,
-    Notice,
     StepRetried,
     StepStarted,
     TextDelta,
@@ -22,7 +20,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, event_line
 from swecli.models.message import ToolCall, Usage
 
 _INTERRUPTED = (130, 143)
@@ -112,7 +110,7 @@ class Writer:
         if isinstance(event, (StepStarted, ToolStarted, ToolFinished)) and self.turn.text:
             self.note(self.turn.text)  # text before a call: the answer is what comes last
             self.turn.text = ""
-        if line := line_for_people(event):
+        if line := _line_for_people(event):
             self.note(line)
         self.turn.add(event)
 
@@ -152,21 +150,13 @@ class Writer:
         self._err.write(complaint(message, hint) + "\n")
 
 
-def line_for_people(event: Event) -> str:
+def _line_for_people(event: Event) -> str:
     """What a person would want to know of it, "" for nothing."""
     match event:
         case ToolFinished() if event.result.denied:
             return f"denied: {event.summary}: {event.call.reason or event.result.for_model}"
         case ToolFinished():
             return f"{'ok' if event.result.ok else 'failed'}: {event.summary}"
-        case StepRetried():
-            return f"retry {event.attempt} in {event.wait:.0f} s: {event.reason}"
-        case ContextReduced():
-            return f"context: {event.how}, {event.before} to {event.after} tokens {event.detail}"
-        case Notice():
-            return event.text
-        case ReflectionFailed():
-            return f"{'learning paused' if event.paused else 'reflection failed'}: {event.reason}"
         case PlaybookUpdated() if event.lines:
             return "learned: " + "; ".join(event.lines)
-    return ""
+    return event_line(event)

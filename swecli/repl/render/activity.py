@@ -9,8 +9,8 @@ from textwrap import wrap
 from rich.console import RenderableType
 from rich.text import Text
 
-from swecli.models.events import ContextReduced, StepRetried, TurnFinished, WindowApplied
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.events import TurnFinished, WindowApplied
+from swecli.models.learning_events import PlaybookUpdated
 from swecli.repl.render.formatting import clean, money, one_line
 from swecli.repl.render.markdown import indented, prefixed
 
@@ -65,32 +65,10 @@ def learned(event: PlaybookUpdated) -> RenderableType | None:
     return prefixed(Text(f"{word}: {lines[0]}{more} · {price(event.cost)}", style="learned"), "✎ ", "learned")
 
 
-def not_learned(event: ReflectionFailed) -> str:
-    """Why a reflection failed or was not begun, and whether it will be tried again."""
-    if event.paused:
-        return f"learning paused: {one_line(event.reason)}"
-    again = "will retry later" if event.kept else "will not be retried"
-    return f"could not learn from T{event.interaction}: {one_line(event.reason)} · {again}"
-
-
-def retried(event: StepRetried) -> str:
-    """A request that goes out once more."""
-    wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
-    return f"{one_line(event.reason)} · retrying {wait} (attempt {event.attempt})"
-
-
 def windowed(event: WindowApplied) -> str:
     """What left the reflection window."""
     kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
     return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
-
-
-def reduced(event: ContextReduced) -> str:
-    """What was done to a request that was too long, or that was rebuilt for another reason."""
-    done = "reduced" if event.after < event.before else "rebuilt"
-    size = f"{event.before:,} → {event.after:,} tokens"
-    detail = f" · {one_line(event.detail)}" if event.detail else ""
-    return f"context {done} ({one_line(event.how)}): {size}{detail}"
 
 
 _OUTPUT_ROWS = 4

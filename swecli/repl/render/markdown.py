@@ -88,7 +88,7 @@ def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return framed(colored(clean(first.content).rstrip("\n"), first.info if color else ""))
+            return indented(_colored(clean(first.content).rstrip("\n"), first.info if color else ""), 2)
         case "bullet_list_open" | "ordered_list_open":
             return _list(tokens, color)
         case "blockquote_open":
@@ -240,14 +240,9 @@ _THEME = ANSISyntaxTheme({tuple(kind.split(".")): Style.parse(style) for kind, s
 _COLORED = 20_000  # characters of code that are worth colouring
 
 
-def colored(source: str, language: str) -> Text:
+def _colored(source: str, language: str) -> Text:
     """Code without tabs, in the terminal's own colours unless its language is "", not known, or it is very long."""
     source, name = source.expandtabs(4), language.strip().split(" ")[0].lower()
     if not name or len(source) > _COLORED:
         return Text(source)
     return Syntax("", name, theme=_THEME, word_wrap=True).highlight(source)[: len(source)]
-
-
-def framed(code: Text) -> RenderableType:
-    """Code as it stands in an answer: indented, without a border that would be copied along."""
-    return indented(code, 2)

@@ -25,11 +25,12 @@ from swecli.models.events import (
     TurnFinished,
     WindowApplied,
 )
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, event_line
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import activity, review_view, tools
 from swecli.repl.render.activity import Activity, Thought, todo_lines
+from swecli.repl.render.formatting import one_line
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
@@ -148,19 +149,15 @@ class Renderer:
                 self._rest()
                 self._put(None)
                 self.screen.error(event.error, event.hint)
-            case StepRetried():
-                self._settle()
-                self._remark(activity.retried(event))
+            case StepRetried() | ContextReduced() | ReflectionFailed() | Notice():
+                if isinstance(event, StepRetried):
+                    self._settle()
+                warn = isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning")
+                self._remark(one_line(event_line(event), 2_000), warn=warn)
             case WindowApplied():
                 self._remark(activity.windowed(event) if event.removed else "")
-            case ContextReduced():
-                self._remark(activity.reduced(event))
             case PlaybookUpdated():
                 self._remark(activity.learned(event))
-            case ReflectionFailed():
-                self._remark(activity.not_learned(event), warn=True)
-            case Notice():
-                self._remark(event.text, warn=event.level == "warning")
             case ReviewEvent():
                 self._remark(review_view.drawn(event))
 
