@@ -11,6 +11,7 @@ from swecli.cli.subcommands import Actions, open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
+from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
@@ -44,7 +45,7 @@ def _list(args: argparse.Namespace) -> ActionResult:
         found = sessions.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
     rows = []
     for one in found:
-        when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.title or one.first_query[:60]
+        when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.title or title_by_rule(one.first_query)
         rows.append((one.id, when, str(one.interactions), one.directory, title))
     lines, head = () if rows else ("No sessions yet.",), ("id", "when", "turns", "directory", "title")
     return ActionResult([one.to_json() for one in found], lines, head, tuple(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -102,6 +103,20 @@ class Session:
             sent = [api for message in reversed(group) for api in message.to_api()]
             out += keyed(sent, number) if keys else sent
         return out
+
+
+def title_by_rule(query: str) -> str:
+    """A title for a session that nobody named: the first sentence of its first question, at most 60 letters."""
+    first = next((line for line in query.splitlines() if line.strip()), "")
+    sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
+    return (
+        sentence
+        if len(sentence) <= _TITLE
+        else f"{sentence[: _TITLE - 1].rpartition(' ')[0] or sentence[: _TITLE - 1]}…"
+    )
+
+
+_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy
 import sqlmodel
-from sqlalchemy import or_
+from sqlalchemy import func, or_
 from sqlmodel import col
 
 from swecli.models.context import Reduction
@@ -26,8 +27,10 @@ from swecli.store.sessions.search import FLOOR, find_text, search_all, search_se
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.sessions import CallRow, FullResultRow, SessionRow
+from swecli.store.tables.sessions import CallRow, FullResultRow, MessageRow, SessionRow
 from swecli.store.undo import UndoStore
+
+_ENDING = 400  # characters of how a session ended
 
 
 class SessionManager(SessionWriter):
@@ -94,6 +97,20 @@ class SessionManager(SessionWriter):
             found = [SessionInfo(*row) for row in db.connection().execute(newest_first.limit(max(0, limit)))]
         # rows of earlier versions hold what was typed
         return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
+
+    def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """How these sessions ended: by id, the beginnings of the last text of "user" and of "assistant"."""
+        last = sqlalchemy.select(func.max(col(MessageRow.id))).where(
+            col(MessageRow.session_id).in_(ids), col(MessageRow.content) != ""
+        )
+        newest = last.group_by(col(MessageRow.session_id), col(MessageRow.role))
+        of: list[Any] = [MessageRow.session_id, MessageRow.role, func.substr(col(MessageRow.content), 1, 10 * _ENDING)]
+        found: dict[str, dict[str, str]] = {}
+        with self.database.reading() as db:
+            rows = db.connection().execute(sqlalchemy.select(*of).where(col(MessageRow.id).in_(newest)))
+            for session, role, text in rows:  # a secret that reaches over the cut is seen whole
+                found.setdefault(session, {})[str(role)] = redact(text)[:_ENDING]
+        return found
 
     def read_result(self, call_id: str) -> str | None:
         """The whole text of a call's result in this session, of the newest call of that id; None for an unknown id, or

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.session import Session
+from swecli.models.session import Session, title_by_rule
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ PUBLISHED = """
 import sys
 sys.path.insert(0, '.')
 
-from swecli.models.session import Session
+from swecli.models.session import Session, title_by_rule
 from swecli.models.message import ChatMessage, Role, ToolCall
 from datetime import datetime
 
@@ -120,3 +120,19 @@ def test_two_sessions_share_nothing() -> None:
     first.add_message(ChatMessage(Role.USER, "x"))
     first.playbook.add("y")
     assert (second.messages, second.playbook.bullets) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("Fix it", "Fix it"),
+        ("\n\n  Fix the parser.  It fails on\ntabs", "Fix the parser"),
+        ("what is in app.py?", "what is in app.py?"),
+        ("", ""),
+        ("word " * 40, "word word word word word word word word word word word…"),
+        ("x" * 200, "x" * 59 + "…"),
+    ],
+)
+def test_a_session_nobody_named_is_called_by_its_first_sentence(query: str, title: str) -> None:
+    assert title_by_rule(query) == title
+    assert len(title) <= 60

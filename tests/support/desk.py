@@ -25,6 +25,7 @@ class Desk(CommandContext):
         super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False
         self.draft = ""
+        self.detailed: list[list[str]] = []
         self.settled = 0
         self.offered: list[list[tuple[str, str]]] = []
         self.handed_over: list[list[str]] = []
@@ -40,8 +41,11 @@ class Desk(CommandContext):
     def leave(self, code: int = 0) -> None:
         self.left = True
 
-    async def pick(self, title: str, options: Sequence[tuple[str, str]]) -> str | None:
+    async def pick(
+        self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()
+    ) -> str | None:
         self.offered.append(list(options))
+        self.detailed = [list(lines) for lines in details]
         return self._picks.pop(0)
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:

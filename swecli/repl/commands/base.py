@@ -38,10 +38,16 @@ class CommandContext:
         """Draw an event as in a turn."""
         self.renderer.show(event)
 
-    async def pick(self, title: str, options: Sequence[tuple[str, str]]) -> str | None:
-        """Let the user choose among (value, label) pairs; the value, or None."""
+    async def pick(
+        self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()
+    ) -> str | None:
+        """Let the user choose among (value, label) pairs, by search where each has lines of detail; the value, or
+        None."""
         if not options:
             return None
+        if details:
+            index = await self.asker.search(title, [Option(label) for _, label in options], details)
+            return None if index is None else options[index][0]
         labelled = [Option(label, str(n) if len(options) <= 9 else "") for n, (_, label) in enumerate(options, 1)]
         index = await self.asker.choose(title, labelled)
         return None if index is None else options[index][0]

@@ -116,6 +116,10 @@ class PromptByLine:
                     return place
         return None
 
+    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
+        """Let the user pick by number: what is typed searches nothing here."""
+        return await self.choose(title, options)
+
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None for none."""
         return await self._line(f"{clean(label)} ") or None

@@ -38,6 +38,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from swecli.repl.input.picker import Picker
 from swecli.repl.input.question import Option, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
 from swecli.repl.program import LineQueue, Program
@@ -174,6 +175,15 @@ class PromptLine:
         answer = await self._ask(Question(title, options, guarded=guarded))
         return answer if isinstance(answer, int) else None
 
+    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
+        """Let the user pick from a long list; what is typed searches it, and what was being typed comes back."""
+        draft, self.buffer.document = self.buffer.document, Document()
+        try:
+            answer = await self._ask(Picker(title, options, details))
+        finally:
+            self.buffer.document = draft
+        return answer if isinstance(answer, int) else None
+
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None when they would rather not."""
         answer = await self._ask(Question(label))
@@ -254,7 +264,7 @@ class PromptLine:
         rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
         asked: list[StyleAndTextTuples] = []
         if self.question is not None and rows > 0:
-            self.question.drafting = bool(self.buffer.text)
+            self.question.typed(self.buffer.text)
             asked = [[line] for line in self.question.lines(columns - 1, rows)]
         waiting = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(asked))]
         live, left = self.app.live, max(0, rows - len(asked) - len(waiting))

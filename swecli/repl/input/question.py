@@ -38,6 +38,9 @@ class Asker(Protocol):
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
         """The index of the option that was picked; None for no answer."""
 
+    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
+        """The same of a long list, searched as one types; `details` are lines about each option."""
+
     async def ask_text(self, label: str) -> str | None:
         """A line that the user types; None for none."""
 
@@ -62,6 +65,10 @@ class Question:
         self._shown = range(0)
         self._quiet_since: float | None = None
         self._open = not guarded
+
+    def typed(self, text: str) -> None:
+        """What stands in the line now."""
+        self.drafting = bool(text)
 
     # When it can be answered
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.models.ids import turn_within
+from swecli.models.session import title_by_rule
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.render.formatting import age
+from swecli.repl.render.formatting import age, money
 from swecli.repl.startup_banner import session_name, show_session
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.session import SessionInfo
 
-_SHOWN = 20
+_SHOWN, _SEARCHED = 20, 200
 
 
 def _known(runtime: Runtime) -> Values:
@@ -28,12 +30,15 @@ async def sessions(ctx: CommandContext, args: str) -> None:
     runtime, ref = ctx.runtime, args
     if not ref:
         present = runtime.sessions.current_session
-        found = runtime.sessions.list_sessions(str(runtime.cwd), _SHOWN)
-        options = [(info.id, _label(info)) for info in found if present is None or info.id != present.id]
+        found = runtime.sessions.list_sessions(str(runtime.cwd), _SEARCHED)
+        others = [info for info in found if info.interactions and (present is None or info.id != present.id)]
+        endings = runtime.sessions.endings([info.id for info in others])
+        options = [(info.id, _label(info)) for info in others]
         if not options:
             ctx.screen.note("there are no other sessions in this folder")
             return
-        ref = await ctx.pick("Resume which session?", options) or ""
+        details = [_details(info, endings.get(info.id, {})) for info in others]
+        ref = await ctx.pick("Resume which session?", options, details) or ""
         if not ref:
             return
     await ctx.settle()
@@ -58,8 +63,15 @@ async def fork(ctx: CommandContext, args: str) -> None:
 
 
 def _label(info: SessionInfo) -> str:
-    words = " ".join((info.title or info.first_query or info.id).split())
+    words = info.title or title_by_rule(info.first_query) or info.id
     return f"{words[:60]} · {counted(info.interactions, 'turn')} · {age(info.updated_at)}"
+
+
+def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
+    """What a session is about: how it began, how it ended, with which model."""
+    first, last = info.first_query, ending.get("user", "")
+    asked = [f"> {first}", *([f"> {last}"] if last and not last.startswith(first[:40]) else [])]
+    return [*asked, ending.get("assistant", ""), f"{info.model} · {money(info.cost)} · {info.id}"]
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")

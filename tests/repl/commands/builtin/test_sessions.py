@@ -43,6 +43,18 @@ async def test_a_session_is_picked_from_a_list_and_shown(runtime: Runtime) -> No
     assert "ok" in printed
 
 
+async def test_the_list_shows_how_a_session_began_and_ended(runtime: Runtime) -> None:
+    await run_turn(runtime, "Repair the parser. It fails on tabs.")
+    await run_turn(runtime, "and the lexer")
+    desk = Desk(runtime, None)
+    await desk.type("/new")
+    await desk.type("/resume")
+    [[(_, label)], [details]] = desk.offered[0], desk.detailed
+    assert label.startswith("Repair the parser · 2 turns · ")
+    assert details[:3] == ["> Repair the parser. It fails on tabs.", "> and the lexer", "ok"]
+    assert "no cost" in details[3] or "$" in details[3]
+
+
 async def test_picking_nothing_changes_nothing(runtime: Runtime) -> None:
     await run_turn(runtime, "first thing")
     desk = Desk(runtime, None)

@@ -1,0 +1,77 @@
+"""A long list: searched as one types, previewed, and the draft comes back."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prompt_toolkit.input import create_pipe_input
+
+from swecli.repl.input.picker import Picker
+from swecli.repl.input.question import Option
+from tests.repl.input.test_question import DOWN, ENTER, Typist
+from tests.support.virtual_time import run_virtually
+
+OPTIONS = [Option("Fix the parser"), Option("Write the docs"), Option("Review the parser")]
+DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> before the release", ""]]
+
+
+def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -> None:
+    async def found(text: str) -> list[str]:
+        picker = Picker("Which?", OPTIONS, DETAILS)
+        picker.typed(text)
+        return [option.label for option in picker.options]
+
+    async def check() -> None:
+        assert await found("parser") == ["Fix the parser", "Review the parser"]
+        assert await found("PARS rel") == ["Review the parser"]
+        assert await found("tutorial") == ["Write the docs"]
+        assert await found("") == [option.label for option in OPTIONS]
+        assert await found("nothing") == []
+
+    asyncio.run(check())
+
+
+def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> None:
+    async def check() -> None:
+        picker = Picker("Which?", OPTIONS, DETAILS)
+        shown = [text for _, text in picker.lines(60, 20)]
+        assert "  │ > it fails on tabs" in shown
+        assert "type to search" in " ".join(shown)
+        picker.move(1)
+        assert "  │ > a tutorial" in [text for _, text in picker.lines(60, 20)]
+        picker.typed("release")
+        assert "1 of 3" in " ".join(text for _, text in picker.lines(60, 20))
+        for rows in range(1, 30):
+            assert len(picker.lines(30, rows)) <= max(rows, 2)
+
+    asyncio.run(check())
+
+
+def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
+    """The place picked by these keys, the draft afterwards, and what was sent."""
+
+    async def run() -> tuple[int | None, str, list[str]]:
+        with create_pipe_input() as pipe:
+            typist = Typist(pipe)
+            running = asyncio.ensure_future(typist.prompt.run())
+            await typist.type(*draft)
+            asked = asyncio.ensure_future(typist.prompt.search("Which?", OPTIONS, DETAILS))
+            await asyncio.sleep(0.1)
+            await typist.type(*keys)
+            await asyncio.sleep(1.0)
+            done = asked.done()
+            asked.cancel()
+            await asyncio.wait([asked])
+            typist.prompt.end()
+            await running
+            return (asked.result() if done else -1), typist.prompt.draft, typist.sent
+
+    return run_virtually(run())
+
+
+def test_enter_takes_the_row_that_is_left_and_the_draft_comes_back() -> None:
+    assert pick(ENTER) == (0, "", [])
+    assert pick(*"docs", ENTER, draft="half a line") == (1, "half a line", [])
+    assert pick(*"parser", DOWN, ENTER) == (2, "", [])
+    assert pick(*"1", ENTER) == (-1, "", []), "a digit is a word to search for, and nothing holds it"
+    assert pick("\x1b", draft="half") == (None, "half", [])
