@@ -94,7 +94,7 @@ class Runtime:
                 found = make_model(settings.reflect_model, settings, self.start.environ)
             except SwecliError as error:
                 found, missing = None, str(error)
-        self.learning.use_reflector(ReflectorModel(template, found, missing, every_turn=every_turn))
+        self.learning.reflector = ReflectorModel(template, found, missing, every_turn=every_turn)
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""

@@ -120,7 +120,7 @@ def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
 
     runtime = build_runtime(start, agree, model=ScriptedModel(script, offline=False))
     model: Any = runtime.learning.reflector.model
-    runtime.learning.use_reflector(ReflectorModel("template", model, every_turn=True))
+    runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
     runtime.learning.budget = ReflectionBudget(100_000)
     session = runtime.sessions.current_session
     assert session is not None, "a runtime begins one"

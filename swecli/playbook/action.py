@@ -88,12 +88,13 @@ def flags_of(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
 
 
 def value_after(args: list[str], flag: str) -> str:
-    """Take a flag with its value out of arguments; "" where it is not there."""
+    """Take a flag with its value, the words up to the next flag, out of arguments; "" where it is not there."""
     if flag not in args:
         return ""
     at = args.index(flag)
-    value = " ".join(args[at + 1 : at + 2])
-    del args[at : at + 2]
+    end = next((n for n in range(at + 1, len(args)) if args[n].startswith("--")), len(args))
+    value = " ".join(args[at + 1 : end])
+    del args[at:end]
     return value
 
 

@@ -39,16 +39,21 @@ def clean(content: str) -> str:
     return " ".join(text.split())
 
 
+def too_long(content: str) -> str:
+    """Why a text is too long for a strategy; "" when it is not."""
+    if (words := len(content.split())) > MAX_WORDS:
+        return f"a strategy has at most {MAX_WORDS} words, this has {words}"
+    letters = len(content)
+    return f"a strategy has at most {MAX_LETTERS} characters, this has {letters:,}" if letters > MAX_LETTERS else ""
+
+
 def objection(content: str, trust: Trust, instructions: str = "") -> str:
     """Why a cleaned text may not become a bullet; "" when it may. What users teach is theirs to choose: for them only
     size and secrets are refused."""
-    words = len(content.split())
     if not re.search(r"\w", content):
         return "it is empty"
-    if words > MAX_WORDS:
-        return f"it has {words} words, at most {MAX_WORDS} are kept"
-    if len(content) > MAX_LETTERS:
-        return f"it has {len(content):,} characters, at most {MAX_LETTERS} are kept"
+    if problem := too_long(content):
+        return problem
     if has_secret(content):
         return "it holds a secret"
     if trust == "user":

@@ -7,12 +7,12 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
-from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
+from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
 from swecli.playbook.actions.show import count_of, list_all, show, why
 from swecli.playbook.anchors import anchors_of
 from swecli.playbook.describe import summary_of
-from swecli.playbook.quarantine import DOUBT
+from swecli.playbook.quarantine import DOUBT, too_long
 from swecli.playbook.scoring.score import probably_harms
 from swecli.playbook.similarity import nearest
 from swecli.playbook.transfer.importing import import_file
@@ -27,13 +27,8 @@ _SCOPES = ("session", "project", "user")
 def _content(text: str) -> str:
     """A strategy's words, on one line and without secrets. Raises BadInput when there are none, or too many."""
     content = redact(" ".join(text.split()))
-    count = len(content.split())
-    if count > MAX_WORDS:
-        raise BadInput(f"A strategy has at most {MAX_WORDS} words, this has {count}.", "Say it shorter.")
-    if len(content) > MAX_LETTERS:
-        raise BadInput(
-            f"A strategy has at most {MAX_LETTERS} characters, this has {len(content):,}.", "Say it shorter."
-        )
+    if problem := too_long(content):
+        raise BadInput(f"{problem.capitalize()}.", "Say it shorter.")
     return content
 
 
@@ -53,9 +48,7 @@ def add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Teach a strategy for this project, or take in an exported playbook."""
     words = list(args)
     if FROM in words:
-        flags, words = flags_of(words, TRUST)
-        file = value_after(words, FROM) + " ".join(["", *words])
-        return import_file(ctx, file.strip(), trusted=TRUST in flags)
+        return import_file(ctx, value_after(words, FROM), trusted=TRUST in words)
     text = " ".join(words)
     content = _content(text)
     if not content:
@@ -95,7 +88,7 @@ def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
 def edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Put a strategy differently, or change what it is: pinned, off, on, for whom, when it matters."""
     words = list(args)
-    scope, when = value_after(words, SCOPE), _free_value(words, WHEN)
+    scope, when = value_after(words, SCOPE), value_after(words, WHEN)
     flags, words = flags_of(words, PIN, ON, OFF)
     if words == [ALL] and flags in ({ON}, {OFF}):
         return _switch(ctx, off=OFF in flags)
@@ -117,16 +110,6 @@ def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
     ctx.sessions.playbook.turns.switch(ctx.session, off=off)
     line = f"The playbook is off in this project; `{ctx.command} edit {ALL} {ON}` lets it in again."
     return ActionResult({"off": off}, (line if off else "The playbook is on.",))
-
-
-def _free_value(words: list[str], flag: str) -> str:
-    if flag not in words:
-        return ""
-    at = words.index(flag)
-    end = next((n for n in range(at + 1, len(words)) if words[n].startswith("--")), len(words))
-    value = " ".join(words[at + 1 : end])
-    del words[at:end]
-    return value
 
 
 def _words(text: str, when: str, scope: str, flags: set[str]) -> list[tuple[str, bool]]:

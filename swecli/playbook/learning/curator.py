@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
 from swecli.playbook.anchors import anchors_of
@@ -87,10 +87,12 @@ class AddProposal:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a proposal is held against: the turn; the bullets that apply, in any state but deleted; those the user
-    `removed` or took back, which only the user's own words bring in again; what the prompt says anyway; the workspace
-    (None: nothing is looked up); and `seen_in`, the sessions that a bullet's evidence is from, by its id."""
+    """What a proposal is held against: who proposes ("user": the user's own typed words); the turn; the bullets that
+    apply, in any state but deleted; those the user `removed` or took back, which only the user's own words bring in
+    again; what the prompt says anyway; the workspace (None: nothing is looked up); and `seen_in`, the sessions that a
+    bullet's evidence is from, by its id."""
 
+    author: str
     digest: TurnDigest
     bullets: Sequence[Bullet]
     removed: Sequence[Bullet] = ()
@@ -111,43 +113,42 @@ class Curated:
         return sum(op.op == name for op in self.ops)
 
 
-def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: Ground, author: str) -> Curated:
-    """What of one turn's proposals passes; the author "user" says that `adds` are the user's own typed words."""
+def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: Ground) -> Curated:
+    """What of one turn's proposals passes: new bullets, and other words for some."""
     curated = Curated()
     for add in adds:
-        _add(replace(add, content=clean(add.content), when=clean(add.when)), ground, author, curated)
+        _add(replace(add, content=clean(add.content), when=clean(add.when)), ground, curated)
     for update in updates:
-        _update(replace(update, content=clean(update.content), when=clean(update.when)), ground, author, curated)
+        _update(replace(update, content=clean(update.content), when=clean(update.when)), ground, curated)
     return curated
 
 
-def _trusted(add: AddProposal, ground: Ground, author: str) -> Trust | None:
-    return "user" if author == "user" else trust_of(add.quote, add.call_id, ground.digest)
+def _trusted(add: AddProposal, ground: Ground) -> Trust | None:
+    return "user" if ground.author == "user" else trust_of(add.quote, add.call_id, ground.digest)
 
 
-def _add(add: AddProposal, ground: Ground, author: str, curated: Curated) -> None:
-    trust = _trusted(add, ground, author)
+def _add(add: AddProposal, ground: Ground, curated: Curated) -> None:
+    trust = _trusted(add, ground)
     problem = objection(add.content, trust or "tool", ground.instructions)
-    if problem or (trust is None and author != "remember"):
+    if problem or (trust is None and ground.author != "remember"):
         curated.refused.append(_line(add, problem or "its quote is not in this turn"))
         return
     old = nearest(add.content, ground.bullets)
     if old is not None and trust != "user":
-        _again(add, old, trust or "tool", (ground, author), curated)
+        _again(add, old, trust or "tool", ground, curated)
     elif old is not None and alike(stems(add.content), stems(old.content)) >= _SAME:
-        _said_again(add, old, (ground, author), curated)
+        _said_again(add, old, ground, curated)
     elif trust != "user" and (gone := nearest(add.content, ground.removed)):
         curated.refused.append(_line(add, f"you removed {gone.id}, which covers it"))
     elif trust != "user" and curated.count("ADD") >= MAX_ADDS:
         curated.refused.append(_line(add, f"{MAX_ADDS} new ones a turn are the limit"))
     else:
-        _new(add, trust, (ground, author), curated)
+        _new(add, trust, ground, curated)
 
 
-def _new(add: AddProposal, trust: Trust | None, by: tuple[Ground, str], curated: Curated) -> None:
+def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated) -> None:
     """A new bullet: active in the user's words, else waiting."""
-    ground, author = by
-    doubt = _doubt(add, trust, ground, author)
+    doubt = _doubt(add, trust, ground)
     fields: dict[str, Any] = {
         "content": add.content,
         "section": add.section,
@@ -160,25 +161,24 @@ def _new(add: AddProposal, trust: Trust | None, by: tuple[Ground, str], curated:
         fields["when"] = " ".join(add.when.split()[:MAX_WHEN])
     if anchors := anchors_of(add.content):
         fields["anchors"] = list(anchors)
-    evidence = [_evidence(add, str(fields["trust"]), by)]
+    evidence = [_evidence(add, str(fields["trust"]), ground)]
     if doubt:
         evidence.append(replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"))
     curated.ops.append(Op("ADD", fields=fields, evidence=tuple(evidence)))
 
 
-def _doubt(add: AddProposal, trust: Trust | None, ground: Ground, author: str) -> str:
+def _doubt(add: AddProposal, trust: Trust | None, ground: Ground) -> str:
     if trust is None:
         return "the quote is not in your message"
     if trust != "user":
         return PROVISIONAL
-    if author != "user" and asks_more_than(add.content, ground.digest.query):
+    if ground.author != "user" and asks_more_than(add.content, ground.digest.query):
         return "it asks for more than you said"
     return ""
 
 
-def _again(add: AddProposal, old: Bullet, trust: Trust, by: tuple[Ground, str], curated: Curated) -> None:
+def _again(add: AddProposal, old: Bullet, trust: Trust, ground: Ground, curated: Curated) -> None:
     """A second sight of what a bullet says: it is evidence, and makes one active that waited for it."""
-    ground, author = by
     missing = (ground.lookup.of(old.anchors) if ground.lookup else "") or ""
     if confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
         fields = {"state": "active"}
@@ -189,21 +189,21 @@ def _again(add: AddProposal, old: Bullet, trust: Trust, by: tuple[Ground, str], 
         return  # the playbook's own words come back: no news, and no fault
     else:
         fields = {"trust": old.trust}
-    _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, trust, by),)), add, curated)
+    _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, trust, ground),)), add, curated)
 
 
-def _said_again(add: AddProposal, old: Bullet, by: tuple[Ground, str], curated: Curated) -> None:
+def _said_again(add: AddProposal, old: Bullet, ground: Ground, curated: Curated) -> None:
     """The user's words say what a bullet says: it is theirs from now on, and active."""
     fields: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})
     if stems(old.content) < stems(add.content):
         fields |= {"content": add.content, "anchors": list(anchors_of(add.content))}
-    curated.ops.append(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", by),)))
+    curated.ops.append(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", ground),)))
 
 
-def _update(add: AddProposal, ground: Ground, author: str, curated: Curated) -> None:
+def _update(add: AddProposal, ground: Ground, curated: Curated) -> None:
     """Other words for a bullet: in the user's words any, else only for what a reflector wrote."""
     old = next((bullet for bullet in ground.bullets if bullet.id == add.bullet_id), None)
-    trust = _trusted(add, ground, author)
+    trust = _trusted(add, ground)
     if old is None:
         curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
     elif problem := objection(add.content, trust or "tool"):
@@ -213,7 +213,7 @@ def _update(add: AddProposal, ground: Ground, author: str, curated: Curated) -> 
     else:
         fields: dict[str, Any] = {"content": add.content, "anchors": list(anchors_of(add.content)), "trust": "user"}
         fields |= {"when": add.when} if add.when else {}
-        _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", (ground, author)),)), add, curated)
+        _change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", ground),)), add, curated)
 
 
 def _change(op: Op, add: AddProposal, curated: Curated) -> None:
@@ -223,12 +223,10 @@ def _change(op: Op, add: AddProposal, curated: Curated) -> None:
         curated.ops.append(op)
 
 
-def _evidence(add: AddProposal, trust: str, by: tuple[Ground, str]) -> Evidence:
-    ground, author = by
+def _evidence(add: AddProposal, trust: str, ground: Ground) -> Evidence:
     quote = shorten(redact(clean(add.quote or add.content)), _QUOTE)
-    digest = ground.digest
-    known: Any = trust
-    return Evidence(author, quote, digest.session_id, digest.interaction or None, add.call_id, known)
+    digest, known = ground.digest, cast(Trust, trust)
+    return Evidence(ground.author, quote, digest.session_id, digest.interaction or None, add.call_id, known)
 
 
 def _line(add: AddProposal, why: str) -> str:

@@ -71,8 +71,8 @@ def from_rules(sessions: SessionManager, session: Session, look: Look, workspace
     adds = [] if look.taught else typed(digest.query)
     found = list(_better_commands(digest))
     if adds or found:
-        ground = ground_of(sessions, session, digest, workspaces)
-        own, seen = curate(adds, [], ground, "user"), curate(found, [], ground, "rules")
+        ground = ground_of(sessions, session, digest, workspaces, "user")
+        own, seen = curate(adds, [], ground), curate(found, [], replace(ground, author="rules"))
         curated = Curated([*own.ops, *seen.ops], [*own.refused, *seen.refused])
     observed = look.evidence.observed
     known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
@@ -121,20 +121,19 @@ def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *,
 
 
 def from_answer(
-    sessions: SessionManager, session: Session, look: Look, given: tuple[Asked, Workspaces | None]
+    sessions: SessionManager, session: Session, look: Look, asked: Asked, workspaces: Workspaces | None
 ) -> tuple[TurnLessons, tuple[str, ...]]:
     """What a model's answer comes to, and what of it was not taken."""
-    asked, workspaces = given
     digest = look.digest
     read = read_answer(asked.answer, digest.shown) if asked.answer else None
     curated = Curated()
     verdicts: tuple[Verdict, ...] = ()
     figures: dict[str, Any] = {}
     if read is not None:
-        verdicts, figures = _tagged(sessions, session, look, (asked.model, read.tags))
+        verdicts, figures = _tagged(sessions, session, look, asked.model, read.tags)
         if read.adds or read.updates:
-            ground = ground_of(sessions, session, digest, workspaces)
-            curated = curate(read.adds, read.updates, ground, asked.model)
+            ground = ground_of(sessions, session, digest, workspaces, asked.model)
+            curated = curate(read.adds, read.updates, ground)
         curated.refused[:0] = read.losses
     delta = make_delta(digest, curated, asked.model, _TURN, asked.answer) if curated.ops or verdicts else None
     lessons = TurnLessons(
@@ -152,10 +151,9 @@ def from_answer(
 
 
 def _tagged(
-    sessions: SessionManager, session: Session, look: Look, given: tuple[str, Sequence[TagProposal]]
+    sessions: SessionManager, session: Session, look: Look, author: str, tags: Sequence[TagProposal]
 ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
     """The verdicts of a model's tags on what was shown, one a bullet and turn; and what is known of the model."""
-    author, tags = given
     store, digest = sessions.playbook.turns, look.digest
     judged = store.judged(session.id, digest.interaction)
     name = f"reflector:{author}"

@@ -28,10 +28,13 @@ def digest_of(sessions: SessionManager, session: Session, number: int) -> TurnDi
     return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
 
 
-def ground_of(sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None) -> Ground:
+def ground_of(
+    sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None, author: str
+) -> Ground:
     """What there is, what the user does not want, what the prompt says anyway, and where the session works."""
     store = sessions.playbook
     return Ground(
+        author,
         digest,
         tuple(session.playbook.bullets.values()),
         tuple(store.removed(session)),
@@ -71,7 +74,7 @@ class PlaybookMemory:
         curated = Curated()
         if text.strip():
             add = AddProposal(text, when, "preference", quote=quote, scope=scope)
-            curated = curate([add], [], ground_of(self.sessions, session, digest, self.workspaces), REMEMBERED)
+            curated = curate([add], [], ground_of(self.sessions, session, digest, self.workspaces, REMEMBERED))
         if replaces:
             self._replace(replaces, quote, digest, curated)
         if not curated.ops:

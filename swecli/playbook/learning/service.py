@@ -76,10 +76,6 @@ class LearningService:
         budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
         return cls(sessions, reflector, workspaces, settings.learn, budget, tokens=settings.playbook_tokens)
 
-    def use_reflector(self, reflector: ReflectorModel) -> None:
-        """Let another model reflect from now on, or none."""
-        self.reflector = reflector
-
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Do one of the user's actions on the playbook, `command` being how the user writes it. Raises SwecliError."""
         # late: most programs never perform one
@@ -129,10 +125,13 @@ class LearningService:
                 return self._conclude(session, TurnLessons(interaction, final=True))
             question = self._question(session, look)
             if held := self._held(look, len(question)):
-                return self._not_asked(interaction, held)
+                if (reason := held.partition(":")[0]) in self._reported:
+                    return []
+                self.mark_reported(reason)
+                return [ReflectionFailed(interaction, held, kept=True, paused=True)]
             answer = await self._ask(session, look, question)
             self.sessions.playbook.renew(session)
-            lessons, refused = from_answer(self.sessions, session, look, (answer, self.workspaces))
+            lessons, refused = from_answer(self.sessions, session, look, answer, self.workspaces)
             return self._conclude(session, lessons, refused)
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
@@ -226,12 +225,6 @@ class LearningService:
         question = (length + len(self.reflector.template), self.reflector.model.profile.price)
         today = self.sessions.playbook.spent(day_began())
         return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
-
-    def _not_asked(self, number: int, held: str) -> list[LearningEvent]:
-        if held.partition(":")[0] in self._reported:
-            return []
-        self.mark_reported(held.partition(":")[0])
-        return [ReflectionFailed(number, held, kept=True, paused=True)]
 
     async def _ask(self, session: Session, look: Look, question: str) -> Asked:
         """The model's answer, and what it took."""

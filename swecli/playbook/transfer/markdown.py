@@ -13,7 +13,8 @@ from typing import Any, get_args
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
-from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Evidence, Kind, Scope, State, Trust
+from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust
+from swecli.playbook.quarantine import too_long
 
 FORMAT = 1
 TITLE = "# Playbook"
@@ -152,39 +153,37 @@ def read_markdown(text: str) -> list[Carried]:
         except (ValueError, RecursionError) as error:
             raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
     for carried in reader.found:
-        words = len(carried.bullet.content.split())
-        if words > MAX_WORDS:
-            raise BadInput(f"Line {carried.line}: a strategy has at most {MAX_WORDS} words, this has {words}.", _HINT)
-        if (letters := len(carried.bullet.content)) > MAX_LETTERS:
-            most = f"at most {MAX_LETTERS} characters, this has {letters:,}"
-            raise BadInput(f"Line {carried.line}: a strategy has {most}.", _HINT)
+        if problem := too_long(carried.bullet.content):
+            raise BadInput(f"Line {carried.line}: {problem}.", _HINT)
     return reader.found
 
 
 def _with_fact(carried: Carried, name: str, value: str) -> Carried:
-    bullet, carried = carried.bullet, replace(carried, named=carried.named | {_TIMES.get(name, name)})
+    carried = replace(carried, named=carried.named | {_TIMES.get(name, name)})
+    if name == "evidence":
+        return replace(carried, evidence=(*carried.evidence, _evidence(value)))
+    return replace(carried, bullet=replace(carried.bullet, **_fields(name, value)))
+
+
+def _fields(name: str, value: str) -> dict[str, Any]:
+    """What a fact says of a strategy. Raises ValueError."""
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise ValueError(f"{value!r:.40} is no {name}; there are {', '.join(_CHOICES[name])}")
-        chosen: dict[str, Any] = {name: value}
-        return replace(carried, bullet=replace(bullet, **chosen))
+        return {name: value}
     if name == "counts":
-        match = _COUNTS.fullmatch(value)
-        if match is None:
+        if (match := _COUNTS.fullmatch(value)) is None:
             raise ValueError("counts are written `1 helpful, 0 harmful, 2 neutral`")
-        helpful, harmful, neutral = map(int, match.groups())
-        if max(helpful, harmful, neutral) > _MOST:
+        counts = dict(zip(("helpful", "harmful", "neutral"), map(int, match.groups()), strict=True))
+        if max(counts.values()) > _MOST:
             raise ValueError(f"a count is at most {_MOST}")
-        return replace(carried, bullet=replace(bullet, helpful=helpful, harmful=harmful, neutral=neutral))
+        return counts
     if name == "when":
-        return replace(carried, bullet=replace(bullet, when=_text(value)))
+        return {name: _text(value)}
     if name == "anchors":
-        return replace(carried, bullet=replace(bullet, anchors=_texts(value)))
+        return {name: _texts(value)}
     if name in _TIMES:
-        when: dict[str, Any] = {_TIMES[name]: _moment(value)}
-        return replace(carried, bullet=replace(bullet, **when))
-    if name == "evidence":
-        return replace(carried, evidence=(*carried.evidence, _evidence(value)))
+        return {_TIMES[name]: _moment(value)}
     raise ValueError(f"a strategy has no {name!r:.40}")
 
 

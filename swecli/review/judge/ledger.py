@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall
@@ -15,7 +14,7 @@ from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.review.judge.grounding import ground, move, move_by_user, places, read_block
-from swecli.review.judge.sources import LIMITS, Source, Sources, parse
+from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -29,7 +28,7 @@ def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tu
     `here` is a folder of the project. Raises BadInput for an unknown id."""
     chosen = [store.get(ref) for ref in refs] if refs else store.findings()
     by_path = sorted(chosen, key=lambda finding: (finding.path, finding.number))  # each file is read once
-    sources = Sources(project_root(here))
+    sources = project_sources(here)
     changed = [(before, after) for before in by_path if (after := rechecked(before, sources)) != before]
     store.put((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if change_line(before, after)]
@@ -40,6 +39,19 @@ def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") 
     finding = move_by_user(store.get(ref), state, reason)
     store.put([finding], "user", "user")
     return finding
+
+
+def reopen(store: ReviewStore, findings: Iterable[Finding]) -> None:
+    """Open what was fixed or gone, and is reported again, unchecked."""
+    again = [move(finding, "reported again") for finding in findings if finding.state in ("fixed", "gone")]
+    store.put(again, "reported again", "reviewer")
+
+
+def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
+    """Take back findings that the reviewer calls wrong; confirmed ones stay, and are checked again."""
+    named = [finding for finding in store.findings() if finding.id in refs] if refs else []
+    moved = [move(finding, "withdrawn", "the reviewer took it back") for finding in named]
+    store.put(moved, "withdrawn", "reviewer")
 
 
 def rechecked(finding: Finding, sources: Sources) -> Finding:
@@ -157,7 +169,7 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
     finding is then gone, which is not verified, and holds the lines that were there. `here` is the workspace. Raises
     BadInput where there is no suggestion, the lines are not there as they were reviewed, or a Python file could no
     longer be parsed."""
-    sources = Sources(project_root(here))
+    sources = project_sources(here)
     now, lines = rechecked(finding, sources), sources.get(finding.path).lines
     length = (finding.end_line or finding.line) - finding.line + 1
     if not finding.suggestion:
@@ -196,7 +208,7 @@ def _edit(finding: Finding, here: Path, lines: Sequence[str], place: tuple[int, 
 
 def _from(here: Path, finding: Finding) -> str:
     """The finding's path as seen from the workspace. Raises BadInput where it is outside."""
-    top, here = project_root(here), here.resolve()
+    top, here = project_sources(here).root, here.resolve()
     try:
         return (top / finding.path).relative_to(here).as_posix()
     except ValueError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, split_lines
 from swecli.tools.paths import locate, relative
@@ -122,6 +123,10 @@ class Sources:
             self._kept[path] = self._read(path)
         return self._kept[path]
 
+    def fresh(self) -> Sources:
+        """The same, looking at each file again."""
+        return Sources(self.root)
+
     def alike(self, path: str) -> list[str]:
         """Other files of the same ending, those of the same name first; the first few of a large project."""
         wanted, found = Path(path), list[str]()
@@ -148,6 +153,11 @@ class Sources:
         if file is None:
             return Source(name, hash=digest(data), problem="it is not a text file")
         return Source(name, tuple(split_lines(file.text)), digest(data))
+
+
+def project_sources(here: Path) -> Sources:
+    """The files of the project that a folder belongs to."""
+    return Sources(project_root(here))
 
 
 def parse(path: str, lines: Sequence[str]) -> ast.Module | None:

@@ -19,7 +19,7 @@ from swecli.llm.lenient_json import values_in
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import SEVERITIES, Finding, Judgement, Verdict
-from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.review.judge.grounding import move, squeezed
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
@@ -62,6 +62,10 @@ class Verification:
     requests: int = 0
     problems: list[str] = field(default_factory=list)
 
+    def record(self, model: str, interaction: int) -> RequestRecord:
+        """What it took, as requests of that turn."""
+        return RequestRecord(model, "verify", interaction, self.requests, self.usage, self.cost, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
@@ -71,12 +75,12 @@ class Verifier:
     store: ReviewStore
     sources: Sources
     counter: TokenCounter
-    tokens: int
     max_tokens: int | None = None
+    tokens: int = 10_000_000  # who asks for a check by hand has seen its price
 
     def within(self, tokens: int) -> Verifier:
         """The same for at most so many tokens; it looks at the files again."""
-        return replace(self, tokens=tokens, sources=Sources(self.sources.root))
+        return replace(self, tokens=tokens, sources=self.sources.fresh())
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge them, the worst first: by rule, from judgements that are stored, by requests. No failure is raised."""

@@ -9,15 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
-from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, counted
-from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
-from swecli.review.judge.grounding import move
-from swecli.review.judge.ledger import recheck
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.ledger import recheck, reopen
+from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.project_rules import Rule, load_rules
 from swecli.review.read.requests import system_prompt
@@ -27,7 +24,6 @@ from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.git import write_files
 
-_ENOUGH = 10_000_000  # tokens of a check: who asks for one by hand has seen its price
 _PART_SHARE = 0.3  # of the model's window, for one part
 
 
@@ -46,7 +42,7 @@ class ReviewOptions:
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
     """What is to be reviewed, with what: the `record` as it was begun or left, `sessions` of its own, whose messages
-    are no part of the chat, `leads` by file, `first` the lines to emit before it begins; `snapshot` holds the files of
+    are no part of the chat, `first` the lines to emit before it begins; `snapshot` holds the files of
     a commit that is not checked out, until the review ends."""
 
     agent: Agent
@@ -56,7 +52,6 @@ class ReviewJob:
     sessions: SessionManager
     record: ReviewRecord
     plan: Plan
-    leads: dict[str, list[str]]
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
     snapshot: TemporaryDirectory[str] | None = None
@@ -72,16 +67,15 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError."""
     if spec is None:
         return await _old_job(agent, store, options)
-    root, before = project_root(agent.ctx.root), store.unfinished()
+    root, before = project_sources(agent.ctx.root).root, store.unfinished()
     plan, sources, snapshot = await asyncio.to_thread(_read, agent, spec, options)
     plan, target = _estimated(agent, store, plan, options), plan.target
-    verifier = replace(_verifier_of(agent, store), sources=sources)
+    verifier = _verifier_of(agent, store, sources)
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not options.trusted:
         rules, notes = [], ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
-    leads = await asyncio.to_thread(_leads, sources, plan)
     if before is not None and before.spec == target.spec:
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue goes on with it"
@@ -92,7 +86,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     noted = store.note(store.begin(record), target.earlier.findings)
     await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     first = (*target.notes, *notes)
-    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, leads, rules, first, snapshot)
+    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first, snapshot)
 
 
 async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
@@ -103,14 +97,13 @@ async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> 
     if record.loops >= most:
         raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
     plan, sources, snapshot = await asyncio.to_thread(_read, agent, record.spec, options)
-    verifier = replace(_verifier_of(agent, store), sources=sources)
+    verifier = _verifier_of(agent, store, sources)
     sessions = SessionManager(agent.sessions.database)
     try:
         sessions.resume(record.session_id, "")
     except BadInput:  # killed before its first message, or the session was deleted: the findings are there
         sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    leads, first = _leads(sources, plan), plan.target.notes
-    return ReviewJob(agent, store, options, verifier, sessions, record, plan, leads, (), first, snapshot)
+    return ReviewJob(agent, store, options, verifier, sessions, record, plan, (), plan.target.notes, snapshot)
 
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
@@ -138,7 +131,7 @@ def _read(
     try:
         if snapshot is not None:
             write_files(here, target.commit, Path(snapshot.name), environ)
-        sources = Sources(Path(snapshot.name).resolve() if snapshot else project_root(here))
+        sources = Sources(Path(snapshot.name).resolve()) if snapshot else project_sources(here)
         window, most = agent.model.profile.window, agent.settings.review_part_tokens
         most = min(most, int(window * _PART_SHARE)) if window else most
         plan = make_plan(target, sources, agent.counter, most)
@@ -152,10 +145,6 @@ def _read(
     return plan, sources, snapshot
 
 
-def _leads(sources: Sources, plan: Plan) -> dict[str, list[str]]:
-    return {path: sources.get(path).over_limits() for path in plan.files}
-
-
 def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
     """What a review will read, as an event."""
     lines = sum(len(hunk.lines) for hunk in plan.hunks)
@@ -163,12 +152,11 @@ def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewP
     return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, plan.estimate, names)
 
 
-def _verifier_of(agent: Agent, store: ReviewStore) -> Verifier:
+def _verifier_of(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
     """What checks: the model of its setting, else the session's. Raises SwecliError where there is no such model."""
-    settings, root = agent.settings, project_root(agent.ctx.root)
-    name = settings.review_verify_model
+    settings, name = agent.settings, agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
-    return Verifier(model, store, Sources(root), agent.counter, _ENOUGH, settings.max_tokens)
+    return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
 
 async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
@@ -176,8 +164,7 @@ async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJu
     of the tokens that the reviewer's requests have `used`."""
     store, found = job.store, job.store.of_review(review)
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
-        again = [move(finding, "reported again") for finding in found if finding.state in ("fixed", "gone")]
-        store.put(again, "reported again", "reviewer")
+        reopen(store, found)
         return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
@@ -190,7 +177,7 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     """What a check that somebody asks for is made with, its findings, and its price in words, named before it is paid.
     The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store)
+    open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store, project_sources(agent.ctx.root))
     listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]
     claims = _claims(listed)
     requests, usage, cost = verifier.price(claims)
@@ -215,14 +202,6 @@ async def check(
     verifier.store.put(after, "check", name)
     session = sessions.current_session
     if session is not None and session.interactions and taken.requests:
-        row = RequestRecord(name, "verify", session.interactions, taken.requests, taken.usage, taken.cost, 0)
-        sessions.record_request(row)
+        sessions.record_request(taken.record(name, session.interactions))
     count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
     return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(after)), taken
-
-
-def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
-    """Take back findings that the reviewer calls wrong; confirmed ones stay, and are checked again."""
-    named = [finding for finding in store.findings() if finding.id in refs] if refs else []
-    moved = [move(finding, "withdrawn", "the reviewer took it back") for finding in named]
-    store.put(moved, "withdrawn", "reviewer")

@@ -33,9 +33,9 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.review.judge.grounding import ground, identified
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.ledger import withdraw
 from swecli.review.read.extract import extract
-from swecli.review.read.job import ReviewJob, planned, run_checks, withdraw
+from swecli.review.read.job import ReviewJob, planned, run_checks
 from swecli.review.read.requests import Progress, ReviewRequest, part_message, read_only
 from swecli.review.target.plan import Part, cover
 
@@ -68,7 +68,7 @@ class Review:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Do it; the last event is `ReviewFinished`, also before SwecliError is raised: the service or the store failed
         for good."""
-        job, at, leads = self.job, self._at, sum(map(len, self.job.leads.values()))
+        job, at, leads = self.job, self._at, sum(map(len, self.job.plan.leads.values()))
         sizes = (len(job.plan.files), job.most_loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
         yield planned(job.plan, self.record.id, job.rules)
@@ -134,7 +134,7 @@ class Review:
         reply = at.state.step.reply
         yield self._save(reply, at.state.step.duration_ms, loop)
         read = extract(reply, loop, self._files, "".join(at.code.values()))
-        found = await asyncio.to_thread(ground, read.findings, Sources(self._root))
+        found = await asyncio.to_thread(ground, read.findings, self.job.verifier.sources.fresh())
         accumulated = self._note(found, read.lost, loop)
         withdraw(self._store, read.withdrawn)
         if read.findings:
@@ -165,7 +165,7 @@ class Review:
             return at.part
         part = at.waiting[0]
         known = self._store.findings(["open", "regressed", "dismissed"], part.paths)
-        leads = [lead for path in part.paths for lead in self.job.leads[path]]
+        leads = [lead for path in part.paths for lead in self.job.plan.leads.get(path, ())]
         at.open(part, part_message(part, len(self.job.plan.parts), self.record.label, leads, known))
         self._say(at.text)
         return part
@@ -249,7 +249,7 @@ class Review:
         events: list[Event] = []
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
             found = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._files)
-            events.append(self._note(ground(found.findings, Sources(self._root)), found.lost, loop))
+            events.append(self._note(ground(found.findings, self.job.verifier.sources.fresh()), found.lost, loop))
         at.left = self._left()
         at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
         return events
@@ -270,7 +270,8 @@ class Review:
             return
         if text := at.state.partial:
             found = extract(ModelReply(text), self.record.loops + 1, self._files)
-            self.record = self._store.note(self.record, ground(found.findings, Sources(self._root))).review
+            kept = ground(found.findings, self.job.verifier.sources.fresh())
+            self.record = self._store.note(self.record, kept).review
             sessions.append(ChatMessage(Role.ASSISTANT, text, status="partial"))
             at.state.step = None
         for call in at.state.open_calls:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import Row as Price
@@ -24,6 +25,7 @@ _TESTS = re.compile(
 _DOCS = re.compile(r".*\.(?:md|rst|txt|adoc)|(?:.*/)?docs?/.*", re.IGNORECASE)
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Row = tuple[str, int, str]  # sign, number in the new side, text
+_Item = TypeVar("_Item")
 _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
@@ -75,13 +77,15 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out,
-    `earlier` hunks that the review of an earlier push has read; `estimate` where it was asked for."""
+    `earlier` hunks that the review of an earlier push has read; what was measured in the files is
+    in `leads` by file; `estimate` where it was asked for."""
 
     target: Target
     parts: tuple[Part, ...]
     unfit: tuple[Hunk, ...] = ()
     skips: tuple[Skip, ...] = ()
     earlier: tuple[Hunk, ...] = ()
+    leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
 
     @property
@@ -103,7 +107,7 @@ class Plan:
 def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
     """Cut the target into hunks and pack them; a hunk of more than `most_tokens`, the size of a part, is cut between
     lines."""
-    hunks: list[Hunk] = []
+    hunks, leads = list[Hunk](), dict[str, list[str]]()
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
@@ -113,15 +117,19 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
         cut = _of_diff(diff, source) if diff.hunks else _of_file(source)
         why = "" if diff.hunks else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
-        made = [_hunk(diff, symbol, piece, why) for symbol, rows in cut for piece in _pieces(rows, most_tokens)]
+        made = [
+            _hunk(diff, symbol, piece, why) for symbol, rows in cut for piece in _filled(map(_sized, rows), most_tokens)
+        ]
+        leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
         hunks += made or ([Hunk("", path, (1,), "", "", f"unreadable {path}", why=why)] if why else [])
     ordered = [
         replace(hunk, id=f"H{n}", tokens=counter.count(hunk.text)) for n, hunk in enumerate(_riskier_first(hunks), 1)
     ]
     fit = [hunk for hunk in ordered if not hunk.why]
-    parts = tuple(_pack((hunk for hunk in fit if hunk.digest not in known), most_tokens))
+    groups = _filled(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), most_tokens)
+    parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
     unfit = tuple(hunk for hunk in ordered if hunk.why)
-    return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known))
+    return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
 def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> Hunk:
@@ -150,19 +158,23 @@ def _of_file(source: Source) -> Iterator[tuple[str, list[_Row]]]:
         yield source.symbol(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, behind)]
 
 
-def _pieces(rows: list[_Row], most: int) -> Iterator[list[_Row]]:
-    """The same in pieces of at most so many tokens, at three letters a token and with the numbers in front."""
-    piece: list[_Row] = []
-    size = 0
-    for row in rows:
-        tokens = len(row[2]) // 3 + 4
-        if piece and size + tokens > most:
-            yield piece
-            piece, size = [], 0
-        piece.append(row)
-        size += tokens
-    if piece:
-        yield piece
+def _sized(row: _Row) -> tuple[_Row, int]:
+    """A line with its tokens, at three letters a token and with the number in front."""
+    return row, len(row[2]) // 3 + 4
+
+
+def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Item]]:
+    """Neighbours together, in groups of at most so many tokens; what has more is alone."""
+    group: list[_Item] = []
+    total = 0
+    for item, size in sized:
+        if group and total + size > most:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += size
+    if group:
+        yield group
 
 
 def _riskier_first(hunks: Iterable[Hunk]) -> list[Hunk]:
@@ -176,18 +188,6 @@ def _riskier_first(hunks: Iterable[Hunk]) -> list[Hunk]:
         return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
 
     return sorted(hunks, key=order)
-
-
-def _pack(hunks: Iterable[Hunk], most: int) -> Iterator[Part]:
-    number, taken, size = 1, list[Hunk](), 0
-    for hunk in hunks:
-        if taken and size + hunk.tokens > most:
-            yield Part(number, tuple(taken))
-            number, taken, size = number + 1, [], 0
-        taken.append(hunk)
-        size += hunk.tokens
-    if taken:
-        yield Part(number, tuple(taken))
 
 
 def make_estimate(

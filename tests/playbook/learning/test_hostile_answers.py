@@ -46,7 +46,7 @@ async def test_no_hostile_or_broken_answer_becomes_an_active_strategy() -> None:
 
     runtime = make_runtime(said, mode="auto")
     reflector = ScriptedModel(lambda request: Reply(current[0][1]), name="m/r", offline=False)
-    runtime.learning.use_reflector(ReflectorModel("template", reflector, every_turn=True))
+    runtime.learning.reflector = ReflectorModel("template", reflector, every_turn=True)
     runtime.learning.budget = ReflectionBudget(1_000_000)
     runtime.learning.perform("add", ["Answers", "are", "short"])
     while current:

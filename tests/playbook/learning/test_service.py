@@ -203,7 +203,7 @@ async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_on
     printing = [("run_command", {"command": f"echo '{quote}'"}) for quote in quotes]
     runtime = playing([reply for one in printing for reply in (calls(one), "Seen.")], reflect="always")
     model = ScriptedModel(lambda request: Reply(answers.pop(0)), name="m/r", offline=False)
-    runtime.learning.use_reflector(ReflectorModel("template", model, every_turn=True))
+    runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
     runtime.learning.budget = ReflectionBudget(100_000)
     lines = []
     for _ in quotes:
@@ -217,7 +217,7 @@ async def test_without_friction_only_a_model_of_its_own_is_asked_on_each_turn() 
     await run_turn(runtime, "hello")
     assert "reflect" not in runtime.sessions.totals().by_purpose
     model = runtime.learning.reflector.model
-    runtime.learning.use_reflector(ReflectorModel("template", model, every_turn=True))
+    runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
     await run_turn(runtime, "hello")
     assert runtime.sessions.totals().by_purpose["reflect"].requests == 1
 

@@ -51,7 +51,7 @@ async def check(
     store: ReviewStore, claims: list[Finding], *replies: Any, tokens: int = 10_000
 ) -> tuple[Verification, Any]:
     model = ScriptedModel(replies)
-    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding), tokens)
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding), None, tokens)
     return await verifier.verify(claims), model
 
 

@@ -138,7 +138,7 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
 @pytest.mark.slow
 async def test_without_a_model_or_with_learning_off_that_is_said(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
-    runtime.learning.use_reflector(ReflectorModel(""))
+    runtime.learning.reflector = ReflectorModel("")
     assert "no model was asked" in await desk.type("/reflect")
     runtime.learning.enabled = False
     with pytest.raises(BadInput, match="Learning is off"):
