@@ -111,10 +111,8 @@ Happened = Reduction | RequestRecord | Notice
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """A request that fits. A turn goes on from `keyed`: what was taken out stays out, so that later requests only add.
-
     `happened` holds, in their order, the reductions to store before it is sent, the bills of summaries, and lines for
-    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included.
-    """
+    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included."""
 
     request: ModelRequest
     keyed: list[ApiMessage]

@@ -95,12 +95,10 @@ def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCou
 
 
 def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> Reduced | None:
-    """The messages with one rung taken as far as needed; None when nothing is needed, or it brings nothing.
-
-    "clear" puts stubs in the place of old results (the newest five stay) where the threshold is reached; "truncate"
-    leaves out half of the messages behind the first user message, again and again, and "shrink" cuts the largest
-    results, then the assistant's texts: both only until the request is not too long. The input is not changed.
-    """
+    """The messages with one rung taken as far as needed; None when nothing is needed, or it brings nothing. "clear"
+    puts stubs in the place of old results where the threshold is reached; "truncate" leaves out half of the messages
+    behind the first user message, again and again, and "shrink" cuts the largest results, then the assistant's texts:
+    both only until the request is not too long. The input is not changed."""
 
     def needed(size: Measured) -> bool:
         return size.over if rung == CLEAR else not size.fits

@@ -82,17 +82,12 @@ def prepare_messages(
     *,
     keys: bool = False,
 ) -> list[ApiMessage]:
-    """System message with the playbook, the last interactions, and the query as it is sent; legal. Knows nothing of
-    epochs.
+    """System message with the playbook, the last interactions, and the query as it is sent; legal. Knows no epochs.
 
-    Args:
-        session: None for a conversation that has not begun. Its last message, when it is this very query without an
-            answer, is taken for the running turn: sent once, and not counted as one of the window.
-        query: as typed; `enhanced_query` as sent, with the contents of its @files.
-        window_size: exactly that many completed interactions; None for the session's own window. Negative: ValueError.
-        keys: each message with its key, which is never sent; then an unanswered query is an interaction like any
-            other, a turn that was interrupted and typed again.
-    """
+    `session` is None for a conversation that has not begun; its last message, when it is this very query without an
+    answer, is the running turn: sent once, not counted. `enhanced_query` is the query with the contents of its @files;
+    `window_size` is the number of completed interactions, None for the session's own; a negative one is a ValueError.
+    With `keys` each message has its key, and an unanswered query is an interaction like any other."""
     if session is None:
         return legal([_message(Role.SYSTEM, system_prompt), _message(Role.USER, enhanced_query)])
     running = not keys and _is_running(session, query, enhanced_query)

@@ -131,10 +131,7 @@ class TokenCounter:
 def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> int:
     """Tokens of a message's content: None, text, or a list of blocks (`{"type": "text", "text": ...}`, `{"type":
     "image", "source": {"data": ...}}`, `{"type": "image_url", "image_url": ...}`; any other counts as its JSON text).
-
-    `count_tokens` counts a text. None and empty content are 0; an image counts by the length of its data, 450 where the
-    data is not at hand.
-    """
+    `count_tokens` counts a text. An image counts by the length of its data, 450 where the data is not at hand."""
     if not content:
         return 0
     if isinstance(content, str):

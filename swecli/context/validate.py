@@ -34,33 +34,23 @@ def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
     """The same history as every provider takes it. The input is not changed; a legal one comes out equal.
 
     One system message, first; then a user message; no two messages of one side in a row; each assistant message says or
-    calls something; ids of calls are unique; each call is answered right behind its message, in the order of the calls,
-    by its own result or a stub; a result without a call is dropped; arguments are a JSON object as text; names are
-    `[A-Za-z0-9_-]{1,64}`; all text is valid UTF-8. What a message becomes depends only on those before it (and its own
-    results): a longer history begins with the same bytes.
-    """
+    calls something; ids of calls are unique; each call is answered right behind its message, in order, by its own
+    result or a stub; a result without a call is dropped; arguments are a JSON object as text; all text is valid UTF-8.
+    What a message becomes depends only on those before it and its own results: a longer history begins the same."""
     history = _History()
     for message in messages:
         history.add(_clean(message))
-    return history.build()
-
-
-@dataclass(slots=True)
-class _Group:
-    """A message and, when it calls tools, the results found for its calls, by position of the call."""
-
-    message: ApiMessage
-    results: dict[int, ApiMessage] = field(default_factory=dict)
+    return [*_one_system(history.system), *history.messages]
 
 
 @dataclass(slots=True)
 class _History:
     system: list[ApiMessage] = field(default_factory=list)
-    groups: list[_Group] = field(default_factory=list)
+    messages: list[ApiMessage] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     copies: dict[str, int] = field(default_factory=dict)
-    # Id as it was given → who still waits for a result under it.
-    waiting: dict[str, list[tuple[_Group, int]]] = field(default_factory=dict)
+    # Id as it was given → the stubs under it that still wait for a result.
+    waiting: dict[str, list[ApiMessage]] = field(default_factory=dict)
 
     def add(self, message: ApiMessage) -> None:
         role = message.get("role")
@@ -68,32 +58,20 @@ class _History:
             self._take_result(message)
         elif role == "assistant":
             self._add_assistant(message)
-        elif role in ("system", "developer") and not self.groups:
+        elif role in ("system", "developer") and not self.messages:
             self.system.append(message | {"role": "system"})
         else:
             self._add_user(_without(message, "tool_calls", "tool_call_id") | {"role": "user"})
 
-    def build(self) -> list[ApiMessage]:
-        out = _one_system(self.system)
-        for group in self.groups:
-            out.append(group.message)
-            for position, call in enumerate(group.message.get("tool_calls", ())):
-                stub = {"role": "tool", "tool_call_id": call["id"], "content": INTERRUPTED_RESULT}
-                out.append(group.results.get(position, stub))
-        return out
-
     def _last_role(self) -> str:
-        if not self.groups:
-            return ""
-        last = self.groups[-1].message
-        return "tool" if last.get("tool_calls") else str(last["role"])
+        return str(self.messages[-1]["role"]) if self.messages else ""
 
     def _add_user(self, message: ApiMessage) -> None:
         if _blank(message.get("content")):
             message = message | {"content": EMPTY_TEXT}
         if self._last_role() == "user":
-            self.groups.append(_Group({"role": "assistant", "content": INTERRUPTED_REPLY}))
-        self.groups.append(_Group(message))
+            self.messages.append({"role": "assistant", "content": INTERRUPTED_REPLY})
+        self.messages.append(message)
 
     def _add_assistant(self, message: ApiMessage) -> None:
         calls = message.get("tool_calls") or []
@@ -103,18 +81,17 @@ class _History:
                 return
             message = message | {"content": None}
         if self._last_role() in ("", "assistant"):
-            stub = GO_ON if self.groups else EARLIER_LEFT_OUT
-            self.groups.append(_Group({"role": "user", "content": stub}))
-        group = _Group(message)
-        self.groups.append(group)
-        if not calls:
-            return
-        fresh: dict[str, list[tuple[_Group, int]]] = {}
-        for position, call in enumerate(calls):
-            fresh.setdefault(_given_id(call), []).append((group, position))
+            stub = GO_ON if self.messages else EARLIER_LEFT_OUT
+            self.messages.append({"role": "user", "content": stub})
+        self.messages.append(message)
+        fresh: dict[str, list[ApiMessage]] = {}
+        for call in calls:
+            made = self._call(call)
+            message.setdefault("tool_calls", []).append(made)
+            self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT})
+            fresh.setdefault(_given_id(call), []).append(self.messages[-1])
         # A new call under an old id: from here on results under it are the new one's.
         self.waiting.update(fresh)
-        message["tool_calls"] = [self._call(call) for call in calls]
 
     def _call(self, call: Any) -> dict[str, Any]:
         call = call if isinstance(call, dict) else {}
@@ -136,13 +113,11 @@ class _History:
         return name
 
     def _take_result(self, message: ApiMessage) -> None:
-        queue = self.waiting.get(str(message.get("tool_call_id") or ""))
-        if not queue:
-            return
-        group, position = queue.pop(0)
-        content = message.get("content")
-        found = _without(message, "tool_calls") | {"content": content or ""}
-        group.results[position] = found | {"tool_call_id": group.message["tool_calls"][position]["id"]}
+        if stubs := self.waiting.get(str(message.get("tool_call_id") or "")):
+            result = stubs.pop(0)
+            found = {"content": message.get("content") or "", "tool_call_id": result["tool_call_id"]}
+            result.clear()
+            result.update(_without(message, "tool_calls") | found)
 
 
 def _given_id(call: Any) -> str:
