@@ -121,14 +121,16 @@ def test_every_turn_and_a_drawing_in_the_width_of_the_terminal(run: Run, monkeyp
     assert sum(line.startswith("T30 ") for line in lines) == 2
     drawn = lines[lines.index("input tokens a turn, by turn:") :]
     assert all(len(line) <= 50 for line in drawn[: drawn.index("")])
-    assert "f full, o ours, * several of them" in drawn
+    assert any("ff full" in line for line in drawn)
+    assert any("oo ours" in line for line in drawn)
 
 
 def test_a_drawing_in_a_file(run: Run) -> None:
     put(5)
     assert "Wrote plot.svg." in again(run, "--svg", "plot.svg").out
     root = ET.parse("plot.svg").getroot()
-    assert len(root.findall(".//{http://www.w3.org/2000/svg}polyline")) == 5
+    drawn = "".join(root.itertext())
+    assert all(name in drawn for name in ("full", "exact", "slack", "compact90", "ours"))
     assert json.loads(again(run, "--svg", "again.svg", "--json").out)["turns"] == 5
 
 
