@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
-from swecli.context.edits import changes, interaction_of, lawful, with_note_keys
+from swecli.context.edits import changes, interaction_of, key_of, lawful, with_note_keys
 from swecli.context.shrink import (
     CAPS,
     characters,
@@ -20,7 +20,7 @@ from swecli.context.shrink import (
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
-from swecli.models.context import KEY, Edits
+from swecli.models.context import Edits, note_key
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
@@ -191,24 +191,19 @@ def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _
     free = [message for message in messages if interaction_of(message) not in limits.pins]
     for smaller, detail in _smaller(free, rung, limits):
         pinned = len(free) < len(messages)
-        yield lawful(with_note_keys(_woven(messages, smaller, limits.pins))) if pinned else smaller, detail
+        yield lawful(_woven(messages, smaller, limits.pins)) if pinned else smaller, detail
 
 
 def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
-    """Put the pinned messages back: each before the first free one that stood behind it and is still there."""
-    places = {message[KEY]: place for place, message in enumerate(messages)}
-    waiting = [(place, message) for place, message in enumerate(messages) if interaction_of(message) in pins]
-    out: list[ApiMessage] = []
-    unplaced: list[ApiMessage] = []
-    for message in smaller:
-        if KEY not in message:  # a new line, which belongs to the message behind it
-            unplaced.append(message)
-            continue
-        while waiting and waiting[0][0] < places[message[KEY]]:
-            out.append(waiting.pop(0)[1])
-        out += [*unplaced, message]
-        unplaced = []
-    return [*out, *unplaced, *(message for _, message in waiting)]
+    """Put the pinned messages back where they stood; a new line stays with the message behind it."""
+    places = {key_of(message): place for place, message in enumerate(messages)}
+    pinned = [message for message in messages if interaction_of(message) in pins]
+
+    def place(message: ApiMessage) -> tuple[int, bool]:
+        key = key_of(message)
+        return places.get(key.removeprefix(note_key("")), len(places)), key in places
+
+    return sorted([*with_note_keys(smaller), *pinned], key=place)
 
 
 def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:

@@ -31,11 +31,15 @@ def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> 
     results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
     step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
     kept = max(0, len(results) - keep)
-    old = [i for i in results[:kept] if i < step and _clearable(messages[i].get("content"))]
-    out = list(messages)
-    for i in old:
-        out[i] = messages[i] | {"content": _stub(messages[i])}
-    return out, len(old)
+    out, count = list(messages), 0
+    for i in results[:kept]:
+        content = messages[i].get("content")
+        text = content if i < step and isinstance(content, str) and not content.startswith(_CLEARED) else ""
+        if len(text) > _WORTH_CLEARING:
+            name = _short(str(messages[i].get("tool_call_id")))
+            stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
+            out[i], count = messages[i] | {"content": stub}, count + 1
+    return out, count
 
 
 def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
@@ -55,13 +59,10 @@ def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
 
 def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
     """Cut the assistant's texts, and the texts in its calls' arguments, that are longer than `cap` characters."""
-    out: list[ApiMessage] = []
-    for message in messages:
-        if message["role"] == "assistant":
-            message = _shrunk(message, cap)
-            if calls := message.get("tool_calls"):
-                message = message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]}
-        out.append(message)
+    out = [_shrunk(message, cap) if message["role"] == "assistant" else message for message in messages]
+    for i, message in enumerate(out):
+        if message["role"] == "assistant" and (calls := message.get("tool_calls")):
+            out[i] = message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]}
     return out
 
 
@@ -99,26 +100,14 @@ def _short(call_id: str) -> str:
     return call_id.split(SIGNED, 1)[0]
 
 
-def _clearable(content: Any) -> bool:
-    return isinstance(content, str) and len(content) > _WORTH_CLEARING and not content.startswith(_CLEARED)
-
-
-def _stub(message: ApiMessage) -> str:
-    name = _short(str(message.get("tool_call_id")))
-    return f"{_CLEARED}a result of {len(message['content'])} characters. read_result {name} gives it back.]"
-
-
 def _shrunk(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
     content = message.get("content")
-    if isinstance(content, list):
-        return message | {"content": [_shrunk_block(block, cap) for block in content]}
-    return message | {"content": cut(content, cap, name)} if isinstance(content, str) else message
-
-
-def _shrunk_block(block: Any, cap: int) -> Any:
-    if isinstance(block, dict) and isinstance(block.get("text"), str):
-        return block | {"text": cut(block["text"], cap)}
-    return block
+    if isinstance(content, str):
+        return message | {"content": cut(content, cap, name)}
+    blocks = content if isinstance(content, list) else []
+    texts = (isinstance(b, dict) and isinstance(b.get("text"), str) for b in blocks)
+    shorter = [b | {"text": cut(b["text"], cap)} if text else b for b, text in zip(blocks, texts, strict=True)]
+    return message | {"content": shorter} if blocks else message
 
 
 def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
