@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -17,13 +17,21 @@ from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_li
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.models.events import Event
-from swecli.models.message import ToolSpec
+from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
+from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
 from swecli.models.window import WindowSpec
+from swecli.playbook.workspace import StaleStrategies
+from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.schemas import lean_specs, offered
 
 _RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
 _LEAST_ROOM = 500  # tokens
+_NOT_IN_TASKS = ("recall", "remember", "search_session", "task", "todo")  # what is about the user's own session
+_TASK = (
+    "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
+    "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
+)
 
 
 class Agent:
@@ -43,6 +51,8 @@ class Agent:
         self._more = False  # whether there are strategies that the prompt has no room for
         self._steering: deque[str] = deque()
         self._running = False
+        self._cost_before: float | None = 0.0
+        self.ctx.tasks = self
 
     @property
     def system_prompt(self) -> str:
@@ -92,6 +102,7 @@ class Agent:
         self._reopen = ""
         self.builder.stale.found.clear()
         self.kit.note_read(turn.files)
+        self._cost_before = self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         self._more = turn.selection.more
         limit, fitter, record = self._result_limit(), self.fitter(), TurnRecord(self.sessions, self.counter)
         self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
@@ -104,6 +115,44 @@ class Agent:
                     yield event
         finally:
             self._running, self.known = False, fitter.known
+
+    async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
+        """Have a task done in a session of its own, a child of this one, with the tools that only read and those named
+        in `tools`; its last message is the result. `ctx` is that of the call. Raises ToolError when it failed."""
+        sessions, asking = self.sessions.start_task(title), self.kit.ask
+
+        async def ask(request: AskRequest) -> Decision:
+            return await asking(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
+
+        own = [one for one in self.tools if one.name in tools or (one.kind.reads and one.name not in _NOT_IN_TASKS)]
+        inner = ToolContext(ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes)
+        inner.skills = ctx.skills
+        kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
+        settings = replace(self.settings, max_budget_usd=self._budget_left())
+        parts = (self.builder.root, self.system_prompt, StaleStrategies(), self.builder.instructions)
+        child = Agent(self.model, kit, RequestBuilder(sessions, settings, *parts), sleep=self._sleep)
+        child.condense_model, child.thinking = self.condense_model, self.thinking
+        event: Event | None = None
+        try:
+            async with aclosing(child.run(child.prepare(prompt, _TASK))) as events:
+                async for event in events:
+                    if isinstance(event, ToolStarted):
+                        ctx.report(f"{event.summary}\n")
+                    elif isinstance(event, UsageReported):
+                        ctx.spent(event.usage, event.cost)
+        finally:
+            await inner.jobs.close()
+        if not isinstance(event, TurnFinished):
+            raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it was not begun'}")
+        session, early = child.sessions.current_session, "" if event.reason == "done" else f" · ended by {event.reason}"
+        title = f"{event.steps} steps{early} · session {session.id if session else ''}"
+        text = f"{event.text or '(no answer)'}" + (f"\n[It was not finished: {event.reason}.]" if early else "")
+        return ToolResult(not early, text, Display(title, event.text))
+
+    def _budget_left(self) -> float | None:
+        """What of the turn's budget is left, in US dollars; None where there is none, or what was spent is unknown."""
+        most, before, now = self.settings.max_budget_usd, self._cost_before, self.sessions.totals().cost
+        return most if most is None or before is None or now is None else max(0.0, most - (now - before))
 
     def take_unsent(self) -> list[str]:
         """The lines that came too late for the turn; they are forgotten here."""

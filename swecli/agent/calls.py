@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
-from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted
+from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted, UsageReported
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     UNCHANGED,
@@ -147,6 +147,7 @@ class CallRunner:
 
         kit = self._kit
         ctx = replace(kit.ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started)
+        ctx.spent = lambda usage, cost: tell(UsageReported(usage, cost))
         try:
             result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
         except asyncio.CancelledError:  # the call says by now how far it came

@@ -93,6 +93,8 @@ class Loop:
             if step.reply.note:
                 yield Notice(step.reply.note, "warning")
             async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
+                if isinstance(event, UsageReported):  # of a task
+                    state.spend(event.usage, event.cost)
                 yield event
             reason = self._answered(state, message, step.reply)
             record.keep_facts(message)

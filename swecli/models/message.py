@@ -25,7 +25,7 @@ INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exis
 _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
-Purpose = Literal["turn", "reflect", "condense", "review", "verify"]
+Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task"]
 # pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
 # A picture as it is sent: name, media_type, data in base64, and `label` where only text is shown: [image 640x480].

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy
@@ -14,7 +15,7 @@ from sqlmodel import col
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage
+from swecli.models.message import ChatMessage, RequestRecord
 from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
@@ -53,6 +54,13 @@ class SessionManager(SessionWriter):
         session = Session(uuid7(), directory, title=title, model=clean_text(model), window=window or WindowSpec())
         session.project = clean_text(project) or directory
         return self.use(session)
+
+    def start_task(self, title: str) -> SessionManager:
+        """Begin a session for a task of the running turn: it stands in no list, nothing learns of it, and what its
+        requests take is stored with this one, as "task"."""
+        task, session = _TaskSessions(self), self._session()
+        task.start("", session.model, title=f"task: {title}").parent_id = session.id
+        return task
 
     def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
         """Go on with a session: its newest `window_hint` interactions and its playbook are loaded. `ref` is an id, a
@@ -171,3 +179,21 @@ class SessionManager(SessionWriter):
         """A session as plain JSON values, with messages, calls, turn records, strategies and totals. Raises BadInput
         when none is meant by `ref`, or more than one."""
         return archive.export(self.database, ref)
+
+
+class _TaskSessions(SessionManager):
+    """The session of a task, which another session has given."""
+
+    def __init__(self, parent: SessionManager) -> None:
+        super().__init__(parent.database)
+        self._parent = parent
+
+    def record_request(self, record: RequestRecord) -> None:
+        given = self._parent.current_session
+        self._parent.record_request(replace(record, purpose="task", interaction=given.interactions if given else 0))
+        if record.purpose == "turn":
+            self._session().context.take_request(record, datetime.now(UTC))
+
+    def finish_interaction(self, outcome: str, **what: Any) -> None:
+        super().finish_interaction(outcome, **what)
+        self.playbook.record_reflection(self._session().id, self._session().interactions, "skipped")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ConfigDict
 
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec
+from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
 from swecli.store.records import FoundInteraction
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
@@ -81,6 +81,14 @@ class _Memory(Protocol):
         ...
 
 
+class _Tasks(Protocol):
+    """What does a task apart from the conversation."""
+
+    async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
+        """Do it with the tools that only read and those named in `tools`. Raises ToolError when it failed."""
+        ...
+
+
 class Changes(Protocol):
     """What keeps the files that calls change, so that they can be brought back."""
 
@@ -103,7 +111,8 @@ class ToolContext:
     rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
     tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
     summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does);
-    `jobs` are the commands in the background; `skills` maps names to files.
+    `jobs` are the commands in the background; `skills` maps names to files;
+    `tasks` does a task; `spent` gets what its requests took.
     """
 
     root: Path
@@ -121,6 +130,8 @@ class ToolContext:
     changes: Changes | None = None
     jobs: Jobs = field(default_factory=Jobs)
     skills: dict[str, Path] = field(default_factory=dict)
+    tasks: _Tasks | None = None
+    spent: Callable[[Usage, float | None], None] = lambda usage, cost: None
 
     def printed(self) -> str:
         """What the running call has printed so far."""

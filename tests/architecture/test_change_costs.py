@@ -136,7 +136,7 @@ async def offered(line):
     completer = LineCompleter(Source(), None)
     return [found.text async for found in completer.get_completions_async(Document(line), None)]
 
-print(asyncio.run(offered("/ech")), asyncio.run(offered("/echo l")))
+print(asyncio.run(offered("/echo")), asyncio.run(offered("/echo l")))
 """
 
 

@@ -40,6 +40,7 @@ def test_the_tools_are_there_sorted() -> None:
         "search_files",
         "search_session",
         "skill",
+        "task",
         "todo",
         "write_file",
     ]

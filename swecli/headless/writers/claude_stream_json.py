@@ -56,9 +56,10 @@ class ClaudeStreamJson(Writer):
                 self._thinking += event.text
             case TextDelta():
                 self._text += event.text
-            case UsageReported():
+            case UsageReported() if self._asked:  # else of a task, within a call
                 self._usage = event.usage
                 self._waited += time.monotonic() - self._asked
+                self._asked = 0.0
             case ToolStarted():
                 self._call(event)
             case ToolFinished():

@@ -59,7 +59,7 @@ _REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
 )
-_LEFT_OUT = frozenset({"todo", "search_session", "skill"})  # a review is of the code, not of what was said
+_LEFT_OUT = frozenset({"todo", "search_session", "skill", "task"})  # a review is of the code, not of what was said
 
 
 def system_prompt(rules: Sequence[Rule]) -> str:
