@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 
 from swecli.models.errors import StoreError
 from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
@@ -58,11 +60,20 @@ def _add_what_is_missing(connection: Connection) -> None:
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}")
         for index in table.indexes:
             index.create(connection, checkfirst=True)
-    Row.metadata.create_all(connection, [one for one in Row.metadata.sorted_tables if one not in old], checkfirst=False)
+    for table in Row.metadata.sorted_tables:
+        for statement in _written(table) if table not in old else ():
+            connection.exec_driver_sql(statement)
     present = found.get_table_names()
     for name, (searched, key, more) in SEARCHED.items():
         for statement in _SEARCH if f"{name}_fts" not in present else ():
             connection.exec_driver_sql(statement.format(table=name, column=searched, key=key, more=more))
+
+
+@cache  # a process that opens many databases writes the statements once
+def _written(table: Table) -> tuple[str, ...]:
+    """The statements that make a table and its indexes."""
+    made = (CreateTable(table), *map(CreateIndex, table.indexes))
+    return tuple(str(one.compile(dialect=sqlite.dialect())) for one in made)
 
 
 def _call_gone_what_was_guessed_fixed(connection: Connection) -> None:
