@@ -130,7 +130,7 @@ class Agent:
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
         settings = replace(self.settings, max_budget_usd=self._budget_left())
         parts = (self.builder.root, self.system_prompt, StaleStrategies(), self.builder.instructions)
-        child = Agent(self.model, kit, RequestBuilder(sessions, settings, *parts), sleep=self._sleep)
+        child = Agent(self.model, kit, RequestBuilder(sessions, settings, *parts))
         child.condense_model, child.thinking = self.condense_model, self.thinking
         event: Event | None = None
         try:
