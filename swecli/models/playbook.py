@@ -199,13 +199,6 @@ class SessionPlaybook:
         hold = (b for b in among if b.live and (not b.stale or b.state == "pinned"))
         return [] if self.off else sorted(hold, key=lambda b: b.number)
 
-    def add(self, content: str, *, section: str = "general", **fields: Any) -> Bullet:
-        """Add a bullet under the next free number (for playbooks that live in memory only)."""
-        number = max((b.number for b in self.bullets.values()), default=0) + 1
-        bullet = Bullet(id=f"P-{number}", content=content, section=section, **fields)
-        self.bullets[bullet.id] = bullet
-        return bullet
-
     def chosen(self, max_strategies: int = 30) -> list[Bullet]:
         """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
         if max_strategies <= 0:  # in each request: the strategies stand in the epoch's text

@@ -79,8 +79,9 @@ class ReviewStore:
         """The row of that finding, and whether it was there."""
         if finding.id:
             return _complete(self._row(db, finding.id), finding, moved=True), True
+        theirs = select(FindingRow).where(col(FindingRow.project) == self.project)
         print_, again = finding.fingerprint, 1
-        while (row := _by_print(db, self.project, print_)) is not None:
+        while (row := db.exec(theirs.where(col(FindingRow.fingerprint) == print_)).first()) is not None:
             if not _is_reported(db, review, row):
                 return _complete(row, finding, moved=True), True
             again += 1  # this review had it at another line: these are two
@@ -177,13 +178,12 @@ class ReviewStore:
 
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
-        fixes = func.sum(FindingRow.fixes)
-        with self.database.reading() as db:
-            theirs = select(FindingRow.code_smell_type).where(col(FindingRow.project) == self.project)
-            types = db.exec(theirs.group_by(col(FindingRow.code_smell_type)).having(fixes >= times)).all()
-            which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
-            rows = db.exec(which.order_by(col(FindingRow.number))).all()
-            return {name: [_finding_of(row) for row in rows if row.code_smell_type == name] for name in sorted(types)}
+        which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
+        found: dict[str, list[FindingRow]] = {}
+        for row in self.database.rows(which.order_by(col(FindingRow.number))):
+            found.setdefault(row.code_smell_type, []).append(row)
+        often = sorted((name, rows) for name, rows in found.items() if sum(row.fixes for row in rows) >= times)
+        return {name: [_finding_of(row) for row in rows] for name, rows in often}
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
         named = short_id("F", ref) or short_id("F", f"F{ref.strip()}")
@@ -235,12 +235,6 @@ def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> Findin
 def _is_reported(db: sqlmodel.Session, review: ReviewRow, finding: FindingRow) -> bool:
     mine = (col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == finding.number)
     return db.exec(select(ReviewFindingRow.id).where(*mine)).first() is not None
-
-
-def _by_print(db: sqlmodel.Session, project: str, print_: str) -> FindingRow | None:
-    return db.exec(
-        select(FindingRow).where(col(FindingRow.project) == project, col(FindingRow.fingerprint) == print_)
-    ).first()
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:

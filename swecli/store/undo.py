@@ -93,7 +93,7 @@ class UndoStore:
             for key in settled:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
-            names, refused = _take_strategies(db, session, first, step.id) if "playbook" in parts else ([], [])
+            names, refused = _turn_strategies(db, session, step.id, first) if "playbook" in parts else ([], [])
             begun = find_turn(db, session.id, first)
             if begun is not None and begun.window_spec:  # else it is of an older version
                 row.window_spec = begun.window_spec if "window" in parts else row.window_spec
@@ -113,7 +113,7 @@ class UndoStore:
             if "session" in stored.taken:
                 _bring_turns(db, row, stored.taken["session"])
             row.window_spec, row.window_start = stored.taken["window"]
-            names, refused = _bring_strategies(db, session, step.id)
+            names, refused = _turn_strategies(db, session, step.id)
             stored.open = False
             return replace(step, strategies=tuple(names), refused=tuple(refused))
 
@@ -187,33 +187,23 @@ def _move(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: i
         row.messages = db.exec(sqlmodel.select(func.count(col(MessageRow.id))).where(of)).one()
 
 
-def _take_strategies(db: sqlmodel.Session, session: Session, first: int, step: Any) -> tuple[list[str], list[str]]:
-    """Take back what those turns changed of the playbook, but for what the user changed by hand; the bullets, and why
-    a change stays. Its id is another one then: the same lesson may be learned again."""
-    of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.interaction) >= first)
-    which = select(DeltaRow).where(*of, col(DeltaRow.undone).is_(False)).order_by(col(DeltaRow.number).desc())
-    rows = [row for row in db.exec(which).all() if row.author not in deltas.FREE or row.reason.startswith("mark ")]
-    names, refused = _turn(db, rows, back=False)
-    for row in rows:
-        row.id += f"~{step}" * row.undone
-    return names, refused
-
-
-def _bring_strategies(db: sqlmodel.Session, session: Session, step: int) -> tuple[list[str], list[str]]:
-    of = (col(DeltaRow.session_id) == session.id, col(DeltaRow.id).endswith(f"~{step}"), col(DeltaRow.undone).is_(True))
-    rows = db.exec(select(DeltaRow).where(*of).order_by(col(DeltaRow.number))).all()
-    names, refused = _turn(db, rows, back=True)
-    for row in rows:
-        row.id = row.id if row.undone else row.id.removesuffix(f"~{step}")
-    return names, refused
-
-
-def _turn(db: sqlmodel.Session, rows: Sequence[DeltaRow], *, back: bool) -> tuple[list[str], list[str]]:
-    names, refused = dict[str, None](), []
-    for row in rows:
+def _turn_strategies(
+    db: sqlmodel.Session, session: Session, step: Any, first: int | None = None
+) -> tuple[list[str], list[str]]:
+    """Take back what the turns from `first` on changed of the playbook, but for what the user changed by hand; without
+    one bring back what that undo took. The bullets, and why a change stays. The id of a change is another one while it
+    is taken back: the same lesson may be learned again."""
+    back, mark, number = first is None, f"~{step}", col(DeltaRow.number)
+    of = col(DeltaRow.id).endswith(mark) if first is None else col(DeltaRow.interaction) >= first
+    which = select(DeltaRow).where(col(DeltaRow.session_id) == session.id, of, col(DeltaRow.undone).is_(back))
+    names, refused = dict[str, None](), list[str]()
+    for row in db.exec(which.order_by(number if back else number.desc())).all():
+        if not back and row.author in deltas.FREE and not row.reason.startswith("mark "):
+            continue
         try:
             with db.begin_nested():
                 deltas.turn(db, row, back=back)
+            row.id = row.id.removesuffix(mark) if back else row.id + mark
             names |= dict.fromkeys(row.before)
         except BadInput as error:
             refused.append(str(error))

@@ -18,6 +18,7 @@ from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
+from tests.support.playbooks import add_bullet
 
 COUNTER = TokenCounter("no table")
 
@@ -115,8 +116,8 @@ def test_without_a_session_there_is_system_and_query() -> None:
 
 def test_the_playbook_stands_in_the_system_message() -> None:
     session = session_of(1)
-    session.playbook.add("Run make check.")
-    session.playbook.add("Use tabs.")
+    add_bullet(session.playbook, "Run make check.")
+    add_bullet(session.playbook, "Use tabs.")
     out = prepare_messages(session, "You help.", "q", "q", max_strategies=1)
     assert str(out[0]["content"]).startswith("You help.\n\n## Playbook")
     assert "[P-2] Use tabs." in str(out[0]["content"])
@@ -125,8 +126,8 @@ def test_the_playbook_stands_in_the_system_message() -> None:
 
 def test_prepare_shows_what_the_request_is_made_of() -> None:
     session = session_of(7)
-    session.playbook.add("Run make check.")
-    session.playbook.add("Use tabs.")
+    add_bullet(session.playbook, "Run make check.")
+    add_bullet(session.playbook, "Use tabs.")
     ready = prepared(session, instructions="Be kind.", notes=("Date: today",))
     assert [s.name for s in ready.segments] == [
         "system",
@@ -182,10 +183,10 @@ def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
 
 def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with_the_next() -> None:
     session = Session("s", window=WindowSpec(2, 2))
-    session.playbook.add("Use tabs.")
+    add_bullet(session.playbook, "Use tabs.")
     first = prepared(session)
     go_on(session, first)
-    session.playbook.add("Run make check.")
+    add_bullet(session.playbook, "Run make check.")
     second = prepared(session)
     assert second.messages[0] == first.messages[0]
     assert "Strategy [P-2] is new: Run make check." in second.enhanced

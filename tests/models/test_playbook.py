@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.models.playbook import SessionPlaybook, quoted, render_bullets
+from tests.support.playbooks import add_bullet
 
 
 def change(playbook: SessionPlaybook, name: str, **fields: Any) -> None:
@@ -21,7 +22,7 @@ def change(playbook: SessionPlaybook, name: str, **fields: Any) -> None:
 def playbook_of(count: int) -> SessionPlaybook:
     playbook = SessionPlaybook()
     for n in range(1, count + 1):
-        playbook.add(f"Strategy number {n}.")
+        add_bullet(playbook, f"Strategy number {n}.")
     return playbook
 
 
@@ -77,7 +78,7 @@ def test_what_is_not_live_is_not_shown(state: str) -> None:
 )
 def test_a_bullet_cannot_leave_its_quote(hostile: str) -> None:
     playbook = SessionPlaybook()
-    playbook.add(hostile)
+    add_bullet(playbook, hostile)
     text = playbook.as_context()
     assert re.findall(r"<\s*/?\s*playbook[^>]*>", text, re.IGNORECASE) == ["<playbook>", "</playbook>"]
     assert len(shown(text)) == 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session, title_by_rule
+from tests.support.playbooks import add_bullet
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,7 +111,7 @@ def test_a_front_without_its_question_is_in_no_interaction() -> None:
 
 def test_the_playbook_can_be_replaced() -> None:
     session, other = Session(id="s"), Session(id="t")
-    other.playbook.add("Use tabs.")
+    add_bullet(other.playbook, "Use tabs.")
     session.update_playbook(other.get_playbook())
     assert session.get_playbook() is other.playbook
 
@@ -118,7 +119,7 @@ def test_the_playbook_can_be_replaced() -> None:
 def test_two_sessions_share_nothing() -> None:
     first, second = Session(id="a"), Session(id="b")
     first.add_message(ChatMessage(Role.USER, "x"))
-    first.playbook.add("y")
+    add_bullet(first.playbook, "y")
     assert (second.messages, second.playbook.bullets) == ([], {})
 
 

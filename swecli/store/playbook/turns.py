@@ -86,9 +86,8 @@ class TurnRecords:
         """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
         source)."""
         of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
-        made = (col(DeltaRow.session_id) == session_id, col(DeltaRow.interaction) == interaction)
         which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
-        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).where(*of, *made)
+        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).where(*of)
         stands = (col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
         found: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for bullet, kind, tag, source in self._database.rows(which.where(*stands).order_by(col(EvidenceRow.id))):
@@ -117,11 +116,9 @@ class TurnRecords:
     def switch(self, session: Session, *, off: bool) -> None:
         """Keep the playbook out of the prompts of a session's project, or let it in again."""
         with self._database.transaction() as db:
-            row = db.get(SwitchRow, project_of(session))
-            if row is None and off:
+            db.exec(sqlmodel.delete(SwitchRow).where(col(SwitchRow.project) == project_of(session)))
+            if off:
                 db.add(SwitchRow(project=project_of(session)))
-            elif row is not None and not off:
-                db.delete(row)
         session.playbook.off = off
 
 

@@ -70,8 +70,7 @@ def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
         record = turn["playbook"] or {}
         for holder, name in ((turn, "shown"), (turn, "cited"), (record, "withheld")):
             if holder.get(name):
-                marked = (one if one.startswith(_ELSEWHERE) else f"{_ELSEWHERE}{one}" for one in holder[name])
-                holder[name] = [names.get(one, mark) for one, mark in zip(holder[name], marked, strict=True)]
+                holder[name] = [names.get(one, _ELSEWHERE + one.removeprefix(_ELSEWHERE)) for one in holder[name]]
 
 
 def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:

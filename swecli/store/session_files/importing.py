@@ -23,7 +23,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.playbook.bullets import number_of
 from swecli.store.playbook.deltas import last_number
 from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
-from swecli.store.session_files.formats import FORMATS
+from swecli.store.session_files.formats import format_of
 from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
@@ -211,32 +211,23 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
 def import_file(database: Database, path: Path) -> Imported:
     """Take in the session that a file holds. What is broken in a transcript is skipped and named. Raises BadInput."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST:
+        if (size := path.stat().st_size) > LARGEST:
             raise BadInput(
                 f"{path} has {size / 1e6:,.0f} MB; files of up to {LARGEST / 1e6:,.0f} MB can be imported.",
                 "Split it, or import the session it ends with.",
             )
-        with path.open(encoding="utf-8", errors="replace") as file:
-            head = file.read(_HEAD)
-        found = next((one for one in FORMATS if one.fits(head)), None)
-        if found is None:
-            return import_session(database, _json(path))
-        transcript = Transcript(found.name, str(path.absolute().parent))
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            lines = ((n, text) for n, text in enumerate(file, 1) if text.strip() or not text.endswith("\n"))
-            found.read(((n, text.rstrip("\n")) for n, text in lines), transcript)
+        text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
-    whole = transcript.archive()
-    if not whole:
-        raise BadInput(f"{path} looks like a transcript of {found.name}, but no turn of it can be read.", _FORMATS)
+    if (known := format_of(text[:_HEAD])) is None:
+        try:
+            return import_session(database, json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{path} is no session that swecli can read: {error}.", _FORMATS) from error
+    tool, read = known
+    transcript = Transcript(tool, str(path.absolute().parent))
+    read(((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()), transcript)
+    if not (whole := transcript.archive()):
+        raise BadInput(f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS)
     imported = import_session(database, whole, transcript.lines)
-    return replace(imported, tool=found.name, skipped=tuple(transcript.skipped))
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no session that swecli can read: {error}.", _FORMATS) from error
+    return replace(imported, tool=tool, skipped=tuple(transcript.skipped))
