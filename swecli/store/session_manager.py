@@ -165,9 +165,9 @@ class SessionManager(SessionWriter):
         """The five best interactions before the newest that have any of the words."""
         return self.search_session(query, before=self._session().interactions, limit=5, floor=0)
 
-    def fork(self, ref: str | None = None, *, upto: int | None = None, title: str = "") -> Session:
+    def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Go on in a copy of a session (None: this one): see `archive.fork`."""
-        new = archive.fork(self.database, ref or self._session().id, upto, redact(clean_text(title)))
+        new = archive.fork(self.database, ref or self._session().id, upto)
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:

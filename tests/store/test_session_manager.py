@@ -252,7 +252,6 @@ def test_settings_survive(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     manager.rename("new\0title")
-    manager.set_window(WindowSpec(4, 3), window_start=1)
     manager.set_window(WindowSpec(4, 2))
     manager.set_model("anthropic/x")
     session = manager.resume("NEW\ufffdtitle", "/elsewhere")

@@ -8,7 +8,6 @@ messages and reductions are numbered from 1 within the session.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -153,7 +152,7 @@ def _without(value: Archive, *names: str) -> Archive:
     return {name: item for name, item in value.items() if name not in names}
 
 
-def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
+def fork(database: Database, ref: str, upto: int | None) -> str:
     """Copy a session up to that interaction (None: all) into a new one; returns its id. Messages, calls, turn records,
     reductions and the session's own strategies go along; what it cost stays with the first. What the copied turns show
     of strategies counts once. Raises BadInput when none is meant by `ref`, or more than one."""
@@ -162,7 +161,7 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
         whole, now = read(db, old.id, last), datetime.now(UTC)
         new = SessionRow(**old.model_dump(exclude={"number"}))
-        new.id, new.parent_id, new.title = uuid7(), old.id, title or (old.title and f"{old.title} (fork)")
+        new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
         new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
         new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
         db.add(new)
@@ -171,7 +170,8 @@ def fork(database: Database, ref: str, upto: int | None, title: str) -> str:
         theirs = select(ChoiceRow).where(col(ChoiceRow.session_id) == old.id, col(ChoiceRow.interaction) <= last)
         for choice in db.exec(theirs).all():
             db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
-        _count_as_reflected(db, old.id, new.id, last)
+        # what the copied turns teach is learned from the first ones, and counts once
+        db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
         _copy_bullets(db, old.id, new.id)
         return new.id
 
@@ -185,16 +185,6 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
         theirs = select(EvidenceRow).where(col(EvidenceRow.bullet) == bullet.number).order_by(col(EvidenceRow.id))
         for item in db.exec(theirs).all():
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
-
-
-def _count_as_reflected(db: sqlmodel.Session, old: str, new: str, last: int) -> None:
-    """Copied turns are reflected upon as often as those they were copied from, at least once: what they teach is
-    learned there, and counts once."""
-    done = (col(ReflectionRow.session_id) == old, col(ReflectionRow.status) == "done")
-    times = Counter(db.exec(select(ReflectionRow.interaction).where(*done)).all())
-    for number in range(1, last + 1):
-        again = range(max(1, times[number]))
-        db.add_all(ReflectionRow(session_id=new, interaction=number, status="done") for _ in again)
 
 
 def delete(database: Database, ref: str, keep: str = "") -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import sqlmodel
@@ -18,7 +18,7 @@ from swecli.store.records import FoundInteraction, Place, SearchHit
 from swecli.store.sqlite.database import Database
 from swecli.store.stems import stem
 from swecli.store.tables.columns import UtcTime
-from swecli.store.tables.sessions import CallRow, MessageRow, SessionRow
+from swecli.store.tables.sessions import SessionRow
 
 FLOOR = 0.5
 _EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
@@ -64,14 +64,11 @@ _IN_RESULTS = text(
     "WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid BETWEEN :low AND :high AND c.session_id = :session "
     "LIMIT :most"
 )
-# what words there are; made for the connection, so that a database is as it was
-_WORD_LISTS = [
-    f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_words USING fts5vocab('main', '{table}_fts', 'row')"
-    for table in ("message", "tool_call")
-]
-_VARIANTS = text(
-    "SELECT term FROM temp.message_words WHERE term >= :start AND term < :end "
-    "UNION SELECT term FROM temp.tool_call_words WHERE term >= :start AND term < :end"
+_IN_INTERACTION = text(
+    "SELECT CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content FROM message"
+    " WHERE session_id = :session AND interaction = :number"
+    " UNION ALL SELECT 'result of ' || c.call_id, c.result FROM tool_call c JOIN message m ON m.id = c.message_id"
+    " WHERE m.session_id = :session AND m.interaction = :number AND c.result IS NOT NULL"
 )
 _KEYS = text(
     "SELECT (SELECT min(id) FROM message WHERE session_id = :session), "
@@ -139,13 +136,6 @@ def _redacted(content: str, start: int, end: int) -> str:
     return redact_part(content[first : end + _AROUND], start - first, end - first)
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    weight: float
-    rare: float  # how much of it is of words that point here
-    place: Place
-
-
 def search_session(
     database: Database, session_id: str, query: str, before: int | None, limit: int, floor: float
 ) -> list[FoundInteraction]:
@@ -155,12 +145,11 @@ def search_session(
     inverse document frequency of Spärck Jones, 1972). The score of an interaction is the weight of the query's words
     in its best passage over the weight of all of the query's words that the session has.
     """
-    words = list(dict.fromkeys(word.lower() for word in _WORDS.findall(query)))[:_MOST_TERMS]
+    roots = list(dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query)))[:_MOST_TERMS]
     with database.reading() as db:
         total = db.exec(select(SessionRow.interactions).where(col(SessionRow.id) == session_id)).first() or 0
         last = total if before is None else min(total, before - 1)
-        forms = _forms(db, words)
-        where = _interactions_of(db, session_id, forms)
+        where = _interactions_of(db, session_id, roots)
         weights = {
             word: math.log((total + 1) / (len(found) + 0.5))
             for word, found in where.items()
@@ -174,15 +163,20 @@ def search_session(
             for number in {number for word in rare for number in where[word] if number <= last}
         }
         best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
-        passages = _passages(db, session_id, best, forms, weights, rare)
+        texts = {
+            number: db.connection().execute(_IN_INTERACTION, {"session": session_id, "number": number}).all()
+            for number in best
+        }
     whole = sum(weights.values())
     # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
-    found = [
-        FoundInteraction(number, ranked[0].weight / whole, tuple(passage.place for passage in ranked[:_EXCERPTS]))
-        for number, ranked in passages.items()
-        if ranked and ranked[0].rare >= enough and ranked[0].weight >= floor * whole
-    ]
+    found = []
+    for number, said in texts.items():
+        passages = [_best_passage(Place(number, *one), weights, rare) for one in said]
+        (weight, pointing, _), *_ = ranked = sorted(passages, key=lambda one: -one[0])
+        if weight and pointing >= enough and weight >= floor * whole:
+            quoted = tuple(place for heavy, _, place in ranked[:_EXCERPTS] if heavy)
+            found.append(FoundInteraction(number, weight / whole, quoted))
     return sorted(found, key=lambda one: (-one.score, -one.interaction))[: max(0, limit)]
 
 
@@ -192,26 +186,18 @@ def _episodes(numbers: set[int]) -> int:
     return 1 + sum(later - earlier > 3 for earlier, later in pairwise(ordered))
 
 
-def _forms(db: sqlmodel.Session, words: Iterable[str]) -> dict[str, str]:
-    """The words and all their forms that the database has, each with its stem."""
-    found = {word: stem(word) for word in words}
-    for statement in _WORD_LISTS:
-        db.connection().exec_driver_sql(statement)
-    for root in set(found.values()):
-        start = root[:-1] if len(root) > _SHORT else root  # "studi" is the stem of "study"
-        if len(root) >= _SHORT:
-            terms = db.connection().execute(_VARIANTS, {"start": start, "end": f"{start}\U0010ffff"}).scalars()
-            found |= {term: root for term in terms if stem(term) == root}
-    return found
+def _beginning(root: str) -> str:
+    """What all forms of a word begin with: "studi" is the stem of "study"."""
+    return root[:-1] if len(root) > _SHORT else root
 
 
-def _interactions_of(db: sqlmodel.Session, session_id: str, forms: Mapping[str, str]) -> dict[str, set[int]]:
+def _interactions_of(db: sqlmodel.Session, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
     """By stem, the interactions it stands in; those that stand nowhere or in too many texts are left out."""
     given = {"session": session_id, "most": _COMMON + 1}
     first, last, first_call, last_call = db.connection().execute(_KEYS, given).one()
     found: dict[str, set[int]] = {}
-    for root in dict.fromkeys(forms.values()):
-        asked = given | {"word": " OR ".join(f'"{form}"' for form in forms if forms[form] == root)}
+    for root in roots:
+        asked = given | {"word": f'"{_beginning(root)}"' + "*" * (len(root) >= _SHORT)}
         texts = list(db.connection().execute(_IN_MESSAGES, asked | {"low": first, "high": last}).scalars())
         texts += db.connection().execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call}).scalars()
         if texts and len(texts) <= _COMMON:
@@ -219,42 +205,17 @@ def _interactions_of(db: sqlmodel.Session, session_id: str, forms: Mapping[str, 
     return found
 
 
-def _passages(
-    db: sqlmodel.Session,
-    session_id: str,
-    numbers: Iterable[int],
-    forms: Mapping[str, str],
-    weights: Mapping[str, float],
-    rare: set[str],
-) -> dict[int, list[_Passage]]:
-    """By interaction, the best passage of each of its texts that has a word of `rare`, heaviest first."""
-    found: dict[int, list[_Passage]] = {number: [] for number in numbers}
-    theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).in_(found))
-    messages = sqlmodel.select(MessageRow.interaction, MessageRow.role, MessageRow.content).where(*theirs)
-    results = sqlmodel.select(MessageRow.interaction, CallRow.call_id, CallRow.result)
-    results = results.join_from(CallRow, MessageRow, col(MessageRow.id) == col(CallRow.message_id)).where(*theirs)
-    texts = [
-        (number, "query" if role == "user" else "answer", content) for number, role, content in db.exec(messages).all()
-    ]
-    texts += [(number, f"result of {call}", result) for number, call, result in db.exec(results).all() if result]
-    for number, where, content in texts:
-        if passage := _best_passage(Place(number, where, content), forms, weights, rare):
-            found[number].append(passage)
-    for ranked in found.values():
-        ranked.sort(key=lambda passage: -passage.weight)
-    return found
-
-
-def _best_passage(
-    whole: Place, forms: Mapping[str, str], weights: Mapping[str, float], rare: set[str]
-) -> _Passage | None:
-    """The stretch of at most 400 characters of a whole text whose different words weigh most."""
-    words_of = ((m, forms.get(m[0].lower(), "")) for m in _WORDS.finditer(whole.excerpt))
-    hits = [(m.start(), m.end(), root) for m, root in words_of if root in weights]
+def _best_passage(whole: Place, weights: Mapping[str, float], rare: set[str]) -> tuple[float, float, Place]:
+    """The stretch of at most 400 characters of a whole text whose different words weigh most, behind what they weigh,
+    and those of them that point here; 0 where none does."""
+    begin = tuple(map(_beginning, weights))
+    words_of = ((m, m[0].lower()) for m in _WORDS.finditer(whole.excerpt))
+    stems = ((m, stem(word)) for m, word in words_of if word.startswith(begin))
+    hits = [(m.start(), m.end(), root) for m, root in stems if root in weights]
     best, weight, pointing = (0, 0), 0.0, 0.0
     for at, (start, _, _) in enumerate(hits):
         inside = [hit for hit in hits[at : at + _MOST_TERMS] if hit[1] <= start + _EXCERPT]
         words = {word for _, _, word in inside}
         if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
             best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
-    return _Passage(weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best))) if weight else None
+    return weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best) if weight else "")

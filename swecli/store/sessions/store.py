@@ -233,10 +233,9 @@ class SessionWriter:
         """Give the session another title. A secret in it is not kept."""
         self._set(title=redact(clean_text(title)))
 
-    def set_window(self, spec: WindowSpec, window_start: int | None = None) -> None:
-        """Change the session's reflection window, and where it begins now (None: as it was)."""
-        start = self._session().window_start if window_start is None else window_start
-        self._set(window=spec, window_start=start)
+    def set_window(self, spec: WindowSpec) -> None:
+        """Change the session's reflection window."""
+        self._set(window=spec)
 
     def set_model(self, name: str) -> None:
         """Note that the session goes on with another model."""

@@ -44,11 +44,11 @@ def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
 
 def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
     live(manager)
-    fork = manager.fork(upto=2, title="other way")
+    fork = manager.fork(upto=2)
     assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
     assert [info.messages for info in manager.list_sessions()] == [4, 6]
     assert manager.interaction_info(3) is None
-    assert manager.resume("other way", "/p").id == fork.id
+    assert manager.resume("main (fork)", "/p").id == fork.id
 
 
 @pytest.mark.slow
