@@ -25,7 +25,7 @@ INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exis
 _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
-Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task"]
+Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title"]
 # pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
 # A picture as it is sent: name, media_type, data in base64, and `label` where only text is shown: [image 640x480].
@@ -217,8 +217,8 @@ class Usage:
 class ModelRequest:
     """One request. `messages` are in the OpenAI chat shape, the system message first.
 
-    `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect" and
-    "condense" for the product's own requests. `max_tokens` is the reserve; `thinking` is off, low, medium, high, max
+    `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect", "condense" and "title"
+    for the product's own requests. `max_tokens` is the reserve; `thinking` is off, low, medium, high, max
     or a number of tokens, "" for the model's own way; `marks` are where parts of the system message end, in
     characters: a cache may end there.
     """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:
+    from swecli.agent.agent import Agent
     from swecli.models.events import Event
     from swecli.playbook.learning.service import LearningService
 
@@ -62,6 +63,15 @@ class Background:
         self.show(part.events)
         if part.needs_model:
             self.start(self._reflect(learning, interaction))
+
+    def name(self, agent: Agent) -> None:
+        """Let the small model, where there is one, name a session that has no title."""
+        # late: behind the first turn
+        from swecli.agent.title import give_title, wants_title  # noqa: PLC0415
+
+        small = agent.condense_model
+        if small is not None and wants_title(agent.sessions.current_session):
+            self.start(give_title(agent.sessions, small))
 
     def catch_up(self, learning: LearningService) -> None:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""

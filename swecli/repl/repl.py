@@ -79,7 +79,10 @@ class REPL(Program):
         if self._startup.parts is not None:
             if ended := await self.agent.ctx.jobs.close():
                 self._prompt.write(f"{ended}\n")
+            session = self.session_manager.current_session
             self._startup.parts.runtime.close()
+            if not self._code and session is not None and session.interactions:
+                self._prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
     # Loading
 
@@ -137,6 +140,7 @@ class REPL(Program):
 
     def learn_later(self, interaction: int) -> None:
         self._background.learn(self._parts.runtime.learning, interaction)
+        self._background.name(self.agent)
 
     # What lines, keys and commands need
 

@@ -1,0 +1,79 @@
+"""Titles from the small model, behind the prompt, and the way back that is printed at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from swecli.app import Runtime, build_runtime
+from swecli.config.load import Start
+from swecli.models.errors import ProviderError
+from swecli.models.message import Ask
+from swecli.repl.repl import REPL
+from tests.support.runtime import make_start
+from tests.support.screenless import Played, play
+from tests.support.scripted import ScriptedModel
+
+
+async def played(small: ScriptedModel, *lines: str) -> Played:
+    """Sends the lines, with a small model beside the session's; leaves once nothing goes on."""
+
+    turns = sum(not line.startswith("/") for line in lines)
+    main = ScriptedModel(["ok"] * turns)
+
+    def build(start: Start, ask: Ask) -> Runtime:
+        runtime = build_runtime(start, ask, model=main)
+        runtime.agent.condense_model = small
+        return runtime
+
+    def leave_at_the_end(pipe: Any, repl: REPL) -> None:
+        async def leave() -> None:
+            await repl.begin_loading()
+            while repl.working or repl.queue or len(main.requests) < turns:
+                await asyncio.sleep(0.01)
+            await repl._background.settle()
+            repl.leave()
+
+        tasks.append(asyncio.ensure_future(leave()))
+
+    tasks: list[asyncio.Task[None]] = []
+    return await play("\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end)
+
+
+def title_of(done: Played) -> str:
+    session = done.runtimes[0].sessions.current_session
+    assert session is not None
+    return session.title
+
+
+async def test_the_small_model_names_a_session_after_its_first_turn_and_only_once() -> None:
+    small = ScriptedModel(['"Repairing the parser."\n', "Another"])
+    done = await played(small, "please repair the parser", "and the lexer")
+    assert title_of(done) == "Repairing the parser"
+    [request] = small.requests
+    assert (request.purpose, request.tools) == ("title", [])
+    assert "please repair the parser" in request.messages[0]["content"]
+
+
+@pytest.mark.parametrize("reply", ["", "a long answer " * 20, ProviderError("It is down.")])
+async def test_what_is_no_title_leaves_the_session_unnamed_and_prints_nothing(reply: Any) -> None:
+    done = await played(ScriptedModel([reply]), "hello")
+    assert title_of(done) == ""
+    assert "It is down" not in done.text
+
+
+async def test_a_name_that_the_user_gave_stays() -> None:
+    small = ScriptedModel(["Something else"])
+    done = await played(small, "/rename mine", "hello")
+    assert (title_of(done), small.requests) == ("mine", [])
+
+
+async def test_the_end_prints_how_to_go_on_and_an_empty_session_has_nothing_to_go_on_with() -> None:
+    done = await play("hello\rexit\r", ["ok"])
+    session = done.runtimes[0].sessions.current_session
+    assert session is not None
+    assert re.search(rf"to continue this session: swecli --resume {session.id}\n$", done.text)
+    assert "--resume" not in (await play("exit\r")).text
