@@ -21,7 +21,7 @@ from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
 from swecli.models.finding import SEVERITIES, counted
 from swecli.models.learning_events import event_line
-from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewPlanned
+from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import Wanted, need_token, plan_push
 from swecli.review.publish.view import brief, event_lines, planned_lines
@@ -68,7 +68,7 @@ def _end_lines(event: ReviewFinished) -> list[str]:
     return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", *event_lines(event), *left]
 
 
-def result_text(
+def _result_text(
     end: ReviewFinished, style: str, code: int, least: str = "any", posted: tuple[int, int] = (0, 0)
 ) -> str:
     """The result in that format; "" where it was streamed. `code` is what the program will exit with, `least` the
@@ -86,12 +86,7 @@ def result_text(
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
 
-def plan_text(head: list[str], event: ReviewPlanned, *, json: bool) -> str:
-    """What a review would read and take, under some lines."""
-    return dumps(to_json(event), indent=2) if json else "\n".join(map(one_line, [*head, *planned_lines(event)]))
-
-
-async def run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
+async def _run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
     """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143."""
 
     async def whole() -> ReviewFinished:
@@ -187,10 +182,12 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     if args.dry_run:
         plan = await plan_for(runtime.agent, store, spec or (), options)  # no request is made
         head = [f"{plan.target.label}: {len(plan.target.files)} files", *plan.target.notes]
-        print_line(plan_text(head, planned(plan), json=style in ("json", "stream-json")))
+        event = planned(plan)
+        lines = "\n".join(map(one_line, [*head, *planned_lines(event)]))
+        print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)
         return 0
     review = Review(await begin_job(runtime.agent, store, spec, options))
-    end, stopped = await run_review(review, writer)
+    end, stopped = await _run_review(review, writer)
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
     if args.post and stopped:
@@ -200,7 +197,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
             posted = _post(review, end, args, writer)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
-    text = result_text(end, style, code, _least(args), posted)
+    text = _result_text(end, style, code, _least(args), posted)
     if args.output and text:
         write_file(Path(args.output), text, "The findings are kept: swecli findings export")
     elif text:

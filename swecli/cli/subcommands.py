@@ -35,7 +35,7 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     args = parser.parse_args(argv)
     enter_directory(args)
     done = args.run(args)
-    return done if isinstance(done, int) else print_result(done, args.json)
+    return done if isinstance(done, int) else _print_result(done, args.json)
 
 
 def make_parser(name: str) -> Parser:
@@ -138,7 +138,7 @@ def print_line(text: str) -> None:
     _write([plain(text)])
 
 
-def print_result(result: ActionResult, json: bool) -> int:
+def _print_result(result: ActionResult, json: bool) -> int:
     """Print an answer, for programs or for people. Returns its exit code."""
     if json:
         _write([dumps(result.value, indent=2)])

@@ -18,7 +18,6 @@ from swecli.context.system_message import cache_marks, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
-from swecli.llm.native import Native
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
@@ -50,7 +49,7 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     where the whole way has to be taken, and nothing was done. That is so for a session that goes on, a model on no wire
     of ours, a database or tools that are not as usual, a folder with strategies, and a request that may not fit. The
     block ends when the store is open."""
-    if start.resume is not None or not isinstance(model, Native) or (specs := written_specs()) is None:
+    if start.resume is not None or not hasattr(model, "send_ahead") or (specs := written_specs()) is None:
         yield None
         return
     settings, folder = start.settings, str(start.cwd)

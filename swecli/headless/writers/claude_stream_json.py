@@ -30,7 +30,7 @@ from swecli.models.message import Usage
 _ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "error_max_budget_usd"}
 
 
-class ClaudeStreamJson(Writer):
+class _ClaudeStreamJson(Writer):
     """Blocks of a step share a message id; a call that was refused is shown before its result like any other."""
 
     def begin(self) -> None:
@@ -116,4 +116,4 @@ def _usage(usage: Usage) -> dict[str, int]:
     }
 
 
-FORMAT = ClaudeStreamJson
+FORMAT = _ClaudeStreamJson

@@ -7,7 +7,7 @@ from swecli.headless.writers.json import Json
 from swecli.models.events import Event, to_json
 
 
-class StreamJson(Json):
+class _StreamJson(Json):
     """Every event as it comes."""
 
     def write(self, event: Event) -> None:
@@ -16,4 +16,4 @@ class StreamJson(Json):
         super().write(event)
 
 
-FORMAT = StreamJson
+FORMAT = _StreamJson
