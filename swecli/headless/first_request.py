@@ -25,8 +25,7 @@ from swecli.store.first_write import first_write
 from swecli.tools.schemas import lean_specs, offered, written_specs
 
 _LEAST_BYTES_A_TOKEN = 3
-_Begun = tuple[Session, ChatMessage]
-"""A new session and its stored user message."""
+_Begun = tuple[Session, ChatMessage]  # A new session and its stored user message
 
 
 @dataclass(slots=True)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningService
 
 
-CLOSING = 0.5
-"""Seconds that work is given to stop when the program ends."""
+CLOSING = 0.5  # seconds that work is given to stop when the program ends
 
 
 class Background:

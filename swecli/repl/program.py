@@ -22,8 +22,7 @@ class LineQueue:
         self._lines = deque(lines)
         self._fresh: deque[str] = deque()  # sent since the others are held
         self._changed = asyncio.Event()
-        self.idle = asyncio.Event()
-        """Set while somebody waits for a line and there is none."""
+        self.idle = asyncio.Event()  # set while somebody waits for a line and there is none
         self.held = False
 
     def __len__(self) -> int:

@@ -84,8 +84,6 @@ class REPL(Program):
             if not self._code and session is not None and session.interactions:
                 self._prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
-    # Loading
-
     def begin_loading(self) -> asyncio.Task[None]:
         if self._up is None:
             self._up = asyncio.get_running_loop().create_task(self._come_up())
@@ -124,8 +122,6 @@ class REPL(Program):
         assert self._startup.parts is not None, "asked for before the loading was done"
         return self._startup.parts
 
-    # What the query processor needs
-
     @property
     def session_manager(self) -> SessionManager:
         return self._parts.runtime.sessions
@@ -141,8 +137,6 @@ class REPL(Program):
     def learn_later(self, interaction: int) -> None:
         self._background.learn(self._parts.runtime.learning, interaction)
         self._background.name(self.agent)
-
-    # What lines, keys and commands need
 
     @property
     def working(self) -> bool:
@@ -195,8 +189,6 @@ class REPL(Program):
         if text != self._footer.state.hint:
             self._footer.state.hint = text
             self._prompt.redraw()
-
-    # What goes on behind the prompt, and what goes wrong
 
     def show(self, event: Event) -> None:
         self.renderer.show(event)

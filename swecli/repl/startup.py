@@ -46,8 +46,7 @@ class Startup:
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
-        self.parts: Parts | None = None
-        """What was put together, once all is loaded."""
+        self.parts: Parts | None = None  # what was put together, once all is loaded
         self._last_key = float("-inf")
         self._hurried = False
         self._table: asyncio.Future[CommandTable] | None = None

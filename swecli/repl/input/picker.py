@@ -8,16 +8,13 @@ from textwrap import wrap
 from swecli.repl.input.question import Option, Question
 from swecli.repl.render.formatting import one_line
 
-_PREVIEW = 6
-"""Lines of what the selected row is about, at most."""
+_PREVIEW = 6  # lines of what the selected row is about, at most
 _LEAST = 6  # rows of a screen that has room for a preview
 
 
 class Picker(Question):
     """A question whose options are narrowed to those that hold every typed word, in their label or their details.
-
-    `details` are the lines about each option; `result` gets the place in the whole list, or None.
-    """
+    `details` are the lines about each option; `result` gets the place in the whole list, or None."""
 
     def __init__(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> None:
         super().__init__(title, options)

@@ -49,8 +49,7 @@ from swecli.repl.render.theme import ASK
 _MARK = "> "
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
-_SMALL = 3
-"""Rows of a screen that is too small for a footer."""
+_SMALL = 3  # rows of a screen that is too small for a footer
 
 
 class PromptLine:
@@ -98,8 +97,6 @@ class PromptLine:
         self.app.key_processor.before_key_press += self._key_pressed
         self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.hinted)
 
-    # Running
-
     async def run(self) -> None:
         """Until `end`, or until the terminal is gone. Raises what `end` was given."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
@@ -131,8 +128,6 @@ class PromptLine:
     def set_draft(self, text: str) -> None:
         """Put this into the line, unless something else was typed meanwhile: then before it."""
         self.buffer.document = Document(f"{text} {self.buffer.text}" if self.buffer.text else text)
-
-    # Drawing
 
     def write(self, text: str) -> None:
         """Print whole lines above the line; what is being typed stays as it is."""
@@ -166,8 +161,6 @@ class PromptLine:
         """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
         with self.app.away():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
-
-    # Questions
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
         """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone.
@@ -225,8 +218,6 @@ class PromptLine:
         self._last_key = asyncio.get_running_loop().time()
         if self.question is not None:
             self.question.key_pressed()
-
-    # Layout
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode

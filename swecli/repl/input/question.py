@@ -16,8 +16,7 @@ from prompt_toolkit.keys import Keys
 
 from swecli.repl.render.formatting import clean, one_line
 
-QUIET = 0.7
-"""Seconds without a key, after a guarded question was drawn, until it can be answered."""
+QUIET = 0.7  # seconds without a key, after a guarded question was drawn, until it can be answered
 _HOLD = 0.5  # seconds that a lone letter or digit waits for a second key: what goes on is text, not an answer
 _MOVES = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
 _Line = tuple[str, str]  # style, text
@@ -70,8 +69,6 @@ class Question:
         """What stands in the line now."""
         self.drafting = bool(text)
 
-    # When it can be answered
-
     def drawn(self) -> float | None:
         """It is on the screen. When it opens if no key comes before, in the loop's seconds; None if it is open."""
         if self._quiet_since is None:
@@ -93,8 +90,6 @@ class Question:
         if not self._open:
             self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= QUIET
         return self._open
-
-    # Answers
 
     @property
     def picked(self) -> int | None:
@@ -120,8 +115,6 @@ class Question:
             self.at = 0 if by > 0 else count - 1
         else:
             self.at = (self.at + by) % count if abs(by) == 1 else min(max(0, self.at + by), count - 1)
-
-    # Drawing
 
     def lines(self, columns: int, rows: int) -> list[_Line]:
         """The question in at most `rows` lines."""

@@ -87,8 +87,7 @@ _SHAPED = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u10
 _JOINERS = re.compile(f"(?<![{_SHAPED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_SHAPED}])|[\u200c\u200d]{{2,}}")
 _ODD = re.compile(f"[{_UNSEEN}{_SURROGATES}\u200c\u200d\u2028\u2029\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
-REVEALED = re.compile(r"<U\+[0-9A-F]{4,6}>")
-"""How `reveal` writes a character nobody could see."""
+REVEALED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # how `reveal` writes a character nobody could see
 
 
 def clean(text: str, keep_newlines: bool = True) -> str:

@@ -34,10 +34,8 @@ from swecli.repl.render.formatting import one_line
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
 
-_LIVE_ROWS = 12
-"""Lines of what goes on now, at most: more would only jump, and each key draws them again."""
-FRAME = 0.1
-"""Seconds between two drawings of the live region, at least."""
+_LIVE_ROWS = 12  # lines of what goes on now, at most: more would only jump, and each key draws them again
+FRAME = 0.1  # seconds between two drawings of the live region, at least
 
 
 class Renderer:
@@ -124,8 +122,6 @@ class Renderer:
             self.draw(now=True)
         return True
 
-    # Events
-
     def _take(self, event: Event) -> None:  # noqa: C901, PLR0912  one arm for each event
         match event:
             case TextDelta():
@@ -203,8 +199,6 @@ class Renderer:
             self.screen.markdown(event.text.strip())
         self._put(activity.closing(event))
         self._aside = True  # what was learned comes right under it
-
-    # Drawing
 
     def _put(self, drawing: RenderableType | None) -> None:
         """Something that stands by itself: an empty line before it, if there is anything above."""

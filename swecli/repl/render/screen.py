@@ -91,8 +91,6 @@ class Screen:
         """Rows, now."""
         return self._surface.size[1]
 
-    # What callers say
-
     def line(self, text: str = "", style: str = "") -> None:
         """Foreign or own text, wrapped; `style` is one of the theme's names or a rich style."""
         self.print(Text(clean(text), style=style))
@@ -145,8 +143,6 @@ class Screen:
             self._held.append(text)
         elif text:
             self._surface.write(text)
-
-    # What the other drawing modules use
 
     def drawn(self, renderable: RenderableType, width: int | None = None) -> str:
         """The lines a renderable becomes, each with its newline."""

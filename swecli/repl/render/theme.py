@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from swecli.repl.render.known_terminal import known_as
 
-ASK = "\x1b]11;?\x07"
-"""What asks a terminal for its background."""
+ASK = "\x1b]11;?\x07"  # what asks a terminal for its background
 _SGR = re.compile(r"\x1b\[([\d;]+)m")
 _ANSWER = re.compile(r"\x1b\]11;rgba?:([\da-f]+)/([\da-f]+)/([\da-f]+)[^\x07\x1b]{0,9}(?:\x07|\x1b\\)", re.IGNORECASE)
 _BEGUN = re.compile(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,40}\x1b?)?)?)?\Z")

@@ -105,11 +105,9 @@ def _content(text: str, style: str, limit: int) -> Text:
 
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
-LINE_LIMIT = 300
-"""Characters of one line in a folded result; unfolded it is `FULL_LIMIT`."""
+LINE_LIMIT = 300  # characters of one line in a folded result; unfolded it is `FULL_LIMIT`
 FULL_LIMIT = 20_000
-_LIST_TOOLS = {"todo": 20}
-"""Tools whose result is short by nature and worth seeing whole: how many lines."""
+_LIST_TOOLS = {"todo": 20}  # tools whose result is short by nature and worth seeing whole: how many lines
 _HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
