@@ -72,7 +72,7 @@ def _add_what_is_missing(connection: Connection) -> None:
 @cache  # a process that opens many databases writes the statements once
 def _written(table: Table) -> tuple[str, ...]:
     """The statements that make a table and its indexes."""
-    made = (CreateTable(table), *map(CreateIndex, table.indexes))
+    made: list[CreateTable | CreateIndex] = [CreateTable(table), *map(CreateIndex, table.indexes)]
     return tuple(str(one.compile(dialect=sqlite.dialect())) for one in made)
 
 
