@@ -22,6 +22,8 @@ SUBCOMMANDS = (
     "config",
     "db",
     "sql",
+    "stats",
+    "report",
     "models",
     "doctor",
     "completion",

@@ -27,7 +27,8 @@ PROMISED = {
     "bad": (),
     "model": ("models",),
     "mode": (),
-    "cost": ("stats", "usage"),
+    "cost": ("usage",),
+    "stats": (),
     "status": (),
     "trust": (),
     "search": (),
@@ -62,7 +63,7 @@ def test_two_commands_cannot_have_one_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("statsu", "status"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
+    ("typed", "meant"), [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
 )
 def test_a_mistyped_name_has_near_ones(typed: str, meant: str) -> None:
     assert meant in discover().nearest(typed)

@@ -9,7 +9,6 @@ from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.repl.commands.base import Command, CommandContext, command
-from swecli.repl.render.formatting import money
 from swecli.repl.startup_banner import short_path
 
 _KEYS = (
@@ -112,25 +111,6 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
     ]
     ctx.screen.pairs(rows)
-
-
-_BUCKETS = (
-    ("input", "input (uncached)"),
-    ("cache_read", "cache reads"),
-    ("cache_write", "cache writes"),
-    ("output", "output"),
-    ("reasoning", "reasoning"),
-)
-
-
-@command(aliases=("stats", "usage"), beside="*")
-async def cost(ctx: CommandContext, args: str) -> None:
-    """Show this session's tokens and cost"""
-    totals = ctx.runtime.sessions.totals()
-    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
-    ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
-    why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")
 
 
 _QUERY = (

@@ -1,0 +1,48 @@
+"""`/cost` and `/stats`: what this session took, and what all of them took over days."""
+
+from __future__ import annotations
+
+from swecli.models.errors import UsageError
+from swecli.models.finding import counted
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.render.formatting import money
+
+_DAYS = 30
+_BUCKETS = (
+    ("input", "input (uncached)"),
+    ("cache_read", "cache reads"),
+    ("cache_write", "cache writes"),
+    ("output", "output"),
+    ("reasoning", "reasoning"),
+)
+
+
+@command(aliases=("usage",), beside="*")
+async def cost(ctx: CommandContext, args: str) -> None:
+    """Show this session's tokens and cost, by model, cause and tool"""
+    # late: the store is not needed to declare a command
+    from swecli.repl.actions.insight import tables  # noqa: PLC0415
+    from swecli.store.spending import session_spending  # noqa: PLC0415
+
+    sessions = ctx.runtime.sessions
+    totals = sessions.totals()
+    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
+    ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
+    why = "" if totals.cost is not None else " (the price of a request is unknown)"
+    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")
+    if session := sessions.current_session:
+        for line in tables(session_spending(sessions.database, session.id), ctx.screen.width):
+            ctx.screen.line(line)
+
+
+@command(usage="[DAYS]", beside="*")
+async def stats(ctx: CommandContext, args: str) -> None:
+    """Show what all sessions took in the last 30 (or DAYS) days"""
+    # late: as above
+    from swecli.repl.actions import insight  # noqa: PLC0415
+
+    days = args.strip() or str(_DAYS)
+    if not days.isdecimal() or len(days) > 9:
+        raise UsageError(f"{days!r} is not a number of days.", "For example: /stats 7")
+    for line in insight.stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
+        ctx.screen.line(line)

@@ -1,0 +1,108 @@
+"""`swecli stats`, `swecli report`, `/stats` and `/cost`: the same figures, in lines, on a page and as JSON."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from swecli.app import Runtime
+from swecli.models.errors import UsageError
+from swecli.pages.report import report
+from swecli.repl.actions.insight import tables
+from swecli.store.spending import daily_spending
+from tests.pages.test_session import Seen
+from tests.support.desk import Desk
+from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply
+from tests.support.shell import swecli
+
+FIGURES = {"requests": 3, "sent": 1200, "cached": 600, "received": 40, "cost": None}
+
+
+async def worked() -> Runtime:
+    Path("notes.txt").write_text("a note\n" * 50)
+    reading = calls(("read_file", {"path": "notes.txt"}))
+    runtime = make_runtime([reading, Reply("Read.", cost=0.25)])
+    await run_turn(runtime, "read the notes", learn=False)
+    return runtime
+
+
+async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
+    printed = await Desk(await worked()).type("/cost")
+    for line in (
+        r"by model .*\nscripted/test +2 ",
+        r"by cause .*\nturn +2 .*\$0\.25",
+        r"by tool .*\nread_file +1 +0 +\d+",
+    ):
+        assert re.search(line, printed), printed
+
+
+@pytest.mark.parametrize("width", [40, 60, 120])
+async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
+    runtime = await worked()
+    printed = await Desk(runtime, width=width).type("/stats 7")
+    assert max(map(len, printed.splitlines())) <= width
+    assert "\x1b" not in printed
+    for words in ("tokens sent a day", "US dollars a day", "█", "by model", "by tool"):
+        assert words in printed
+
+
+async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
+    runtime = await worked()
+    runtime.sessions.database.close()
+    shown = swecli("stats", "7", environ={"COLUMNS": "60", "NO_COLOR": "1"})
+    assert shown.code == 0, shown.err
+    assert max(map(len, shown.out.splitlines())) <= 60
+    found = swecli("stats", "7", "--json").json
+    assert (found["total"]["requests"], found["total"]["cost"], len(found["days"])) == (2, 0.25, 7)
+    written = swecli("report", "out.html", "--days", "7")
+    assert (written.code, written.out) == (0, "Written to out.html.\n"), written.err
+    page = Path("out.html").read_text()
+    seen = Seen(page)
+    assert "script" not in seen.tags
+    assert seen.followed == []
+    assert "$0.25" in page
+    again = swecli("report", "out.html")
+    assert (again.code, again.complaint) == (
+        42,
+        "swecli: out.html exists already.  Name another file: swecli report FILE",
+    )
+    assert Path("out.html").read_text() == page
+
+
+def test_without_requests_that_is_all_there_is_to_show() -> None:
+    runtime = make_runtime()
+    runtime.sessions.database.close()
+    assert swecli("stats").out == "Nothing was asked in the last 30 days.\n"
+    assert swecli("report", "empty.html").code == 0
+    assert "Nothing was asked in these days." in Path("empty.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("stats", "0"), ("stats", "many"), ("stats", "1000"), ("report", "nowhere/x.html")]
+)
+def test_what_cannot_be_shown_is_one_line(arguments: tuple[str, ...]) -> None:
+    make_runtime().sessions.database.close()
+    done = swecli(*arguments)
+    assert done.code in (2, 42)
+    assert done.complaint
+
+
+async def test_words_that_are_no_number_of_days_are_refused() -> None:
+    with pytest.raises(UsageError, match="'week' is not a number of days"):
+        await Desk(make_runtime()).type("/stats week")
+
+
+def test_an_unknown_price_is_never_shown_as_nothing() -> None:
+    found = {"models": [{"name": "a/b"} | FIGURES], "causes": [], "tools": []}
+    assert tables(found, 80)[2].split() == ["a/b", "3", "1.2k", "50%", "40", "unknown"]
+
+
+async def test_names_on_the_page_are_text() -> None:
+    runtime = await worked()
+    found = daily_spending(runtime.sessions.database, 7, date.today())
+    found["models"][0]["name"] = "<script>alert(1)</script>"
+    assert "script" not in Seen(report(found)).tags

@@ -1,0 +1,106 @@
+"""What requests took, by model, cause, tool and day."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
+from swecli.store.session_manager import SessionManager
+from swecli.store.spending import daily_spending, session_spending
+from swecli.store.sqlite.database import open_database
+
+TODAY = date(2026, 3, 10)
+
+
+def asked(sessions: SessionManager, model: str, purpose: Purpose, cost: float | None, usage: Usage) -> None:
+    sessions.record_request(RequestRecord(model, purpose, 1, 1, usage, cost, 900))
+
+
+def called(sessions: SessionManager, name: str, tokens: int | None, error: str | None = None) -> None:
+    call = ToolCall(name, name, {}, result="x", tokens=tokens, error=error)
+    sessions.append(ChatMessage(Role.ASSISTANT, "", [call]))
+    sessions.record_call(call)
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[SessionManager]:
+    manager = SessionManager(open_database(tmp_path / "swecli.db"))
+    manager.start("/p", "a/large")
+    manager.begin_interaction("hello")
+    yield manager
+    manager.database.close()
+
+
+def put_on(sessions: SessionManager, day: date) -> None:
+    """Let all requests until now, and all messages, be of that day, at noon here."""
+    noon = datetime(day.year, day.month, day.day, 12).timestamp()
+    path = sessions.database.path
+    assert path is not None
+    with sqlite3.connect(path) as db:
+        for table in ("model_request", "message"):
+            db.execute(
+                f"UPDATE {table} SET created_at = datetime(?, 'unixepoch') WHERE created_at > '2026-06'", (noon,)
+            )
+
+
+def test_a_session_is_summed_by_model_by_cause_and_by_tool(sessions: SessionManager) -> None:
+    asked(sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5))
+    asked(sessions, "a/large", "condense", 0.25, Usage(input=50, output=10))
+    asked(sessions, "b/small", "reflect", None, Usage(input=30, output=1))
+    called(sessions, "read_file", 700)
+    called(sessions, "read_file", 300, error="no such file")
+    called(sessions, "todo", None)
+    current = sessions.current_session
+    assert current is not None
+    found = session_spending(sessions.database, current.id)
+    large, small = found["models"]
+    assert large == {"name": "a/large", "requests": 2, "sent": 1050, "cached": 900, "received": 35, "cost": 0.75}
+    assert (small["name"], small["cost"]) == ("b/small", None)
+    assert [(one["name"], one["sent"]) for one in found["causes"]] == [
+        ("turn", 1000),
+        ("condense", 50),
+        ("reflect", 30),
+    ]
+    assert found["tools"] == [
+        {"name": "read_file", "calls": 2, "failed": 1, "tokens": 1000},
+        {"name": "todo", "calls": 1, "failed": 0, "tokens": 0},
+    ]
+    assert session_spending(sessions.database, "another")["models"] == []
+
+
+def test_a_request_that_nobody_answered_leaves_the_cost_known(sessions: SessionManager) -> None:
+    asked(sessions, "a/large", "turn", 0.5, Usage(input=100))
+    asked(sessions, "a/large", "turn", None, Usage())
+    assert daily_spending(sessions.database, 1, date.today())["total"]["cost"] == 0.5
+
+
+def test_days_are_those_of_the_users_clock_and_none_is_left_out(sessions: SessionManager) -> None:
+    asked(sessions, "a/large", "turn", 0.5, Usage(input=100))
+    put_on(sessions, TODAY - timedelta(2))
+    asked(sessions, "a/large", "turn", 0.25, Usage(input=40))
+    put_on(sessions, TODAY)
+    found = daily_spending(sessions.database, 3, TODAY)
+    assert [(day["name"], day["sent"], day["cost"]) for day in found["days"]] == [
+        ("2026-03-08", 100, 0.5),
+        ("2026-03-09", 0, 0.0),
+        ("2026-03-10", 40, 0.25),
+    ]
+    assert (found["total"]["sessions"], found["total"]["turns"], found["total"]["sent"]) == (1, 1, 140)
+    assert [day["sent"] for day in daily_spending(sessions.database, 2, TODAY)["days"]] == [0, 40]
+
+
+def test_days_without_requests_are_sums_of_nothing(sessions: SessionManager) -> None:
+    found = daily_spending(sessions.database, 30, TODAY)
+    assert (found["total"]["requests"], found["total"]["sent"], found["models"]) == (0, 0, [])
+
+
+@pytest.mark.parametrize("days", [0, -1, 367])
+def test_a_number_of_days_out_of_a_year_is_refused(sessions: SessionManager, days: int) -> None:
+    with pytest.raises(BadInput, match="from 1 to 366"):
+        daily_spending(sessions.database, days, TODAY)
