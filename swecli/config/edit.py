@@ -50,7 +50,6 @@ def from_words(name: str, words: list[str]) -> Any:
 
 
 def toml_value(value: Any) -> str:
-    """A setting's value as TOML writes it."""
     # late: 30 ms that only a change of the settings needs
     from tomlkit import item  # noqa: PLC0415
 

@@ -36,7 +36,6 @@ class Start:
 
     @property
     def database(self) -> str | Path:
-        """A path or a URL."""
         return self.settings.db or self.paths.database
 
 
@@ -55,7 +54,7 @@ def load_settings(
     for layer, values in (
         (str(user_file), read_toml(user_file, must_exist=must_exist)),
         (str(project_file), read_toml(project_file) if project_file else {}),
-        ("environment", _from_environment(environ)),
+        ("environment", {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)}),
         ("flags", {name: value for name, value in flags.items() if value is not None}),
     ):
         parsed = _parsed(values, layer)
@@ -82,10 +81,6 @@ def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
             f"{path} cannot be read: {error.strerror}.",
             "Check the path and its permissions, or name another with --config.",
         ) from error
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    return {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)}
 
 
 def _parsed(values: Mapping[str, Any], layer: str) -> dict[str, Any]:

@@ -198,12 +198,10 @@ class ModelEntry:
     )
 
     def __str__(self) -> str:
-        """Its name: what is shown of a table."""
         return self.name
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Under which it is found."""
         return (self.name, *(self.aliases or ()))
 
 

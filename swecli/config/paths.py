@@ -21,12 +21,10 @@ class Paths:
 
     @property
     def config_file(self) -> Path:
-        """The user's settings."""
         return self.config / "config.toml"
 
     @property
     def database(self) -> Path:
-        """The default store."""
         return self.data / "swecli.db"
 
     @property

@@ -133,12 +133,10 @@ class Settings:
     origins: dict[str, str] = field(default_factory=dict, compare=False)
 
     def entry(self, name: str) -> ModelEntry | None:
-        """The table of the model of that name."""
         return next((entry for entry in self.models if name in entry.names), None)
 
     @property
     def thresholds(self) -> dict[str, int]:
-        """`profile_thresholds` by profile."""
         pairs = (pair.partition("=") for pair in self.profile_thresholds)
         return {name.strip(): int(percent) for name, _, percent in pairs}
 

@@ -118,12 +118,9 @@ def _plain(path: str) -> str:
 
 def _stands(content: str, start: int, end: int) -> bool:
     """Whether the text wants what it names here, rather than warning of it or saying that it is gone or to be made."""
-    opened = max((m.end() for m in _CLAUSE.finditer(content, 0, start) if _outside(content, m.start())), default=0)
+    clauses = (m for m in _CLAUSE.finditer(content, 0, start) if content.count("`", 0, m.start()) % 2 == 0)
+    opened = max((clause.end() for clause in clauses), default=0)
     before = content[opened:start]
     after = content[end:].removeprefix("`")
     absent = _FORBIDS.search(before) or _ABSENT.search(before) or _CREATES.search(before.rstrip("`"))
     return not absent and not _GONE.match(after)
-
-
-def _outside(content: str, place: int) -> bool:
-    return content.count("`", 0, place) % 2 == 0

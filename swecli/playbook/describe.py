@@ -19,7 +19,6 @@ _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantin
 
 
 def line_of(op: Op, name: str) -> str:
-    """One operation as a line."""
     label = f"{name} " if name else ""
     if op.op == "ADD":
         content = shorten(str(op.fields.get("content", "")), _CONTENT)

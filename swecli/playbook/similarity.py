@@ -84,7 +84,8 @@ class BulletIndex:
         wanted, total = stems(query), len(self._terms)
         if not (wanted and total):
             return {}
-        idf = {term: self._idf(len(self._postings.get(term, ())), total) for term in sorted(wanted)}
+        counts = {term: len(self._postings.get(term, ())) for term in sorted(wanted)}
+        idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         mass, mean = sum(idf.values()), self._length / total
         sums: dict[str, float] = {}
         left = mass
@@ -94,13 +95,10 @@ class BulletIndex:
             for name in found if left >= least * mass else sums.keys() & found:
                 sums[name] = sums.get(name, 0.0) + weight
             left -= weight
-        passed = {name: value * self._norm(name, mean) for name, value in sums.items() if value >= least * mass}
+        passed: dict[str, float] = {}
+        for name, value in sums.items():
+            if value >= least * mass:
+                norm = 1 - _LENGTH + _LENGTH * len(self._terms[name]) / mean
+                passed[name] = value * ((_SATURATION + 1) / (1 + _SATURATION * norm))
         self._last = (query, least, passed)
         return passed
-
-    def _idf(self, count: int, total: int) -> float:
-        return math.log(1 + (total - count + 0.5) / (count + 0.5))
-
-    def _norm(self, name: str, mean: float) -> float:
-        size = len(self._terms[name])
-        return (_SATURATION + 1) / (1 + _SATURATION * (1 - _LENGTH + _LENGTH * size / mean))

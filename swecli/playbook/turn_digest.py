@@ -72,7 +72,7 @@ def digest_turn(
     queries = [m.content for m in messages if m.role is Role.USER]
     texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
     allowed = tuple(dict.fromkeys(shown))
-    named = ids_in("\n".join(texts))
+    named = [f"P-{int(n)}" for group in _CITATION.findall("\n".join(texts)) for n in _NUMBER.findall(group)]
     return TurnDigest(
         session_id=session_id,
         interaction=max((m.interaction for m in messages), default=0),
@@ -80,12 +80,11 @@ def digest_turn(
         outcome=outcome,
         calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
         shown=allowed,
-        cited=tuple(name for name in named if name in allowed),
+        cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
     )
 
 
 def _digest_call(call: ToolCall) -> CallDigest:
-    """One stored call in brief."""
     text = redact(call.result or "")
     denied = call.approved is False
     ok = call.result is not None and not denied and call.error is None and call.exit_code in (None, 0)
@@ -104,14 +103,6 @@ def _digest_call(call: ToolCall) -> CallDigest:
         finished=call.result is not None,
     )
 
-
-def ids_in(text: str) -> list[str]:
-    """Bullet ids named in brackets, `[P-7]` or `[P-7, P-9]`, in order of first mention."""
-    found = [f"P-{int(n)}" for group in _CITATION.findall(text) for n in _NUMBER.findall(group)]
-    return list(dict.fromkeys(found))
-
-
-# Command lines of checks: which they are, whether two are the same, and how a run ended
 
 _SPLIT = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
 _ASSIGNMENT = re.compile(r"^(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")

@@ -58,11 +58,7 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 class _SessionReader(Protocol):
-    """What is stored of this session."""
-
-    def read_result(self, call_id: str) -> str | None:
-        """The whole text of a call's result, None for an unknown id."""
-        ...
+    def read_result(self, call_id: str) -> str | None: ...
 
     def search_earlier(self, query: str) -> Sequence[FoundInteraction]:
         """The turns before this one that have words of a query, best first."""
@@ -70,8 +66,6 @@ class _SessionReader(Protocol):
 
 
 class _Memory(Protocol):
-    """The playbook as tools use it."""
-
     def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
         """Keep what the user states; a line on what became of it. Raises SwecliError when nothing did."""
         ...
@@ -134,7 +128,6 @@ class ToolContext:
     spent: Callable[[Usage, float | None], None] = lambda usage, cost: None
 
     def printed(self) -> str:
-        """What the running call has printed so far."""
         return "" if self.output is None else self.output.text()
 
 

@@ -26,8 +26,6 @@ _ERROR_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that was understood."""
-
     tool: Tool
     params: BaseModel
     plan: ToolPlan
@@ -182,12 +180,10 @@ def cut_off(how: str, output: str) -> str:
 
 
 def failed(text: str) -> ToolResult:
-    """A result that says what went wrong."""
     return ToolResult(ok=False, for_model=text, for_user=Display(body=text))
 
 
 def denied(text: str) -> ToolResult:
-    """A result that says the call was not permitted."""
     return ToolResult(ok=False, for_model=text, for_user=Display(body=text), denied=True)
 
 

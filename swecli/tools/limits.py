@@ -39,7 +39,6 @@ class HeadTail:
         self.size = 0
 
     def add(self, text: str) -> None:
-        """Take the next piece."""
         self.size += len(text)
         first, rest = text[: self._room], text[self._room :]
         self._head += [first] if first else []

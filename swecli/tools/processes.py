@@ -244,7 +244,6 @@ class Reporter:
             self._timer = loop.call_at(self._last + _PACE, self.flush)
 
     def flush(self) -> None:
-        """Hand on what waits."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -27,11 +27,9 @@ class ToolRegistry:
         return (self._tools[name] for name in self.names())
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name."""
         return self._tools.get(name)
 
     def names(self) -> list[str]:
-        """All names, sorted."""
         return sorted(self._tools)
 
     def nearest(self, name: str) -> list[str]:

@@ -29,7 +29,6 @@ def offered(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -
 
 
 def _sentence(text: str) -> str:
-    """The first sentence."""
     return text.partition("\n")[0].partition(". ")[0].rstrip(".") + "."
 
 

@@ -77,7 +77,6 @@ class Match:
 
     @property
     def path(self) -> str:
-        """Workspace-relative."""
         return "/".join(self.parts)
 
 

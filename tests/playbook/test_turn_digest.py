@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.playbook.turn_digest import digest_turn, ids_in
+from swecli.playbook.turn_digest import digest_turn
 
 EDGE = 400
 
@@ -29,8 +29,11 @@ def test_cited_ids_that_were_not_shown_are_dropped_and_counted() -> None:
 
 
 def test_ids_are_found_only_in_brackets() -> None:
-    assert ids_in("[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]") == ["P-7", "P-8", "P-9", "P-1", "P-2"]
-    assert ids_in("as [P-1000000000, P-2000000000] say") == ["P-1000000000", "P-2000000000"]
+    shown = [f"P-{number}" for number in (*range(1, 10), 1_000_000_000, 2_000_000_000)]
+    some = digest_turn(turn(answer="[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]"), shown)
+    assert some.cited == ("P-7", "P-8", "P-9", "P-1", "P-2")
+    large = digest_turn(turn(answer="as [P-1000000000, P-2000000000] say"), shown)
+    assert large.cited == ("P-1000000000", "P-2000000000")
 
 
 def test_a_citation_in_the_users_words_is_none() -> None:

@@ -143,7 +143,6 @@ def _edits(ctx: ActionContext, bullet: Bullet, new: tuple[str, str, str], flags:
 
 
 def remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Forget a strategy."""
     bullet = ctx.find(" ".join(args))
     ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_said(ctx, f"remove {bullet.id}"))))
     return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` brings it back.",))

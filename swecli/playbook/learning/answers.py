@@ -35,7 +35,6 @@ class Answer:
 
     @property
     def kept(self) -> int:
-        """How many proposals could be read."""
         return len(self.tags) + len(self.adds) + len(self.updates)
 
 

@@ -109,7 +109,6 @@ class Curated:
     refused: list[str] = field(default_factory=list)
 
     def count(self, name: str) -> int:
-        """How many operations of a kind passed."""
         return sum(op.op == name for op in self.ops)
 
 

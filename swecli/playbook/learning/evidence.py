@@ -72,7 +72,6 @@ def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
 
 
 def checks_of(digest: TurnDigest) -> list[str]:
-    """The checks that a turn ran."""
     return [*_runs(digest.calls)]
 
 

@@ -217,5 +217,4 @@ def refusal(
 
 
 def day_began() -> datetime:
-    """When the user's day began."""
     return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)

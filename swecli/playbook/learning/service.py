@@ -72,7 +72,6 @@ class LearningService:
     def open(
         cls, sessions: SessionManager, settings: Settings, reflector: ReflectorModel, workspaces: Workspaces
     ) -> LearningService:
-        """The service as the settings want it."""
         budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
         return cls(sessions, reflector, workspaces, settings.learn, budget, tokens=settings.playbook_tokens)
 
@@ -227,7 +226,6 @@ class LearningService:
         return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
 
     async def _ask(self, session: Session, look: Look, question: str) -> Asked:
-        """The model's answer, and what it took."""
         model, number = self.reflector.model, look.digest.interaction
         assert model is not None, "see _held"
         asked = Asked(model.name)

@@ -72,10 +72,6 @@ class Reflector:
         """Whether enough was seen of it to say that it knows nothing."""
         return self.tags >= ENOUGH_TAGS and self.insight < IGNORANT
 
-    def _after(self, good: bool | None) -> tuple[float, float, float]:
-        """How often it gave each tag after such an outcome."""
-        return self.unknown if good is None else self.good if good else self.bad
-
     def to_json(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
@@ -131,7 +127,8 @@ def by_tags(
     """The verdicts that a reflector's tags, each with its reason, give after such an outcome (None: unknown), and what
     is known of the reflector afterwards. A bullet forgets a little with its `first` verdict of a turn."""
     name, reflector = who
-    s, n, counts, verdicts = reflector.insight, reflector.n, list(reflector._after(good)), []
+    which = "unknown" if good is None else "good" if good else "bad"
+    s, n, counts, verdicts = reflector.insight, reflector.n, list(getattr(reflector, which)), []
     for bullet, tag, why in tags:
         place = TAGS.index(tag)
         habit, known = counts[place] / sum(counts), s * bullet.odds[place]
@@ -141,7 +138,6 @@ def by_tags(
         s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
         n = min(MOST_WEIGHT, n + 1)
         counts[place] += 1  # at once: fifty alike tags of one turn are a habit, and no fifty surprises
-    which = "unknown" if good is None else "good" if good else "bad"
     changed: dict[str, Any] = {which: tuple(counts)}
     return tuple(verdicts), replace(reflector, insight=s, n=n, tags=reflector.tags + len(verdicts), **changed)
 

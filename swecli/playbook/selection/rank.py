@@ -32,7 +32,6 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """What matches are ranked by."""
         return self.match * self.value
 
 
@@ -89,9 +88,9 @@ def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
     out: list[Candidate] = []
     left = request.budget
     for bullet in request.bullets.values():
-        reason = _unfit(bullet, request)
-        (out if reason else may).append(Candidate(bullet, value=value_of(bullet), reason=reason))
-        left -= 0 if reason else len(bullet.content.split()) + 2  # no line has fewer tokens than words
+        candidate = _candidate(bullet, request)
+        (out if candidate.reason else may).append(candidate)
+        left -= 0 if candidate.reason else len(bullet.content.split()) + 2  # no line has fewer tokens than words
         if left < 0:
             return None
     if len(may) > request.most or (may and request.count(render_bullets(c.bullet for c in may)) > request.budget):
@@ -106,7 +105,7 @@ def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
     best = max(found.values(), default=0.0)
     passed = {name: score for name, score in found.items() if score >= _LEAST_SHARE * best}
     ranked = sorted(
-        (_matched(request.bullets[name], score, request) for name, score in passed.items()),
+        (_candidate(request.bullets[name], request, score) for name, score in passed.items()),
         key=lambda c: (-c.score, -c.bullet.number),
     )
     new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
@@ -119,8 +118,8 @@ def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
     return [*early, *(candidate for candidate in ranked if candidate not in early)]
 
 
-def _matched(bullet: Bullet, score: float, request: SelectionRequest) -> Candidate:
-    return Candidate(bullet, score, value_of(bullet), reason=_unfit(bullet, request))
+def _candidate(bullet: Bullet, request: SelectionRequest, match: float = 0.0) -> Candidate:
+    return Candidate(bullet, match, value_of(bullet), reason=_unfit(bullet, request))
 
 
 def value_of(bullet: Bullet) -> float:

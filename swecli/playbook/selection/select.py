@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.models.playbook import Bullet, quoted, render_bullets
-from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, matching, rank, value_of
+from swecli.playbook.selection.rank import HELD_BACK, Candidate, SelectionRequest, matching, rank, value_of
 
 RECALLED = 400  # tokens of what the model looks up for itself
 _HELD = "the conversation holds it already"
@@ -56,7 +56,6 @@ class Selection:
 
     @property
     def bullets(self) -> tuple[Bullet, ...]:
-        """Those that stand in the prompt."""
         return tuple(bullet for bullet in self.chosen if bullet.id not in self.withheld)
 
     def to_json(self) -> dict[str, Any]:
@@ -149,7 +148,9 @@ def _fill(request: SelectionRequest, ranked: Sequence[Candidate], budget: int, h
         for name in sorted(stays, key=lambda name: request.bullets[name].number)
     ]
     missed, out = list[Candidate](), list[Candidate]()
-    left = budget - (held.tokens if held else _frame(ranked, request.count))
+    first = [candidate.bullet for candidate in ranked[:1]]
+    frame = request.count(render_bullets(first)) - request.count(_line(first[0])) if first else 0
+    left = budget - (held.tokens if held else frame)
     for candidate in ranked:
         bullet = candidate.bullet
         if bullet.id in stays:
@@ -214,9 +215,3 @@ def _stays(bullet: Bullet | None) -> bool:
 
 def _line(bullet: Bullet) -> str:
     return f"- [{bullet.id}] {quoted(bullet.content)}\n"
-
-
-def _frame(ranked: Sequence[Candidate], count: Count) -> int:
-    if not ranked:
-        return 0
-    return count(render_bullets([ranked[0].bullet])) - count(_line(ranked[0].bullet))

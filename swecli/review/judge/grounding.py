@@ -75,7 +75,6 @@ class Block:
 
 
 def block_of(lines: Iterable[str], measure: int | None = None) -> Block:
-    """The block of these lines."""
     whole = squeezed("".join(lines))
     return Block(len(whole), _digest(whole), measure)
 
@@ -86,7 +85,6 @@ def read_block(text: str, anchor: str) -> Block:
 
 
 def squeezed(text: str) -> str:
-    """Text without any white space."""
     return "".join(text.split())
 
 

@@ -91,7 +91,6 @@ class Source:
         return around if self.symbols or not 1 <= line <= len(self.lines) else _block(self.lines, line) or around
 
     def function(self, line: int) -> Symbol | None:
-        """The innermost function with that line in it."""
         around = [symbol for symbol in self.symbols if symbol.line and symbol.first <= line <= symbol.last]
         return min(around, key=lambda function: function.last - function.first, default=None)
 

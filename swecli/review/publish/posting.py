@@ -57,7 +57,6 @@ class Push:
 
     @property
     def lines(self) -> list[str]:
-        """What would be posted."""
         lists = [("inline", self.inline), ("summary", self.rest), ("fixed", [f for f, _ in self.fixed])]
         lines = [f"{name} {brief(finding).line}" for name, listed in lists for finding in listed]
         return [*lines, self._counts()]

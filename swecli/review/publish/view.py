@@ -45,11 +45,9 @@ class FindingView:
 
     @property
     def line(self) -> str:
-        """On one line."""
         return f"{self.place} {self.claim}: {self.message}{''.join(f' [{mark}]' for mark in self.marks)}"
 
     def lines(self) -> list[str]:
-        """All of it as plain lines."""
         facts = [f"{label}: {text}" if label else text for label, text in self.facts]
         head = [f"{self.place} {self.claim}", ", ".join(self.marks), self.message]
         return [*head, *facts, *(["code:", *self.code] if self.code else []), *self.diff]

@@ -58,7 +58,6 @@ class ReviewJob:
 
     @property
     def most_loops(self) -> int:
-        """How many requests the reviewer has."""
         return self.options.loops or self.agent.settings.review_loops
 
 

@@ -215,7 +215,6 @@ class Progress:
         return [part for part in self.plan.parts if part.number not in self.closed]
 
     def open(self, part: Part, text: str) -> None:
-        """Begin a part, with its message."""
         self.part, self.text, self.steps, self.repair = part, text, 0, False
         self.code["part"] = "".join("".join(hunk.code for hunk in part.hunks).split())
 

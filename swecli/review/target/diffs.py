@@ -69,7 +69,6 @@ class FileDiff:
 
     @property
     def lines(self) -> set[int]:
-        """The lines of the new side that stand in a hunk (added or context), from 1."""
         return {number for hunk in self.hunks for sign, number, _ in hunk.rows if sign != "-"}
 
 

@@ -65,12 +65,10 @@ class Part:
 
     @property
     def tokens(self) -> int:
-        """Its size in a request, about."""
         return sum(hunk.tokens for hunk in self.hunks)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Its files, in order."""
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
 
 
@@ -90,7 +88,6 @@ class Plan:
 
     @property
     def unit(self) -> Unit:
-        """What is counted."""
         return "changed lines" if self.target.diffs else "lines"
 
     @property
@@ -100,7 +97,6 @@ class Plan:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files with planned lines."""
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
 
 

@@ -51,7 +51,6 @@ class _Place:
     include: tuple[str, ...] = ()
 
     def git(self, *words: str) -> str:
-        """git's answer at the top."""
         return run_git(self.root, *words, environ=self.environ)
 
 

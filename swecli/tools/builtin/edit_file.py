@@ -11,8 +11,6 @@ from swecli.tools.paths import locate, relative
 
 
 class _EditFileParams(Params):
-    """Parameters of edit_file."""
-
     path: str = Field(description="File to change, relative to the workspace.")
     edits: list[Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
 
@@ -30,6 +28,5 @@ def _plan(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(EDIT, _EditFileParams, _plan)
 async def edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Replace exact text in a file."""
     count = len(params.edits)
     return make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")

@@ -32,8 +32,6 @@ _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|java
 
 
 class _FetchParams(Params):
-    """Parameters of fetch."""
-
     url: str = Field(description="http or https address.")
 
 
@@ -65,7 +63,6 @@ FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches from
 
 @tool(FETCH, _FetchParams, _plan)
 async def fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Fetch a page."""
     # late: needed by no other tool
     import httpcore  # noqa: PLC0415
 

@@ -21,8 +21,6 @@ _DEEPEST = 10_000
 
 
 class _ListFilesParams(Params):
-    """Parameters of list_files."""
-
     path: str = Field(".", description="Folder to list, relative to the workspace.")
     pattern: str | None = Field(None, description="Glob over file names, e.g. *.py, src/**/*.{ts,tsx} or !*.md.")
     depth: int | None = Field(
@@ -39,7 +37,6 @@ def _plan(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _ListFilesParams, _plan)
 async def list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """List a folder."""
     folder: Path = plan.state
     if not folder.exists():
         raise missing(ctx.root, folder)
@@ -72,13 +69,10 @@ def _entries(ctx: ToolContext, start: str, depth: int | None, glob: Glob | None)
         for folder in folders:
             with suppress(OSError), os.scandir(ctx.root / folder) as children:
                 if folder == "." or folder.count("/") + 1 < deepest:
-                    found.update(_link(ctx.root, child.path) for child in children if child.is_symlink())
+                    links = [Path(child.path) for child in children if child.is_symlink()]
+                    found.update(f"{link.relative_to(ctx.root).as_posix()} -> {link.readlink()}" for link in links)
         found.update(f"{folder}/" for folder in folders - {start})
     return sorted(found, key=lambda entry: entry.split("/"))
-
-
-def _link(root: Path, path: str) -> str:
-    return f"{Path(path).relative_to(root).as_posix()} -> {Path(path).readlink()}"
 
 
 def _count(number: int, what: str) -> str:

@@ -15,8 +15,6 @@ from swecli.tools.paths import locate, read_guard, relative
 
 
 class _ReadFileParams(Params):
-    """Parameters of read_file."""
-
     path: str = Field(description="File to read, relative to the workspace.")
     start_line: int = Field(1, ge=1, description="First line, counted from 1.")
     end_line: int | None = Field(None, ge=1, description="Last line, itself included. Without it: as much as fits.")
@@ -33,7 +31,6 @@ def _plan(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _ReadFileParams, _plan)
 async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Read a text file."""
     path: Path = plan.state
     shown = visible(plan.subject, keep="")
     data = read_bytes(ctx.root, path)

@@ -10,8 +10,6 @@ from swecli.tools.limits import fold, one_line, page
 
 
 class _ReadResultParams(Params):
-    """Parameters of read_result."""
-
     call_id: str = Field(min_length=1, description="Id of the call, as its cut result names it, or job-N.")
     start_line: int = Field(1, ge=1, description="First line, counted from 1.")
     end_line: int | None = Field(None, ge=1, description="Last line, itself included. Without it: as much as fits.")
@@ -25,7 +23,6 @@ def _plan(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _ReadResultParams, _plan)
 async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Read a stored result."""
     job = ctx.jobs.find(params.call_id)
     stored = ctx.results.read_result(params.call_id) if ctx.results is not None else None
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored

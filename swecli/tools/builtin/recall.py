@@ -9,8 +9,6 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 
 
 class _RecallParams(Params):
-    """Parameters of recall."""
-
     query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
 
 
@@ -20,7 +18,6 @@ def _plan(params: _RecallParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _RecallParams, _plan)
 async def recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Look up strategies."""
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
     text = ctx.memory.recall(params.query) or "No strategy matches."

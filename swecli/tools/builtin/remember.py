@@ -11,8 +11,6 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 
 
 class _RememberParams(Params):
-    """Parameters of remember."""
-
     text: str = Field(
         "", max_length=2_000, description="What to keep: one or two sentences, at most 60 words. Empty: only forget."
     )
@@ -34,7 +32,6 @@ def _plan(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _RememberParams, _plan)
 async def remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Keep what the user states."""
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
     line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)

@@ -30,8 +30,6 @@ _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bu
 
 
 class _RunCommandParams(Params):
-    """Parameters of run_command."""
-
     command: str = Field(min_length=1, description="What to run, as in a shell script.")
     timeout: int | None = Field(
         None, ge=1, le=_MAX_TIMEOUT, description="Seconds it may take. Without it: 120, or what is set."
@@ -75,7 +73,6 @@ RUN = _ByCommand("run", "Run this?", "asks before it runs")
 
 @tool(RUN, _RunCommandParams, _plan)
 async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Run a shell command."""
     command = plan.subject
     if _scripts(ctx.root, command) != plan.state:
         raise ToolError("A script this command runs changed after the command was approved. Nothing ran.")

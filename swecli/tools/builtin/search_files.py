@@ -14,8 +14,6 @@ from swecli.tools.searching import Match, Matches, search
 
 
 class _SearchFilesParams(Params):
-    """Parameters of search_files."""
-
     pattern: str = Field(min_length=1, description="Regular expression, compared with one line at a time.")
     path: str = Field(".", description="Folder or file to search, relative to the workspace.")
     glob: str | None = Field(None, description="Only files whose name fits, e.g. *.py, *.{ts,tsx} or !test_*.")
@@ -35,7 +33,6 @@ def _plan(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _SearchFilesParams, _plan)
 async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Search files."""
     path: Path = plan.state
     if "\n" in params.pattern:
         raise ToolError(

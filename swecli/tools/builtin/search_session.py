@@ -9,8 +9,6 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 
 
 class _SearchSessionParams(Params):
-    """Parameters of search_session."""
-
     query: str = Field(min_length=1, max_length=500, description="Words that stood there; rare ones find best.")
 
 
@@ -20,7 +18,6 @@ def _plan(params: _SearchSessionParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _SearchSessionParams, _plan)
 async def search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Search earlier turns."""
     if ctx.results is None:
         raise ToolError("There is no session in this run.")
     lines = [place.quotation for one in ctx.results.search_earlier(params.query) for place in one.excerpts]

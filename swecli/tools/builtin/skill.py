@@ -16,8 +16,6 @@ _LISTED, _LOOKED_AT = 50, 1_000  # files beside it
 
 
 class _SkillParams(Params):
-    """Parameters of skill."""
-
     name: str = Field(min_length=1, description="Name of the skill, as it is listed.")
     file: str = Field("SKILL.md", min_length=1, description="A file in its folder.")
 
@@ -31,7 +29,6 @@ def _plan(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _SkillParams, _plan)
 async def skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Read a skill."""
     known: Path = plan.state
     folder = known.resolve().parent
     try:

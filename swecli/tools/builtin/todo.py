@@ -13,15 +13,11 @@ _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
 class _ItemParams(Params):
-    """One thing to do."""
-
     text: str = Field(min_length=1, max_length=500, description="What is to be done, in a few words.")
     status: Literal["pending", "in_progress", "done"] = Field("pending", description="How far it is.")
 
 
 class _TodoParams(Params):
-    """Parameters of todo."""
-
     items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
 
 
@@ -32,7 +28,6 @@ def _plan(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _TodoParams, _plan)
 async def todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Replace the to-do list."""
     # in place: the list is the session's, and others hold on to it
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
     lines = [f"{_SIGNS[item.status]} {item.text}" for item in params.items]

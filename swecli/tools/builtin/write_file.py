@@ -12,8 +12,6 @@ from swecli.tools.paths import locate
 
 
 class _WriteFileParams(Params):
-    """Parameters of write_file."""
-
     path: str = Field(description="File to write, relative to the workspace. Missing folders are made.")
     content: str = Field(description="The whole new content of the file.")
 
@@ -33,5 +31,4 @@ def _plan(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(EDIT, _WriteFileParams, _plan)
 async def write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Write a whole file."""
     return make_change(ctx, plan, "Wrote")

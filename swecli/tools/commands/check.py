@@ -6,8 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from swecli.tools.commands.operands import Place, expanded, readable, revision, whole_folder, writable
-from swecli.tools.commands.programs import Program, named, readers
+from swecli.tools.commands.programs import (
+    Place,
+    Program,
+    expanded,
+    named,
+    readable,
+    readers,
+    revision,
+    whole_folder,
+    writable,
+)
 from swecli.tools.commands.shell_words import Part, Word
 from swecli.tools.git import names_programs
 from swecli.tools.limits import one_line
@@ -83,7 +92,6 @@ class _Check:
 
     @property
     def _judged(self) -> bool:
-        """Whether the word that was just taken is judged."""
         return self.at > self.literal
 
     def _wildcards(self, word: Word, *, strict: bool) -> None:
@@ -175,7 +183,6 @@ class _Check:
             self._git(git)
 
     def _kinds(self) -> list[str]:
-        """What each operand is."""
         first, plus, others = self.program.operands.partition("+")
         given = bool(self.program.instead & self.seen.keys())
         if plus:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from swecli.tools.base import ToolError
 from swecli.tools.commands.check import Objection, only_reads, short, within_rule
-from swecli.tools.commands.operands import Place
-from swecli.tools.commands.programs import lasting
+from swecli.tools.commands.programs import Place, lasting
 from swecli.tools.commands.shell_words import MAX_LENGTH, Opaque, Part, parse
 
 _WILD = re.compile(r"[*?\[]")
