@@ -125,14 +125,6 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedTurn:
-    """The user's mark on a turn ("good" or "bad") with their words."""
-
-    mark: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Check:
     """How a check command ended; `failing` are the lines that name what fails."""
 
@@ -148,7 +140,7 @@ class TurnLessons:
     are what scoring keeps by name, `known` what the turn's record says, `checks` how commands ended, `shown` the
     bullets whose use is counted, `held_back` those that their score kept out: they forget a little. `lines` are for
     the user. With `final` the turn's reflection is over, having taken `usage` and `cost`; `failure` is why it is not
-    whole. `marked` is the user's mark, in the place of the earlier ones in `replaces`.
+    whole. `mark` is the user's, good or bad, with why, in the place of the earlier ones in `replaces`.
     """
 
     interaction: int
@@ -164,7 +156,8 @@ class TurnLessons:
     failure: str | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
-    marked: MarkedTurn | None = None
+    mark: str = ""
+    why: str = ""
     replaces: tuple[str, ...] = ()
 
 

@@ -152,13 +152,8 @@ class SessionManager(SessionWriter):
     def search_session(
         self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
     ) -> list[FoundInteraction]:
-        """The interactions of this session that a query refers to, best first, each with excerpts; often none.
-
-        Args:
-            before: the first interaction that is sent anyway: only earlier ones are found. None for the whole session.
-            floor: the least score, from 0 to 1. Above 0, more than one word has to match, in one passage, and words
-                that a later interaction has do not count; 0 gives all that have any of the words.
-        """
+        """The interactions of this session that a query refers to, best first, each with excerpts; often none. Only
+        those `before` an interaction (None: all), whose score, 0 to 1, is at least `floor`: see `search`."""
         return search_session(self.database, self._session().id, clean_text(query), before, limit, floor)
 
     def search_earlier(self, query: str) -> list[FoundInteraction]:

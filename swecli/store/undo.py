@@ -44,25 +44,16 @@ class UndoStore:
         self._database = database
 
     def record(self, session: Session, changes: Iterable[FileChange]) -> None:
-        """Commit what the newest turn changed; what it changed before of the same path is one change with it."""
-        of = (_theirs(session.id), col(FileChangeRow.interaction) == session.interactions, *_STANDS)
+        """Commit what a call of the newest turn changed."""
         with self._database.transaction() as db:
-            known = {row.path: row for row in db.exec(select(FileChangeRow).where(*of).order_by(col(FileChangeRow.id)))}
-            for change in changes:
-                row = known.get(change.path)
-                if row is None or FileState(row.after, row.after_mode) != change.before:
-                    db.add(_change_row(session, change))
-                    continue
-                row.after, row.after_mode = change.after.digest, change.after.mode
-                if change.after == FileState(row.before, row.before_mode):
-                    db.delete(row)
+            db.add_all(_change_row(session, change) for change in changes)
 
     def changes(self, session: Session, first: int, last: int | None = None, *, step: int = 0) -> list[FileChange]:
         """What those turns changed and is not undone, in order; with `step` what that undo changed."""
-        of = [col(FileChangeRow.made_by) == step] if step else [*_STANDS, col(FileChangeRow.interaction) >= first]
-        which = select(FileChangeRow).where(_theirs(session.id), *of).order_by(col(FileChangeRow.id))
-        rows = self._database.rows(which)
-        return [_change(row) for row in rows if step or last is None or row.interaction <= last]
+        turns = col(FileChangeRow.interaction).between(first, session.interactions if last is None else last)
+        of = [col(FileChangeRow.made_by) == step] if step else [*_STANDS, turns]
+        which = select(FileChangeRow).where(col(FileChangeRow.session_id) == session.id, *of)
+        return [_change(row) for row in self._database.rows(which.order_by(col(FileChangeRow.id)))]
 
     def to_redo(self, session: Session) -> UndoStep | None:
         """The undo that a redo would take back: the newest, unless a turn has run since."""
@@ -119,10 +110,6 @@ class UndoStore:
 
 
 _STANDS = (col(FileChangeRow.made_by) == 0, col(FileChangeRow.undone_by) == 0)
-
-
-def _theirs(session_id: str) -> Any:
-    return col(FileChangeRow.session_id) == session_id
 
 
 def _open(session_id: str) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from swecli.models.playbook import Delta
-from swecli.store.records import MarkedTurn, TurnLessons
+from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database, open_database
 
@@ -70,4 +70,4 @@ def mark(manager: SessionManager, interaction: int, word: str, why: str = "") ->
     session = manager.current_session
     assert session is not None
     delta = Delta(f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}")
-    manager.playbook.conclude(session, TurnLessons(interaction, delta, marked=MarkedTurn(word, why)))
+    manager.playbook.conclude(session, TurnLessons(interaction, delta, mark=word, why=why))

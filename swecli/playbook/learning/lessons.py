@@ -19,7 +19,7 @@ from swecli.playbook.turn_digest import CallDigest, TurnDigest, digest_turn, pas
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
 from swecli.store.playbook.bullets import project_of
-from swecli.store.records import MarkedTurn, TurnLessons
+from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _TURN = "turn"  # the reason of what a turn teaches
@@ -115,9 +115,7 @@ def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *,
         if row.delta.reason in MARKS and not row.undone
     ]
     delta = Delta(uuid7(), (), "user", digest.session_id, digest.interaction, f"mark {mark}")  # a new word each time
-    return TurnLessons(
-        digest.interaction, delta, verdicts, (), figures, marked=MarkedTurn(mark, words), replaces=tuple(earlier)
-    )
+    return TurnLessons(digest.interaction, delta, verdicts, (), figures, mark=mark, why=words, replaces=tuple(earlier))
 
 
 def from_answer(

@@ -103,8 +103,8 @@ class PlaybookStore(ReflectionQueue):
                     old.turned = 0  # no undo of the user's: nothing that brings back would bring it
             if lessons.delta is not None and row is None:
                 row = deltas.write(db, lessons.delta, session, lessons.verdicts)
-                if lessons.marked:
-                    put_mark(db, row, lessons.marked)
+                if lessons.mark:
+                    put_mark(db, row, lessons.mark, lessons.why)
             if fresh or lessons.delta is None:
                 for name, value in lessons.figures.items():
                     db.merge(LearnedRow(name=name, value=value))

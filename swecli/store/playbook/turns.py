@@ -14,7 +14,7 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
-from swecli.store.records import Check, MarkedTurn, PendingReflection, Spent, TurnRecord
+from swecli.store.records import Check, PendingReflection, Spent, TurnRecord
 from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
@@ -138,15 +138,15 @@ def note_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Che
         db.merge(row)
 
 
-def put_mark(db: sqlmodel.Session, row: DeltaRow, marked: MarkedTurn) -> None:
+def put_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:
     """Mark the turn that a delta was made of; the delta keeps how the turn was judged before. Within a transaction.
 
     Raises BadInput when there is no such turn.
     """
     if (before := _judged(db, row)) is None:
         raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
-    after = {"good": marked.mark == "good", "weight": 1.0, "signal": "mark"}
-    row.judged = {"before": before, "after": after | {"mark": marked.mark, "why": clean_text(marked.why)}}
+    after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
+    row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
     _judge(db, row, row.judged["after"])
     db.add(row)
     db.flush()

@@ -13,7 +13,7 @@ from sqlmodel import col, select
 from swecli.models.context import BEGIN, UNDO, ContextState, Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.sessions.mapping import read_messages, request_of
+from swecli.store.sessions.mapping import load_messages, request_of
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
@@ -124,8 +124,7 @@ class ContextStore:
     def _load_pinned(self, session_id: str, state: ContextState, loaded: set[int]) -> None:
         epoch = state.epoch
         for pin in {*state.pins, *(epoch.pins if epoch else ())} - loaded - set(state.pinned):
-            with self._database.reading() as db:
-                state.pinned[pin] = read_messages(db, session_id, pin, pin)
+            state.pinned[pin] = load_messages(self._database, session_id, pin, pin)
 
 
 _PLAIN = shared(Reduction, ReductionRow, "epoch", "edits", "number", "undone", "created_at")

@@ -139,11 +139,12 @@ def _redacted(content: str, start: int, end: int) -> str:
 def search_session(
     database: Database, session_id: str, query: str, before: int | None, limit: int, floor: float
 ) -> list[FoundInteraction]:
-    """The interactions of a session that a query refers to, best first; see `SessionManager.search_session`.
+    """The interactions of a session that a query refers to, best first, those `before` one of them (None: all).
 
     A word, in any of its English forms, weighs ln((N + 1) / (n + 0.5)), as it stands in n of N interactions (the
     inverse document frequency of Spärck Jones, 1972). The score of an interaction is the weight of the query's words
-    in its best passage over the weight of all of the query's words that the session has.
+    in its best passage over the weight of all of the query's words that the session has. Above a `floor` of 0, more
+    than one word has to match, in one passage, and words that a later interaction has do not count.
     """
     roots = list(dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query)))[:_MOST_TERMS]
     with database.reading() as db:

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.models.playbook import PRIORS, Delta, Op, Verdict, after_verdict
 from swecli.models.session import Session
-from swecli.store.records import Check, MarkedTurn, TurnLessons
+from swecli.store.records import Check, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
@@ -39,8 +39,8 @@ def look(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "",
     assert session is not None
     reason = f"mark {marked}" if marked else "turn"
     delta = Delta(name or f"look-{turn}", (), "rules", session.id, turn, reason)
-    words = MarkedTurn(marked, "so") if marked else None
-    manager.playbook.conclude(session, TurnLessons(turn, delta, verdicts, shown=("P-1", "P-2"), marked=words))
+    lessons = TurnLessons(turn, delta, verdicts, shown=("P-1", "P-2"), mark=marked, why="so" if marked else "")
+    manager.playbook.conclude(session, lessons)
 
 
 def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
