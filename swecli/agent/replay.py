@@ -1,4 +1,4 @@
-"""A stored session sent once more, to nobody, by the product's own turns: what they would send, and when."""
+"""A stored session sent once more, to nobody, by the product's own turns: what they would send, and what happens."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.config.settings import Settings
-from swecli.context.replay.history import History, PastStep, PastTurn
+from swecli.context.budget import MAX_CHARACTERS, is_lean
+from swecli.context.replay.history import History, PastStep, PastTurn, Texts, read_history
 from swecli.context.replay.run import Assumed, Sent, SentTurn
+from swecli.context.system_message import load_prompt, system_prompt
+from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.llm.profile import Profile
 from swecli.models.errors import SwecliError
-from swecli.models.events import Event
+from swecli.models.events import Event, ToolFinished
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     ApiMessage,
@@ -29,20 +32,35 @@ from swecli.models.message import (
     ModelChunk,
     ModelRequest,
     ToolCall,
+    ToolResult,
 )
+from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
+from swecli.tools.schemas import lean_specs
 
+ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN  # tokens, of a model whose window is unknown
 _ENDLESS = 1_000_000  # steps of a turn
 
 
-def replay_turns(history: History, assumed: Assumed, settings: Settings) -> list[SentTurn]:
-    """The turns as the product itself takes them, in a store of their own."""
-    with closing(open_database(":memory:")) as database:
-        return asyncio.run(ReplayAgent(history, assumed, settings, SessionManager(database)).replay())
+def read_past(session: Session, settings: Settings, context_window: int, instructions: str = "") -> History:
+    """A session, all of it loaded, with the texts that a model of that window (in tokens) is sent. Raises BadInput."""
+    specs, condense = ToolRegistry.discover().specs(), settings.custom_condensing_prompt or load_prompt("condense")
+    tools = lean_specs(specs) if is_lean(context_window) else specs
+    return read_history(session, TokenCounter(), Texts(system_prompt(context_window), condense, tools, instructions))
+
+
+def replay_turns(history: History, assumed: Assumed, settings: Settings) -> list[tuple[SentTurn, list[Event]]]:
+    """The turns as the product itself takes them, in a store of their own, with what happened in each."""
+
+    async def replay() -> list[tuple[SentTurn, list[Event]]]:
+        with closing(open_database(":memory:")) as database:
+            return [one async for one in ReplayAgent(history, assumed, settings, SessionManager(database)).replay()]
+
+    return asyncio.run(replay())
 
 
 class _PastModel:
@@ -69,7 +87,7 @@ class _PastModel:
         if request.purpose == "condense":
             counter = self._history.counter
             summary = self._assumed.summary(counter.count_messages(request.messages))
-            self.sent.append(Sent(self.step.at, request.messages, counter.count(summary)))
+            self.sent.append(Sent(self.step.at, request.messages, counter.count(summary), condense=True))
             yield ModelChunk(text=summary, stop="stop")
             return
         if not self._left:
@@ -99,11 +117,11 @@ class _StoredCalls(CallRunner):
         self.used_ids.update(call.id for call in calls)
         for call, had in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
             call.error = had.error
-            self._record(call, INTERRUPTED_RESULT if had.result is None else had.result)
+            result = INTERRUPTED_RESULT if had.result is None else had.result
+            self._record(call, result)
+            yield ToolFinished(call, call.name, ToolResult(not had.error, result))
         for line in step.steered:
             self._agent.steer(line)
-        for event in list[Event]():  # there is nothing to show
-            yield event
 
 
 class ReplayAgent(Agent):
@@ -115,7 +133,10 @@ class ReplayAgent(Agent):
         settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None, holdout=0)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
         root, prompt = Path(history.session.working_directory), history.texts.system
-        builder = RequestBuilder(sessions, settings, root, prompt, clock=self.past.now)
+        texts = history.texts
+        builder = RequestBuilder(
+            sessions, settings, root, prompt, instructions=lambda: texts.instructions, clock=self.past.now
+        )
         kit = Toolkit(ToolRegistry.discover(), Permissions(), ToolContext(root), _deny)
         super().__init__(self.past, kit, builder)
         self.counter = history.counter
@@ -124,25 +145,26 @@ class ReplayAgent(Agent):
         """Calls that are not made."""
         return _StoredCalls(self, limit)
 
-    async def replay(self) -> list[SentTurn]:
-        """Send all turns, in their order."""
-        past, found = self._history.session, list[SentTurn]()
+    async def replay(self) -> AsyncIterator[tuple[SentTurn, list[Event]]]:
+        """Send all turns, in their order: each with what happened."""
+        past = self._history.session
         session = self.sessions.start(past.working_directory, self.model.name, window=self._window)
         for turn in self._history.turns:
-            before, reductions = self.past.now(), 0
+            before = self.past.now()
             self.past.begin(turn)
+            if turn.window is not None:
+                self.sessions.set_window(turn.window)
             if session.context.asked_at is not None:  # the store has the time of today
                 session.context.asked_at = before
             new = (bullet for bullet in self._history.known_at(turn) if bullet.id not in session.playbook.bullets)
             session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
-            begun = self.builder.prepare(Query(turn.query, sent=turn.sent, images=turn.images), self.past, self.counter)
-            async for event in self.run(begun):
-                reductions += event.type in ("context_reduced", "window_applied")
+            query = Query(turn.query, sent=turn.sent, images=turn.images)
+            events = [event async for event in self.run(self.builder.prepare(query, self.past, self.counter))]
+            reductions = sum(event.type in ("context_reduced", "window_applied") for event in events)
             epoch = session.context.epoch
             held = range(epoch.first if epoch else 1, session.interactions)
             visible = sum(not session.context.cut(number) for number in held)
-            found.append(SentTurn(turn.number, tuple(self.past.sent), visible, reductions))
-        return found
+            yield SentTurn(turn.number, tuple(self.past.sent), visible, reductions), events
 
 
 async def _deny(request: AskRequest) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ class RequestBuilder:
             selection = self._select(session, query.text, counter)
         head = self._head(session, selection, begins=begins is not None)
         quoted, interactions = self._earlier(session, query.text, begins, model, counter)
-        notes = (*environment_notes(self.root, date.today()), *quoted)
+        notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         given = RequestInput(session, query.text, sent, head, notes, window, begins, tuple(mentioned.images))
         request = build_request(given, counter)
         notices = (*mentioned.notes, *self.stale.notices(session))

@@ -35,7 +35,7 @@ _STANDALONE = ("continue", "help", "resume", "version")  # flags that other prog
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = """\
 subcommands:
-  swecli sessions    list, show, search, rename, fork, delete, export, import
+  swecli sessions    list, show, search, rename, fork, delete, export, import, replay
   swecli playbook    list, show, why, add, edit, remove, undo, review, good, bad, reflect
   swecli learn       --from SESSION: learn from stored sessions
   swecli review      changes, a branch, a commit, paths or the whole tree

@@ -52,11 +52,17 @@ def open_learning(sessions: SessionManager, settings: Settings, model: ChatModel
 
 @cache
 def _instructions(directory: str) -> str:
-    own, folder = load_prompt("system"), Path(directory)
+    own = load_prompt("system")
+    return f"{own}\n{found}" if (found := instructions_in(directory)) else own
+
+
+def instructions_in(directory: str) -> str:
+    """The instruction files that a session in that directory reads; "" where it is gone."""
+    folder = Path(directory)
     if not directory or not folder.is_dir():
-        return own
+        return ""
     trusted = is_trusted(find_paths(os.environ), project_root(folder))
-    return f"{own}\n{load_instructions(folder, trusted=trusted).text}"
+    return load_instructions(folder, trusted=trusted).text
 
 
 def reflecting_model(settings: Settings, named: str | None) -> ChatModel | None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.cli.subcommands import Actions, configuration_of, open_sessions, positive, table_lines, write_file
-from swecli.context.budget import MAX_CHARACTERS, is_lean
-from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.history import History
 from swecli.context.replay.plot import plot, svg
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
@@ -24,8 +23,6 @@ from swecli.context.replay.run import (
     account,
     prices_of,
 )
-from swecli.context.system_message import load_prompt, system_prompt
-from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 
@@ -33,7 +30,6 @@ _HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible",
 _TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _POLICIES = (*POLICIES, OURS)
-_ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN
 
 
 def add_replay(actions: Actions) -> None:
@@ -71,22 +67,18 @@ def _seconds(text: str) -> float:
 
 def _replay(args: argparse.Namespace) -> ActionResult:
     # late: the agent and the tools are loaded after all that can be wrong with the arguments
-    from swecli.agent.replay import replay_turns  # noqa: PLC0415
-    from swecli.tools.registry import ToolRegistry  # noqa: PLC0415
-    from swecli.tools.schemas import lean_specs  # noqa: PLC0415
+    from swecli.agent.replay import ASSUMED_WINDOW, read_past, replay_turns  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, str(Path.cwd()), window_hint=1)
         sessions.load_back_to(1)
     settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
-    window = args.context_window or prices.context_window or _ASSUMED_WINDOW
-    assumed, specs = Assumed(prices, args.window, window, args.ttl), ToolRegistry.discover().specs()
-    condense = settings.custom_condensing_prompt or load_prompt("condense")
-    texts = Texts(system_prompt(window), condense, lean_specs(specs) if is_lean(window) else specs)
-    history = read_history(session, TokenCounter(), texts)
+    window = args.context_window or prices.context_window or ASSUMED_WINDOW
+    assumed, history = Assumed(prices, args.window, window, args.ttl), read_past(session, settings, window)
     replays = []
     for name in dict.fromkeys(args.policy or _POLICIES):
-        turns = replay_turns(history, assumed, settings) if name == OURS else POLICIES[name](history, assumed)
+        ours = name == OURS
+        turns = [t for t, _ in replay_turns(history, assumed, settings)] if ours else POLICIES[name](history, assumed)
         replays.append(account(name, turns, history, assumed))
     if args.svg:
         write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")

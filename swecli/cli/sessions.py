@@ -1,4 +1,4 @@
-"""List, show, search, rename, fork, delete, export or import sessions."""
+"""List, show, search, rename, fork, delete, export, import or replay sessions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = actions.add("export", _export, "print everything of a session, secrets redacted")
     bring = actions.add("import", _import, "import a session from a file, also one of another tool")
     bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
-    for action in (show, rename, fork, delete, export):
+    replay = actions.add("replay", _replay, "run it once more through today's turns; nothing is sent, no tool runs")
+    for action in (show, rename, fork, delete, export, replay):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
         action.add_argument("--limit", type=positive, default=20, metavar="N")
     export.add_argument("--format", choices=("html", "md", "json"), default="json", help="(default json)")
     export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
+    replay.add_argument("--diff", action="store_true", help="only where its requests differ; exit 1 where they do")
     rename.add_argument("title", nargs="+")
     fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
 
@@ -112,6 +114,13 @@ def _export(args: argparse.Namespace) -> ActionResult:
 
     text = session_as(args.format, whole)
     return ActionResult(whole, (text,), exact=text)
+
+
+def _replay(args: argparse.Namespace) -> ActionResult:
+    # late: the other actions need no agent
+    from swecli.cli.session_replay import replay_session  # noqa: PLC0415
+
+    return replay_session(args)
 
 
 def _import(args: argparse.Namespace) -> ActionResult:

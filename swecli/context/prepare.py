@@ -12,7 +12,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
 from swecli.context.window import Opening, sized
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
-from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, Image, Role
+from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -143,6 +143,16 @@ def past_request(session: Session) -> list[ApiMessage]:
     """All that the next request is sure to begin with, keyed: what is stored, as the present epoch sends it."""
     epoch = session.context.epoch
     return _before_query(_sent(session, epoch, session.context.edits, "", "")[:-1]) if epoch is not None else []
+
+
+def first_request(session: Session, asked: ChatMessage) -> list[ApiMessage]:
+    """The first request of a turn as its rows have it, [] without an epoch: `session` as it was before the query."""
+    if (epoch := session.context.epoch) is None:
+        return []
+    sent = asked.content if asked.sent is None else asked.sent
+    *past, query = _sent(session, epoch, session.context.edits, asked.content, sent)
+    images = {IMAGES: list(asked.images)} if asked.images else {}
+    return plain(lawful([*past, query | images]))
 
 
 def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[dict[str, str], int]:

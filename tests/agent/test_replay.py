@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
-from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.history import History, Texts, as_sent, read_history
 from swecli.context.replay.run import RELATIVE, Assumed, Prices, SentTurn
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
@@ -60,7 +60,7 @@ async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManage
     assumed = Assumed(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
     agent = ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
-    return again, await agent.replay(), history
+    return again, [sent async for sent, _ in agent.replay()], history
 
 
 def reductions(sessions: SessionManager) -> list[tuple[Any, ...]]:
@@ -81,6 +81,18 @@ async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, 
     assert reductions(again) == reductions(past)
     sent = [request.messages for turn in turns for request in turn.requests]
     assert sent == [request.messages for request in requests]
+
+
+@pytest.mark.parametrize("window", ["5+3", pytest.param("full", marks=pytest.mark.slow)])
+async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, window: str) -> None:
+    given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
+    past, _ = await recorded(tmp_path, **given)
+    _, turns, history = await replayed(past, **given)
+    session = past.current_session
+    assert session is not None
+    known = as_sent(history, past.context.log(session))
+    assert [list(turn.stored) for turn in known.turns] == [turn.requests[0].messages for turn in turns]
+    assert {str(turn.window) for turn in known.turns} == {window}
 
 
 async def test_summaries_come_at_the_same_steps(tmp_path: Path) -> None:

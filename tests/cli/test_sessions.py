@@ -160,3 +160,49 @@ def test_what_is_no_export_is_refused_with_how_to_make_one(run: Run, text: str) 
     assert done.code == 42
     assert "swecli sessions export ID > FILE" in done.complaint
     assert run("sessions", "list").out == "No sessions yet.\n"
+
+
+def test_a_replay_shows_each_turn_as_it_happens_today(run: Run) -> None:
+    Path("notes.txt").write_text("seven")
+    call = {"text": "I look.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}
+    name = talk(run, "alpha", replies=[call, "Seven."])
+    Path("notes.txt").write_text("eight")
+    shown = run("sessions", "replay", name).out
+    lines = [line.strip() for line in shown.splitlines()]
+    assert lines[0] == "T1 alpha"
+    assert lines[2:4] == ["I look.", 'read_file {"path": "notes.txt"} -> 1\tseven']
+    assert lines[5] == "Seven."
+    assert "1 turns, 2 requests" in lines[-1]
+    assert run("sessions", "replay", name, "--json").json["turns"][0]["query"] == "alpha"
+
+
+def test_a_replay_ends_like_diff(run: Run) -> None:
+    name = talk(run, "alpha", "beta", replies=["A.", "B."])
+    run("playbook", "add", "Prices are net")
+    talk(run, "gamma", replies=["C."])
+    same = run("sessions", "replay", name, "--diff")
+    assert (same.code, same.out.split(":")[0]) == (0, "the requests are the same")
+
+
+def test_a_replay_names_what_is_sent_differently_today(run: Run) -> None:
+    run("playbook", "add", "Prices are net")
+    name = talk(run, "alpha", "beta")
+    assert run("sessions", "replay", name, "--diff").code == 0
+    run("playbook", "edit", "P-1", "Prices are gross")
+    done = run("sessions", "replay", name, "--diff")
+    assert done.code == 1
+    assert any(line.startswith("-") and "Prices are net" in line for line in done.out.splitlines())
+    assert any(line.startswith("+") and "Prices are gross" in line for line in done.out.splitlines())
+    assert "T2: 1 of 1 differences as before" in done.out
+    assert done.out.splitlines()[-1].startswith("2 of 2 turns send something else")
+    assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0
+
+
+def test_a_session_of_another_tool_has_nothing_to_compare(run: Run) -> None:
+    transcript = Path(__file__).parents[1] / "store/session_files/transcripts/claude_code.jsonl"
+    name = run("sessions", "import", str(transcript), "--json").json["session_id"]
+    assert run("sessions", "replay", name).code == 0
+    done = run("sessions", "replay", name, "--diff")
+    assert done.code == 42
+    assert "is not stored" in done.complaint
+    assert run("sessions", "replay", "nobody").code == 42

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from swecli.context.prepare import first_request
 from swecli.context.query import environment_notes, with_notes, without_notes
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.models.context import UNDO, ContextState, Reduction
 from swecli.models.errors import BadInput
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
+from swecli.models.window import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +30,26 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One interaction of at least one step: the query as typed, and as it was sent, without its notes, with
-    its pictures."""
+    """One interaction of at least one step: the query as typed, and as it was sent, without its notes, with its
+    pictures. Where they are known, `window` is the setting then, and `stored` the turn's first request as sent."""
 
     number: int
     query: str
     sent: str
     steps: tuple[PastStep, ...]
     images: tuple[Image, ...] = ()
+    window: WindowSpec | None = None
+    stored: tuple[ApiMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What every request opens with, and what asks for a summary."""
+    """What every request opens with, and what asks for a summary; `instructions` are the project's."""
 
     system: str
     condense: str
     tools: Sequence[ToolSpec] = ()
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,24 @@ def read_history(session: Session, counter: TokenCounter, texts: Texts) -> Histo
         raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
     live = sorted((b for b in session.playbook.bullets.values() if b.live), key=lambda b: (b.created_at, b.number))
     return History(session, tuple(turns), tuple(live), texts, counter)
+
+
+def as_sent(history: History, log: Sequence[Reduction]) -> History:
+    """The same with what each turn sent, rebuilt from the session's reductions, those too that were undone later."""
+    undone = {row.detail: row.interaction for row in log if row.how == UNDO}
+    rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
+    for turn in history.turns:
+        state, messages = ContextState(), [m for m in history.session.messages if m.interaction <= turn.number]
+        for row in rows:  # step 1 is what was done to make its first request fit
+            if (row.interaction, row.step) <= (turn.number, 1) and undone.get(row.id, turn.number) >= turn.number:
+                state.add(row)
+        asked = next(message for message in messages if message.interaction == turn.number)
+        before = [message for message in messages if message.interaction < turn.number]
+        then = replace(history.session, messages=before, interactions=turn.number - 1, context=state)
+        stored = first_request(then, asked)
+        window = WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
+        turns.append(replace(turn, window=window, stored=tuple(stored)))
+    return replace(history, turns=tuple(turns))
 
 
 def after(step: PastStep) -> list[ApiMessage]:

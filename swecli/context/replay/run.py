@@ -81,11 +81,13 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as it left: when (seconds since 1970), its messages, and the tokens of its answer."""
+    """A request as it left: when (seconds since 1970), its messages, and the tokens of its answer; `condense` where it
+    asked for a summary."""
 
     at: float
     messages: list[ApiMessage]
     output: int
+    condense: bool = False
 
 
 @dataclass(frozen=True, slots=True)
