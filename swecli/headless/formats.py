@@ -1,7 +1,4 @@
-"""The output formats of `-p`: a file each in `writers/`, named like the format, whose `FORMAT` is the writer.
-
---help imports none of them.
-"""
+"""The output formats of `-p`: a file each in `writers/`, named like the format; --help imports none of them."""
 
 from __future__ import annotations
 

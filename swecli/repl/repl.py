@@ -12,10 +12,9 @@ from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background
-from swecli.repl.dispatch import Dispatcher, Work
+from swecli.repl.dispatch import Dispatcher, LineReader, Work
 from swecli.repl.footer import Footer
 from swecli.repl.program import Program
-from swecli.repl.reader import LineReader
 from swecli.repl.render.known_terminal import notification
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure, show_session

@@ -12,7 +12,6 @@ from swecli.repl.program import Program
 
 if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
     from swecli.app import Runtime
-    from swecli.models.events import Event
     from swecli.playbook.action import ActionResult
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
@@ -33,10 +32,6 @@ class CommandContext:
     def screen(self) -> Screen:
         """Where a command prints."""
         return self.renderer.screen
-
-    def show(self, event: Event) -> None:
-        """Draw an event as in a turn."""
-        self.renderer.show(event)
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()

@@ -56,10 +56,10 @@ async def _watch(ctx: CommandContext, review: Review) -> ReviewFinished | None:
         async with aclosing(review.run()) as events:
             async for event in events:
                 if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
-                    ctx.show(event)
+                    ctx.renderer.show(event)
                 end = event if isinstance(event, ReviewFinished) else end
     except asyncio.CancelledError:
-        ctx.show(review.finish("interrupted"))
+        ctx.renderer.show(review.finish("interrupted"))
         ctx.screen.note("/review --continue goes on with it")
         raise
     return end
@@ -114,7 +114,7 @@ async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
         raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
     async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
         async for event in events:
-            ctx.show(event)
+            ctx.renderer.show(event)
     for before, after in recheck(store, agent.ctx.root):
         if before.state != after.state:
             ctx.screen.line(change_line(before, after))
@@ -209,7 +209,7 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     event, taken = await check(verifier, ctx.runtime.sessions, claims)
     for line in taken.problems:
         ctx.screen.warn(line)
-    ctx.show(event)
+    ctx.renderer.show(event)
     for after in event.findings:
         ctx.screen.note(f"{after.id}: {after.standing}{f', {after.judgement.why}' if after.judgement else ''}")
     _propose(ctx, store)

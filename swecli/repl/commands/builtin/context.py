@@ -54,7 +54,7 @@ async def window(ctx: CommandContext, args: str) -> None:
 async def compact(ctx: CommandContext, args: str) -> None:
     """Summarise the conversation (optional: what to focus on)"""
     async for event in ctx.runtime.context_control.compact(args.strip()):
-        ctx.show(event)
+        ctx.renderer.show(event)
         if event.type == "context_reduced":
             ctx.screen.note("/context undo restores it · /pin a turn beforehand to keep it word for word")
 

@@ -76,7 +76,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
             f"T{number}: nothing to learn{'' if learning.reflector.model else '; the rules looked, no model was asked'}"
         )
     for event in events:
-        ctx.show(event)
+        ctx.renderer.show(event)
 
 
 @command(usage="[WHY]")
@@ -97,4 +97,4 @@ async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
     events = await ctx.runtime.learning.mark(is_good, why)
     ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:
-        ctx.show(event)
+        ctx.renderer.show(event)
