@@ -260,5 +260,5 @@ def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
     with Terminal("-m", "demo", "-r") as again:
         again.wait("Resume which session")
         again.wait("read notes.txt · 1 turn")
-        again.keys("1")
+        again.keys("notes\r")
         again.wait(r"window 5\+3: 1")
