@@ -134,7 +134,10 @@ class Loop:
                     raise ContextOverflow("The answer reached the end of the model's window.")
                 counted = self.fitter.counted(step.reply.usage, fitted)
                 if counted.cut:
-                    raise _cut_short(counted.cut, fitted.counted)
+                    few = f"{counted.cut:,} of about {fitted.counted:,} tokens"
+                    error = ContextOverflow(f"The provider read {few} and said nothing.")
+                    error.limit, error.said = counted.cut, f"the provider read only {few} of the request"
+                    raise error
                 if counted.notice:
                     yield Notice(counted.notice, "warning")
             except ContextOverflow as error:
@@ -189,10 +192,3 @@ class Loop:
         while self.steering:
             state.add(self.record.steer(self.steering.popleft()))
         return steered
-
-
-def _cut_short(read: int, ours: int) -> ContextOverflow:
-    """The provider took in much less than was sent, and did not say so."""
-    error = ContextOverflow(f"The provider read {read:,} of about {ours:,} tokens and said nothing.")
-    error.limit, error.said = read, f"the provider read only {read:,} of about {ours:,} tokens of the request"
-    return error

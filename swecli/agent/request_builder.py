@@ -122,6 +122,11 @@ class RequestBuilder:
 
     def _request(self, session: Session, query: str, counter: TokenCounter) -> SelectionRequest:
         playbook, window, settings = session.get_playbook(), session.window, self.settings
+        tagging = self.sessions.playbook.turns.reflectors().values() if playbook.bullets else ()
+        reflectors = [Reflector.from_json(value) for value in tagging]
+        # what the user taught since the present epoch began is in the next request whatever that is about
+        began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
+        taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
         return SelectionRequest(
             bullets=playbook.bullets,
             query=query,
@@ -129,18 +134,14 @@ class RequestBuilder:
             index=self.index,
             budget=settings.playbook_tokens,
             most=settings.max_strategies,
-            new_ids=_just_taught(session),
+            new_ids=frozenset(bullet.id for bullet in playbook.live(taught)),
             off=playbook.off,
-            ignorant=self._ignorant() if playbook.bullets else False,
+            ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
             holdout=settings.holdout,
-            seed=_seed_of(session),
+            # recorded with the turn, so that its choice can be made again
+            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
             whole_head=window.mode == "fixed" and not window.slack,
         )
-
-    def _ignorant(self) -> bool:
-        """Whether every reflector that tags in this database was found to know nothing."""
-        found = [Reflector.from_json(value) for value in self.sessions.playbook.turns.reflectors().values()]
-        return bool(found) and all(reflector.ignorant for reflector in found)
 
     def _open_findings(self, session: Session) -> str:
         """What reviews found, and is still open, in the files that this session has read or changed."""
@@ -201,15 +202,3 @@ def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: Token
     lines = strategy_notes(contents, now, now)
     changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
     return Held(tuple(contents), tokens + changes, new_line)
-
-
-def _just_taught(session: Session) -> frozenset[str]:
-    """What the user taught since the present epoch began: it stands in the next request whatever that is about."""
-    began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
-    taught = [b.id for b in session.playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
-    return frozenset(bullet.id for bullet in session.playbook.live(taught))
-
-
-def _seed_of(session: Session) -> int:
-    """A number for the next turn of a session: recorded with the turn, so that its choice can be made again."""
-    return sum(ord(letter) * place for place, letter in enumerate(session.id, 1)) + session.interactions

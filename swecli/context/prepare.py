@@ -90,7 +90,12 @@ def prepare_messages(
     With `keys` each message has its key, and an unanswered query is an interaction like any other."""
     if session is None:
         return legal([_message(Role.SYSTEM, system_prompt), _message(Role.USER, enhanced_query)])
-    running = not keys and _is_running(session, query, enhanced_query)
+    last = session.messages[-1] if session.messages and not keys else None
+    running = (
+        last is not None
+        and last.role is Role.USER
+        and (last.content in (query, enhanced_query) or last.sent == enhanced_query)
+    )
     completed = session.completed - running
     if window_size is None:
         window_size = completed - sized(session.window, query).first_kept(completed, session.window_start) + 1
@@ -216,13 +221,6 @@ def _user_texts(messages: Iterable[ApiMessage]) -> list[str]:
 
 def _message(role: Role, text: str) -> ApiMessage:
     return {"role": role.value, "content": text}
-
-
-def _is_running(session: Session, query: str, enhanced_query: str) -> bool:
-    last = session.messages[-1] if session.messages else None
-    if last is None or last.role is not Role.USER:
-        return False
-    return last.content in (query, enhanced_query) or last.sent == enhanced_query
 
 
 def _segments_of(epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter) -> list[Segment]:

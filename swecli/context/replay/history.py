@@ -136,8 +136,12 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
             steps[-1] = PastStep(last.at, last.reply, (*last.steered, message.content))
         elif message.role is Role.ASSISTANT and (message.content.strip() or message.tool_calls):
             if last is not None and last.reply is not None and not (last.reply.tool_calls or last.steered):
-                message, at = _joined(last.reply, message), last.at  # one answer that was stored in pieces
-                steps.pop()
+                # one answer that was stored in pieces
+                text = "\n\n".join(filter(None, (last.reply.content, message.content)))
+                message = replace(
+                    message, content=text, reasoning=last.reply.reasoning + message.reasoning, blocks=None
+                )
+                at = steps.pop().at
             steps.append(PastStep(at, message))
             at = max(at, _end(message))
     sent = query.content if query.sent is None else without_notes(query.sent)
@@ -147,8 +151,3 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
 def _end(message: ChatMessage) -> float:
     """When all of a message's calls were done, in seconds since 1970."""
     return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000
-
-
-def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
-    text, reasoning = "\n\n".join(filter(None, (first.content, second.content))), first.reasoning + second.reasoning
-    return ChatMessage(Role.ASSISTANT, text, second.tool_calls, reasoning=reasoning, created_at=second.created_at)

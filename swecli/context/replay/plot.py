@@ -17,7 +17,8 @@ def plot(replays: Sequence[Replayed], width: int) -> list[str]:
     # late: only for a drawing
     import plotext  # noqa: PLC0415
 
-    values = [max(1, turn.input) for replayed in replays for turn in replayed.turns]
+    curves = {replayed.policy: _curve(replayed, max(_NARROWEST, width) // 3) for replayed in replays}
+    values = [value for _, curve in curves.values() for value in curve]
     ticks = [n * 10**power for power in range(13) for n in (1, 2, 5)]
     shown = [tick for tick in ticks if min(values) <= tick <= max(values)][-_ROWS // 2 :] or [min(values)]
     plotext.clear_figure()
@@ -25,12 +26,19 @@ def plot(replays: Sequence[Replayed], width: int) -> list[str]:
     plotext.limit_size(False, False)
     plotext.plot_size(max(_NARROWEST, width), _ROWS)
     plotext.yscale("log")
-    for replayed in replays:
-        turns, marker = [turn.turn for turn in replayed.turns], replayed.policy[0]
-        plotext.plot(turns, [max(1, turn.input) for turn in replayed.turns], marker=marker, label=replayed.policy)
+    for name, (turns, curve) in curves.items():
+        plotext.plot(turns, curve, marker=name[0], label=name)
+        plotext.xticks([turns[0], turns[-1]])
     plotext.yticks(shown, [f"{tick:,}" for tick in shown])
     drawn = plotext.uncolorize(plotext.build()).splitlines()
     return ["input tokens a turn, by turn:", *(line.rstrip() for line in drawn)]
+
+
+def _curve(replayed: Replayed, points: int) -> tuple[list[int], list[float]]:
+    """Turns and their input tokens; where there are more turns than points, the mean of those that share one."""
+    size = -(-len(replayed.turns) // points)
+    shared = [replayed.turns[n : n + size] for n in range(0, len(replayed.turns), size)]
+    return [some[-1].turn for some in shared], [max(1.0, sum(t.input for t in some) / len(some)) for some in shared]
 
 
 def svg(replays: Sequence[Replayed], title: str) -> str:

@@ -33,6 +33,11 @@ def test_a_larger_value_is_drawn_higher_by_its_factor() -> None:
     assert top < middle < base
 
 
+def test_more_turns_than_there_is_room_for_share_a_place() -> None:
+    lines = plot([made("full", [1_000, 100_000] * 150)], 80)
+    assert not any(line.startswith("100,000┤") for line in lines), "two turns share one place, and their mean is drawn"
+
+
 @given(values)
 def test_a_plot_is_no_wider_than_it_may_be(inputs: list[int]) -> None:
     for width in (1, 40, 80, 200):
