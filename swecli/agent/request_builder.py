@@ -152,7 +152,7 @@ class RequestBuilder:
         from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
         store = ReviewStore(self.sessions.database, session.project)
-        return open_findings(store.findings(("open", "regressed"), paths), paths)
+        return open_findings(store.findings(("open", "regressed"), paths))
 
     def _earlier(
         self, session: Session, query: str, begins: Opening | None, model: ChatModel, counter: TokenCounter

@@ -112,14 +112,9 @@ def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str =
     return [one for one in gone if one.kind in ("todo", "finding") or one.text not in summary]
 
 
-def open_findings(findings: Iterable[Finding], paths: Iterable[str] = (), most: int = 20) -> str:
-    """The open findings of the files at hand as prompt text; "" when there is none. No paths means all files."""
-    wanted = set(paths)
-    rows = [
-        f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}"
-        for f in findings
-        if f.is_open and (not wanted or f.path in wanted)
-    ]
+def open_findings(findings: Iterable[Finding], most: int = 20) -> str:
+    """The findings that are open in the files at hand, as prompt text; "" when there is none."""
+    rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in findings]
     more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
     return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
 

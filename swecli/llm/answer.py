@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
-LONGEST_EVENT, LONGEST_ANSWER = 4 << 20, 16 << 20
+LONGEST_EVENT, _LONGEST_ANSWER = 4 << 20, 16 << 20
 SHOWN = 80  # characters of thoughts and excerpts in an error
 _STRAY = 1 << 20  # of a body that is no event stream
 _BOM = b"\xef\xbb\xbf"
@@ -125,8 +125,8 @@ class Gathered:
 
     def _grow(self, size: int) -> None:
         self.size += size
-        if self.size > LONGEST_ANSWER:
-            raise TooLong(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
+        if self.size > _LONGEST_ANSWER:
+            raise TooLong(f"an answer of more than {_LONGEST_ANSWER >> 20} MiB")
 
 
 class Reader(Protocol):

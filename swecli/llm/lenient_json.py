@@ -45,19 +45,15 @@ def values_in(text: str) -> list[Found]:
         opens = _OPENS.search(text, at)
         if opens is None or len(found) >= _MOST_VALUES:
             break
-        value = _strict(text, opens.start()) or _repaired(text, opens.start())
+        try:
+            read, end = json.JSONDecoder().raw_decode(text, opens.start())
+            value: Found | None = Found(read, start=opens.start(), end=end)
+        except (ValueError, RecursionError):
+            value = _repaired(text, opens.start())
         if value is not None:
             found.append(value)
         at = value.end if value is not None else opens.end()
     return found
-
-
-def _strict(text: str, at: int) -> Found | None:
-    try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return None
-    return Found(value, start=at, end=end)
 
 
 def _repaired(text: str, at: int) -> Found | None:

@@ -21,7 +21,7 @@ from swecli.models.message import Usage
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
-ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+_ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _LEAST_CAP = 8_192
 _FLAGS = {
     "tools": "supports_function_calling",
@@ -82,7 +82,7 @@ class Profile:
     limit_name: str = "max_tokens"
     thinking: Thinking = "none"
     efforts: tuple[str, ...] = ()
-    think_back: ThinkBack = "as it came"
+    think_back: _ThinkBack = "as it came"
     images: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
     off: frozenset[str] = frozenset()
@@ -138,7 +138,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
     newest: Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
     more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
     kin = at.provider in ("deepseek", "moonshot") or any(word in at.model.lower() for word in ("deepseek", "kimi"))
-    back: ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
+    back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
         back = "bound" if always else "signed"
     elif openai and at.base is None:
@@ -165,7 +165,7 @@ def from_entry(entry: ModelEntry) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class _Lesson:
     """One field of a model's record that a refusal changes. `notice` is for the user, "" for none. Field `blocks` is
     not of the record: opaque parts are left out of this conversation."""
 
@@ -176,7 +176,7 @@ class Lesson:
 
 def lesson_of(
     name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
-) -> Lesson | None:
+) -> _Lesson | None:
     """What a refusal teaches of the model `name`; None where it names nothing that can be left out. `param` is the
     field that the error object names, `own` are fields that the user's configuration put in."""
     lower = words.lower()
@@ -188,23 +188,23 @@ def lesson_of(
     if limit_name in body and (about("max_tokens") or about("max_completion_tokens")) and "context" not in lower:
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
-        return Lesson("max_output", max(figures)) if figures else Lesson("limit_name", other)
+        return _Lesson("max_output", max(figures)) if figures else _Lesson("limit_name", other)
     sent = json.dumps(body.get("messages", []))
     if about("reasoning_content") and _MISSING.search(lower) and '"reasoning_content"' not in sent:
-        return Lesson("think_back", "with calls")
+        return _Lesson("think_back", "with calls")
     if about("reasoning_content") and not _MISSING.search(lower) and '"reasoning_content"' in sent:
-        return Lesson("think_back", "never")
+        return _Lesson("think_back", "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
     if opaque and _BOUND.search(words):
-        return Lesson("blocks", None, f"{name} did not take back its own thoughts: left out of this request")
+        return _Lesson("blocks", None, f"{name} did not take back its own thoughts: left out of this request")
     for left in (*_FIELDS, *own):
         there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
         if there and about(left):
-            return Lesson(f"off.{left}", True, f"{name} does not take {left}: left out from now on")
+            return _Lesson(f"off.{left}", True, f"{name} does not take {left}: left out from now on")
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
-        return Lesson("tools", False, f"{name} takes no tools: it can answer, not act")
+        return _Lesson("tools", False, f"{name} takes no tools: it can answer, not act")
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))
-    return Lesson("system_role", False) if system and _NO_SYSTEM.search(words) else None
+    return _Lesson("system_role", False) if system and _NO_SYSTEM.search(words) else None
 
 
 class LearnedFacts:

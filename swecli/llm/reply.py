@@ -25,7 +25,7 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between two tries
-NO_BYTE, NO_WORD = "sent no byte", "sent no word of an answer"
+_NO_BYTE, _NO_WORD = "sent no byte", "sent no word of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
 
@@ -126,16 +126,16 @@ async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGene
                 async with asyncio.timeout(limit):
                     chunk = await anext(chunks, None)
             except TimeoutError:
-                raise silent(at.address, at.first_token if what == NO_WORD else limit, what) from None
+                raise silent(at.address, at.first_token if what == _NO_WORD else limit, what) from None
             if chunk is None:
                 return
             sent = sent or clock()
             began = began or bool(chunk.text or chunk.reasoning or chunk.call)
             yield chunk
-            limit, what = (at.quiet, "stopped in its answer and sent no byte") if began else (at.first_byte, NO_BYTE)
+            limit, what = (at.quiet, "stopped in its answer and sent no byte") if began else (at.first_byte, _NO_BYTE)
             left = None if began or at.first_token is None else sent + at.first_token - clock()
             if left is not None and (limit is None or left < limit):
-                limit, what = left, NO_WORD
+                limit, what = left, _NO_WORD
 
 
 @dataclass(slots=True)
