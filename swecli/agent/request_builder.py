@@ -91,7 +91,7 @@ class RequestBuilder:
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         given = RequestInput(session, query.text, sent, head, notes, window, begins, tuple(mentioned.images))
         request = build_request(given, counter)
-        notices = (*mentioned.notes, *self.stale.notices(session))
+        notices = (*mentioned.notes, *self.stale.notices())
         files = tuple(mentioned.files)
         return Turn(query.text, request, selection, notices, files, tuple(interactions), given.images)
 

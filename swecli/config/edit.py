@@ -18,9 +18,8 @@ _HEAD = "# Settings of swecli. `swecli config get --origin` shows each value and
 
 
 def set_in(text: str, name: str, value: Any) -> str:
-    """The text of a settings file with one setting changed, or added; `value` as the setting's parser gives it.
-    Comments inside a list that is replaced go with it; a comment behind the value stays. Raises ConfigError for a text
-    that is not TOML."""
+    """The text of a settings file with one setting changed, or added; a comment behind the value stays, those inside a
+    list that is replaced go with it. Raises ConfigError for a text that is not TOML."""
     document = _parsed(text)
     document[name] = _plain(value)
     changed = document.as_string()

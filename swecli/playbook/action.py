@@ -66,9 +66,8 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do with the playbook: its arguments as they are shown, and what it does. `leading`
-    arguments come before free text (None: there is none). `flags` may stand among them; one that ends in `=` takes a
-    value."""
+    """Something the user can do with the playbook. `leading` arguments come before free text (None: there is none);
+    `flags` may stand among them, one that ends in `=` takes a value."""
 
     name: str
     usage: str

@@ -67,8 +67,7 @@ def digest_turn(
     messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
 ) -> TurnDigest:
     """Digest the stored messages of one interaction, the user's first; `shown` are the bullets that stood in its
-    prompt. What users typed counts as the query, not what was sent in its place: text of @files is not the user's
-    words."""
+    prompt. What users typed is the query, not what was sent in its place."""
     queries = [m.content for m in messages if m.role is Role.USER]
     texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
     allowed = tuple(dict.fromkeys(shown))

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -58,9 +58,8 @@ class Workspaces:
 
 
 async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> PlaybookUpdated | None:
-    """Look for what the strategies name, and keep what is found; the event says which are stale now and were not. What
-    applies to all projects is left alone: that it names something of another one says nothing. The looking is done
-    beside the prompt. Raises StoreError."""
+    """Look, beside the prompt, for what the strategies of this project name, and keep what is found; the event says
+    which are stale now and were not. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = workspaces.lookup(session)
     wanted = [bullet for bullet in bullets.values() if bullet.live and bullet.scope != "user"]
@@ -70,7 +69,11 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     stale = {name: missing for name, missing in looked.items() if missing}
     sessions.playbook.verify(session, stale, [name for name, missing in looked.items() if missing == ""])
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
-    lines = tuple(_stale_lines(new, [name for name in new if bullets[name].state == "pinned"]))
+    pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
+    others = {name: why for name, why in new.items() if name not in pinned}
+    lines = (
+        *_stale_lines(others, "out of prompts"), *_stale_lines(pinned, "in prompts all the same, being pinned"),
+    )  # fmt: skip
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
 
 
@@ -85,9 +88,8 @@ class StaleStrategies:
     _fresh: set[str] = field(default_factory=set)
 
     def among(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
-        """The stale ones by id, with what is gone. Only what is quickly looked up, but for the first time in a session:
-        when the program starts, all of them are looked at behind the prompt. What never was here was taught
-        nevertheless: that is not found out by this."""
+        """The stale ones by id, with what is gone: only what is quickly looked up, but for the first time in a session.
+        What never was here was taught nevertheless, and is not found out by this."""
         far = bool(self._sessions) and session.id not in self._sessions
         self._sessions.add(session.id)
         lookup = self.workspaces.lookup(session, far=far) if self.workspaces else None
@@ -103,20 +105,12 @@ class StaleStrategies:
         self.found |= stale
         return stale
 
-    def notices(self, session: Session) -> list[str]:
+    def notices(self) -> list[str]:
         """Lines for the user on what was found."""
-        bullets = session.get_playbook().bullets
-        pinned = [name for name in self.found if name in bullets and bullets[name].state == "pinned"]
-        return list(_stale_lines(self.found, pinned))
+        return list(_stale_lines(self.found, "out of prompts"))
 
 
-def _stale_lines(stale: Mapping[str, str], pinned: Collection[str] = ()) -> Iterator[str]:
-    """The lines on those that leave the prompts, and on pinned ones, which do not."""
-    yield from _grouped({name: why for name, why in stale.items() if name not in pinned}, "out of prompts")
-    yield from _grouped({name: stale[name] for name in pinned}, "in prompts all the same, being pinned")
-
-
-def _grouped(stale: Mapping[str, str], where: str) -> Iterator[str]:
+def _stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
     """A line for each thing that is gone, with the strategies that name it."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
@@ -127,9 +121,8 @@ def _grouped(stale: Mapping[str, str], where: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class WorkspaceLookup:
-    """A workspace, as far as bullets name it; paths are relative to `root`, what is not there is looked for `above`
-    too. `far`: look through all of it for a bare file name that is not at its top; else nothing is said of it. What was
-    looked up is remembered: make one for each look."""
+    """A workspace, as far as bullets name it: paths below `root`, else `above`; `far`: also a bare file name anywhere
+    in it. What was looked up is remembered: make one for each look."""
 
     root: Path
     search_path: str = ""

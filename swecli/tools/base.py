@@ -31,9 +31,8 @@ class Params(BaseModel):
 
 @cache  # pydantic takes milliseconds for each, and every turn asks for all of them
 def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of `params`, in the plainest form every provider takes. References are written out in place,
-    titles and class docstrings left out, and "this or null" becomes "this": a parameter that may be left out need not
-    be sent as null."""
+    """The JSON schema of `params`, in the plainest form every provider takes: references written out, titles and class
+    docstrings left out, and "this or null" as "this"."""
     schema = params.model_json_schema()
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions)

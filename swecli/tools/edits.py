@@ -28,10 +28,9 @@ class Edit(Params):
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> str:
-    """The file's text after the edits, applied in order, each to what the one before left. All of them or none.
-    Everything outside the replaced stretches stays byte for byte, mixed line ends included. `hints` False keeps the
-    file's text out of the failure (for files that may not be read). Raises ToolError: an edit does not match, or
-    matches more than once; with the place and what is near."""
+    """The file's text after the edits, in order, all of them or none; the rest stays byte for byte, mixed line ends
+    included. Without `hints` a failure shows nothing of the file. Raises ToolError: an edit does not match, or more
+    than once."""
     text = file.text
     for number, edit in enumerate(edits, start=1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""

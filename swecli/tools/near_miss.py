@@ -13,6 +13,7 @@ _MAX_PLACES = 20
 _MAX_WANTED = 200
 _ALIKE = 0.6
 _NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
+_ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 _CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "…": "..."})
 
 
@@ -94,11 +95,7 @@ def _shown(lines: list[str], start: int, wanted: list[str], what: str) -> str:
 
 def _spelled(line: str) -> str:
     """A line with its white space at both ends written so that it can be seen."""
-    body = line.strip(" \t")
-    if not body:
-        return line.replace("\t", "→").replace(" ", "·")
-    lead, _, tail = line.partition(body)
-    return lead.replace("\t", "→").replace(" ", "·") + body + tail.replace("\t", "→").replace(" ", "·")
+    return _ENDS.sub(lambda ends: ends[0].replace("\t", "→").replace(" ", "·"), line)
 
 
 def _cut(line: str) -> str:

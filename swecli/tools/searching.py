@@ -28,9 +28,8 @@ _OF_ONE_TYPE = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
 
 
 class Glob:
-    """Which files are meant: `*.py`, `src/**/*.ts`, `*.{js,ts}`, more of them with commas; with `!` left out. A pattern
-    without a slash is compared with the name at any depth; one with a slash may begin at any depth. Raises ToolError
-    for a pattern that means nothing."""
+    """Which files are meant: `*.py`, `src/**/*.ts`, `*.{js,ts}`, more of them with commas; with `!` left out. One
+    without a slash is compared with the name at any depth. Raises ToolError for a pattern that means nothing."""
 
     def __init__(self, pattern: str) -> None:
         try:

@@ -20,7 +20,6 @@ from swecli.playbook.selection.select import select
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
-from swecli.store.records import TurnRecord
 
 _LOGGED = 20
 _PROMPTS = 10  # that are named of a strategy
@@ -49,14 +48,14 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not bullets:
         hint = f"Nothing learned yet. Teach it: {ctx.command} add run the tests with pytest -q"
         notes = [off] if off else []
-        notes += _figures(ctx, len(_turns(ctx))) if VERBOSE in flags else []
+        notes += _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if VERBOSE in flags else []
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, off, verbose=VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: bool) -> ActionResult:
     """One line a strategy; with `verbose` also its measured effect and what is known of who judges."""
-    records = _turns(ctx) if verbose else []
+    records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
         row = _json(bullet) | {"off": ctx.session.playbook.off}
@@ -75,10 +74,6 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
     return ActionResult(
         value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)
     )
-
-
-def _turns(ctx: ActionContext) -> Sequence[TurnRecord]:
-    return ctx.sessions.playbook.turns.in_project(ctx.session)
 
 
 def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:

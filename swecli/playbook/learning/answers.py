@@ -40,8 +40,7 @@ class Answer:
 
 def read_answer(text: str, shown: Collection[str], *, cut: bool = False) -> Answer:
     """Read a reflector's answer: the last object with the expected keys, else the last rewrite of the playbook, else
-    whole items of what does not parse as one. Tags for ids that are not `shown` are dropped; `cut`: the stream broke
-    off. Never raises: what cannot be used is a problem or a loss."""
+    whole items of what does not parse (`cut`: the stream broke off). What cannot be used is a problem or a loss."""
     if not text.strip():
         return Answer(problem="the answer was empty")
     found = values_in(text)

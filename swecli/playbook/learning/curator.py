@@ -87,10 +87,9 @@ class AddProposal:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a proposal is held against: who proposes ("user": the user's own typed words); the turn; the bullets that
-    apply, in any state but deleted; those the user `removed` or took back, which only the user's own words bring in
-    again; what the prompt says anyway; the workspace (None: nothing is looked up); and `seen_in`, the sessions that a
-    bullet's evidence is from, by its id."""
+    """What a proposal is held against: who proposes ("user": the user's own typed words), the turn, the bullets that
+    apply, those the user `removed`, what the prompt says anyway, the workspace (None: nothing is looked up), and
+    `seen_in`: the sessions that a bullet's evidence is from, by its id."""
 
     author: str
     digest: TurnDigest

@@ -141,10 +141,9 @@ def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bulle
 
 
 def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
-    """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none). 1
-    where something it names stands in the arguments of the call that decided, or for a failure in its error text; where
-    it was cited and calls followed; and where it was cited and the user judged. Else a part: on a success more than on
-    a failure. What is stale or quarantined gets nothing."""
+    """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none): 1
+    where the deciding call names what it names, or where it was cited and calls followed or the user judged; else a
+    part. What is stale or quarantined gets nothing."""
     call = observed.call
     if not bullet.live or bullet.stale:
         return 0.0, ""

@@ -56,9 +56,7 @@ def look_at(sessions: SessionManager, session: Session, digest: TurnDigest) -> L
 
 def worth_asking(look: Look, *, every_turn: bool, offline: bool) -> bool:
     """Whether a model is asked about a turn: each where that is cheap, else those with friction or a first success."""
-    if every_turn or look.evidence.friction or look.corrected:
-        return True
-    return look.evidence.first_success and not offline
+    return every_turn or look.evidence.friction or look.corrected or (look.evidence.first_success and not offline)
 
 
 def from_rules(sessions: SessionManager, session: Session, look: Look, workspaces: Workspaces | None) -> TurnLessons:

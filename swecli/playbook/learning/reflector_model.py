@@ -33,9 +33,8 @@ _LETTERS = 4  # characters a token, roughly, where nobody counted
 
 @dataclass(frozen=True, slots=True)
 class ReflectorModel:
-    """Who reflects besides the rules, asked with `template`; None leaves it at the rules. `every_turn` says that it is
-    a cheap one of its own, to be asked about each turn and not about those with friction only. `missing` is why there
-    is no model now though the settings want one: turns for it stay in the queue."""
+    """Who reflects besides the rules, asked with `template`; None leaves it at the rules, `missing` says why though the
+    settings want one. `every_turn`: a cheap one, asked about each turn and not about those with friction only."""
 
     template: str
     model: ChatModel | None = None
@@ -114,9 +113,8 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
 
 
 def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:
-    """The request's user message: the digest as one fenced JSON object, free of secrets and of the bullets' own text. A
-    bullet that is found again in a query, a call or a result stands there as its id: what the playbook said must not
-    come back as news. `user_next` is the user's next message, where there is one."""
+    """The request's user message: the digest as one fenced JSON object, free of secrets. The words of a bullet that
+    come back in it stand there as its id: what the playbook said is no news."""
     bullets = list(shown)
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
@@ -196,9 +194,8 @@ def units(usage: Usage) -> float:
 def refusal(
     limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, Row], *, friction: bool
 ) -> str:
-    """Why a model is not asked now; "" when it may be. `totals` are of the session, `today` of all reflections of the
-    day; `question` is its length in characters, with the model's prices; turns with `friction` come first when the
-    budget is short."""
+    """Why a model is not asked now; "" when it may be. `today` is of all sessions, `question` its length in characters
+    with the model's prices; turns with `friction` come first when the budget is short."""
     length, price = question
     tokens = length // _FEWEST_LETTERS
     used = units(totals.by_purpose.get(REFLECTING, Spent()).usage)

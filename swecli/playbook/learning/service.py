@@ -157,9 +157,8 @@ class LearningService:
         return events
 
     async def backfill(self, sessions: Sequence[str], epochs: int = 1) -> AsyncIterator[Backfilled]:
-        """Reflect on every turn of these sessions (ids, titles or prefixes) until each was reflected on `epochs` times,
-        the oldest first; done twice it is as if done once. The current session changes. Raises BadInput before anything
-        is learned when a session is not there."""
+        """Reflect on every turn of these sessions until each was reflected on `epochs` times, the oldest first. The
+        current session changes. Raises BadInput before anything is learned when a session is not there."""
         ids = [self.sessions.resume(ref, "").id for ref in sessions]
         for epoch in range(1, epochs + 1):
             for name in ids:

@@ -98,8 +98,7 @@ def by_outcome(
     shown: Sequence[Shown], good: bool, weight: float, base: float, why: tuple[str, str]
 ) -> tuple[tuple[Verdict, ...], float]:
     """The verdicts that an outcome of this weight (0 to 1) gives the bullets shown, those of role 0 left out, and the
-    odds of that kind of turn afterwards; `base` is these odds before, a logit. `why` is what showed it, as a name and
-    in words."""
+    odds (`base`, a logit) of that kind of turn afterwards. `why` is what showed it, as a name and in words."""
     worth = {item.bullet.id: STEP * expected(item.bullet.odds) for item in shown}
     logit = base + sum(worth.values())
     verdicts = []

@@ -32,10 +32,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a prompt gets: `text`, which has exactly `tokens` tokens, of at most `budget`; and why. `candidates` holds
-    what was chosen and the best few that were not; `held_back` names those that would stand in the prompt, were their
-    score another: with each such turn they forget a little. `more` says that there are others to look up, `withheld`
-    what this turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need not)."""
+    """What a prompt gets: `text` of `tokens`, at most `budget`. `candidates` are those chosen and the best few others;
+    `held_back` those whose score keeps them out; `more` says that there are others to look up, `withheld` what this
+    turn leaves out by chance, `reopen` why an epoch must begin for it ("" when it need not)."""
 
     text: str
     tokens: int
@@ -69,9 +68,8 @@ class Selection:
 
 
 def select(request: SelectionRequest, held: Held | None = None) -> Selection:
-    """Select within the budget, which is never exceeded. The same arguments give the same selection. With `held`, what
-    the conversation holds already, the text is of what comes to that; without it, or where it cannot go on (`reopen`
-    says why), the selection is for the head of an epoch."""
+    """Select within the budget, the same for the same arguments. With `held`, what the conversation holds already, the
+    text is of what comes to that; without it, or where `reopen` says why, it is for the head of an epoch."""
     ranked, fits = rank(request)
     found = _select(request, ranked, held, fits=fits)
     shown = {bullet.id for bullet in found.chosen}

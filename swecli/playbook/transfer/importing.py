@@ -23,10 +23,9 @@ _ELSEWHERE = "it comes from another playbook"
 
 @dataclass(slots=True)
 class _ImportPlan:
-    """What an import would do. `kept` are the new ones that keep their id; `renamed` are the ids that are given new
-    ones, with the reason, in the order of the ADDs without an id; `changed` and `same` are known. `waiting` are the ids
-    in the file of those that wait until the user has looked at them. `left_out` says what stays out and why; of these
-    `lost` are not there in other words either."""
+    """What an import would do. `kept` new ones keep their id, `renamed` get another, with the reason, in the order of
+    their ADDs; `changed` and `same` are known; `waiting` need the user's look; `left_out` says what stays out and why,
+    `lost` of these are not there in other words either."""
 
     ops: list[Op] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -50,9 +49,8 @@ class Target:
 
 
 def plan_import(carried: Sequence[Carried], target: Target) -> _ImportPlan:
-    """Compare a file with what is there. A strategy is known when one of its id, or of its words, was made at the same
-    moment. Any other is from elsewhere: it keeps its id where that is free, and stays out when its words are there
-    already. Counts of known ones stay."""
+    """Compare a file with what is there. A strategy is known when one of its id or words was made at the same moment;
+    any other keeps its id where that is free, and stays out when its words are there already."""
     plan, repeated = _ImportPlan(), 0
     words = {_words(bullet): name for name, bullet in target.present.items() if bullet.state != "deleted"}
     twins = {(bullet.created_at, _words(bullet)): bullet for bullet in target.present.values()}

@@ -54,15 +54,8 @@ def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
 
 
 def _evidence_row(item: Evidence) -> dict[str, Any]:
-    row = {
-        "source": item.source,
-        "quote": item.quote,
-        "trust": item.trust,
-        "session": item.session_id,
-        "turn": item.interaction,
-        "call": item.call_id,
-        "when": item.created_at.isoformat() if item.created_at else None,
-    }
+    row = {name: getattr(item, _EVIDENCE.get(name, name)) for name in ("source", "quote", "trust", *_EVIDENCE)}
+    row["when"] = item.created_at.isoformat() if item.created_at else None
     return {name: value for name, value in row.items() if value or name in ("source", "quote")}
 
 

@@ -111,9 +111,8 @@ def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, i
 
 
 def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
-    """Each finding with `verified`, `why`, `anchor`, `block`, `symbol`, `file_hash` and `fingerprint` as its file says.
-    Verified: the file exists, the lines are in it, and the quoted code stands there. A quote that stands elsewhere
-    exactly once corrects the line. Without a file or a line to hold on to, the finding is refuted by rule."""
+    """Each finding compared with its file. Verified: the lines exist and the quoted code stands there. A quote that
+    stands elsewhere exactly once corrects the line; without a line to hold on to the finding is refuted by rule."""
     return [_grounded(found, sources.get(found.path)) for found in findings]
 
 

@@ -55,10 +55,9 @@ def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
 
 
 def rechecked(finding: Finding, sources: Sources) -> Finding:
-    """The finding as its file is now, by rule and without a model. It moves with its lines, however they are laid out,
-    also into a renamed file; is fixed when a function that was too much by measure no longer is, or when its file was
-    deleted and its lines stand in no other; regresses when the measure is over the limit again. Where its lines stand
-    nowhere it is gone, which is not verified. A file whose digest has not changed is not looked at again."""
+    """The finding as its file is now, without a model: it moves with its lines, also into a renamed file; is fixed when
+    its measure is within the limit, or its file was deleted and its lines stand in no other; regresses when the measure
+    is over the limit again; is gone, which is not verified, where its lines stand nowhere."""
     source, smell = sources.get(finding.path), finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
         return finding
@@ -117,9 +116,8 @@ def change_line(before: Finding, after: Finding) -> str:
 
 
 def lessons(sessions: SessionManager, store: ReviewStore, session: Session | None) -> list[AppliedDelta]:
-    """Propose a strategy for each smell fixed three times in this project, once; what was newly proposed. It comes with
-    those findings as evidence, and like all that was read in a repository it waits for the user's word before any
-    prompt holds it. Nothing without a session."""
+    """Propose a strategy for each smell fixed three times in this project, once, with those findings as evidence; it
+    waits for the user's word. Nothing without a session."""
     proposed = []
     for smell, findings in (store.fixed_often(_TIMES) if session else {}).items():
         name = f"review:{store.project}:{smell}"
@@ -165,9 +163,8 @@ def repair_request(finding: Finding, here: Path) -> str:
 
 
 def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """The call that puts the suggestion in the place of the finding's lines, and the finding once that is done. The
-    finding is then gone, which is not verified, and holds the lines that were there. `here` is the workspace. Raises
-    BadInput where there is no suggestion, the lines are not there as they were reviewed, or a Python file could no
+    """The call that puts the suggestion in the place of the finding's lines, and the finding, gone, once that is done.
+    Raises BadInput without a suggestion, where the lines are not as they were reviewed, or a Python file could no
     longer be parsed."""
     sources = project_sources(here)
     now, lines = rechecked(finding, sources), sources.get(finding.path).lines

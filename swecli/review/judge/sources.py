@@ -1,6 +1,5 @@
-"""The files a review speaks of, as they are now: their lines, the functions and blocks in them, what is measured there.
-No file is read through a link out of the project. A line belongs to a function or class by the syntax tree of Python,
-by indentation elsewhere."""
+"""The files a review speaks of, as they are now, never through a link out of the project: their lines, the functions
+and blocks in them (by the syntax tree of Python, by indentation elsewhere), what is measured there."""
 
 from __future__ import annotations
 

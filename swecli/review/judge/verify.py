@@ -189,9 +189,8 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str) -> Judge
 
 
 def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
-    """The finding with its verdict, and in the state that the verdict leads to. A claim about code that is gone is open
-    again when it holds still, and fixed when it was refuted. `again` says that it was reported again, so that a fixed
-    one that is confirmed has regressed."""
+    """The finding with its verdict, and in the state that this leads to: what is gone is open again when it holds
+    still, and fixed when it was refuted; a fixed one that was reported `again` and is confirmed has regressed."""
     verdict = judgement.verdict
     found = replace(finding, judgement=judgement, verdict=verdict)
     if finding.state in ("gone", "regressed") and verdict == "refuted":

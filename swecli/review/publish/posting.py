@@ -101,9 +101,8 @@ def need_token(environ: Mapping[str, str]) -> None:
 
 
 def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
-    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What an
-    earlier push left in the table stays there, and what was found late in code that was read before is posted only when
-    it is critical. Raises GitHubFailed."""
+    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What
+    was found late in code that was read before is posted only when it is critical. Raises GitHubFailed."""
     github, number = connect(root, environ), target.pr or 0
     diffs, there, replied = pull_diffs(github, number), dict[str, int](), set[str]()
     login = github.login() if github.token else ""

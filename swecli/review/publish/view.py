@@ -1,6 +1,5 @@
-"""How a finding, and how far a review is, read for every face; and filters. A finding has a headline, facts, the code
-around it and its suggestion as a diff; an event of a review is lines for people, the same at the prompt and on stderr.
-"""
+"""A finding laid out (headline, facts, the code around it, its suggestion as a diff), a review's events as lines for
+people, the same for every face; and filters."""
 
 from __future__ import annotations
 

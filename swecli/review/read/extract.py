@@ -46,9 +46,8 @@ class Extraction:
 
 
 def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
-    """Every finding of one response, of its text and of its calls of `report_findings`; no response makes it raise. A
-    place in prose counts only in one of `paths`; JSON that stands in `shown`, the code the model was shown without
-    white space, is a quotation."""
+    """Every finding of one response, its text and its calls; none makes it raise. A place in prose counts only in one
+    of `paths`; JSON that stands in `shown`, the code the model was shown without white space, is a quotation."""
     out, text = Extraction(), reply.text
     for call in reply.calls:
         if call.name == TOOL:

@@ -140,10 +140,9 @@ class ReviewRequest:
     def make(
         self, messages: list[ApiMessage], left: str, part: str = "", *, report_only: bool = False
     ) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
-        """The conversation to go on with, the request, and the events to emit about it. A conversation whose beginning
-        left by the window opens with a user message about that, with `left`: how far the review is, and with `part`,
-        the text of the running part, where that has left too. This opening is no stored part of the conversation, and
-        counts for no window. Raises ContextFull."""
+        """The conversation to go on with, the request, and the events to emit about it. Where its beginning left by the
+        window, it opens with `left`, how far the review is, and with `part`, the text of the running part, where that
+        has left too; neither is stored. Raises ContextFull."""
         output, allowed = self._output, self._known.limits.get(self._shape)
         limits = RequestLimits(self.model.profile.window, output, allowed=allowed, tools_tokens=self._tools)
         opened = opening(messages, left, part)

@@ -113,9 +113,10 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
         cut = _of_diff(diff, source) if diff.hunks else _of_file(source)
         why = "" if diff.hunks else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
-        made = [
-            _hunk(diff, symbol, piece, why) for symbol, rows in cut for piece in _filled(map(_sized, rows), most_tokens)
-        ]
+        made = []
+        for symbol, rows in cut:  # about three letters a token, with the number in front of each line
+            pieces = _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
+            made += [_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
         hunks += made or ([Hunk("", path, (1,), "", "", f"unreadable {path}", why=why)] if why else [])
     ordered = [
@@ -154,11 +155,6 @@ def _of_file(source: Source) -> Iterator[tuple[str, list[_Row]]]:
         yield source.symbol(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, behind)]
 
 
-def _sized(row: _Row) -> tuple[_Row, int]:
-    """A line with its tokens, at three letters a token and with the number in front."""
-    return row, len(row[2]) // 3 + 4
-
-
 def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Item]]:
     """Neighbours together, in groups of at most so many tokens; what has more is alone."""
     group: list[_Item] = []
@@ -189,9 +185,8 @@ def _riskier_first(hunks: Iterable[Hunk]) -> list[Hunk]:
 def make_estimate(
     plan: Plan, most_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
-    """The ranges for a plan: by what earlier reviews took for each token of their parts, the smallest and largest tenth
-    left out; before there are enough, from each part reported at once to three loops with reading for each. `past`:
-    what earlier reviews took: `tokens` and `loops` for `shown` tokens in `parts` parts."""
+    """The ranges for a plan: by what earlier reviews (`past`) took for each token of their parts, the smallest and
+    largest tenth left out; before there are enough, from one loop a part to three with reading for each."""
     parts = plan.parts[:most_loops]
     shown = sum(part.tokens for part in parts)
     loops = (len(parts), min(most_loops, len(plan.parts) * _MOST_LOOPS_OF_PART))

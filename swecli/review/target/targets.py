@@ -22,10 +22,9 @@ _ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 @dataclass(frozen=True, slots=True)
 class Target:
     """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes` a
-    line for each file that is left out because nothing of it can be read, `skips` what a rule leaves out. `base` is the
-    commit that the changes are compared with ("" for none), `attributes` those it gives to the files; `commit` is the
-    one whose files are read ("": those of the work tree). `pr` is the number of a pull request, `head` its newest
-    commit, `earlier` what its last push left."""
+    line for each file of which nothing can be read, `skips` what a rule leaves out. `base` is the commit it is compared
+    with, `attributes` those it gives to the files; `commit` the one whose files are read ("": the work tree's); `head`
+    the newest of pull request `pr`, `earlier` what its last push left."""
 
     spec: tuple[str, ...]
     label: str

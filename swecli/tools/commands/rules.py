@@ -48,8 +48,7 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
 
 
 def suggested(command: str, root: Path, environ: Mapping[str, str]) -> str:
-    """A pattern that covers this command and others like it, for "don't ask again"; "" where there is none to offer. It
-    names the program, and the subcommand where there is one. None is offered for what cannot be seen through, for what
+    """A pattern that covers this command and others like it, for "don't ask again"; "" for what cannot be seen through,
     undoes work or starts other programs, and where two simple commands would need a rule."""
     try:
         parts = [part for part in parse(command) if part.words[0].text != "cd"]
