@@ -6,17 +6,17 @@ import hashlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Severity = Literal["low", "medium", "high", "critical"]
+_Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
 FindingState = Literal["open", "refuted", "gone", "fixed", "regressed", "dismissed"]
 Verdict = Literal["", "confirmed", "cannot_tell", "refuted"]
 ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupted", "failed"]
 
-SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
+SEVERITIES: tuple[_Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is no fix
-VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
+_VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
 
 # The eleven smells a review looks for, each with the line that the model reads.
 SMELLS: dict[str, str] = {
@@ -160,7 +160,7 @@ class Change:
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:
     """The order in which findings are shown: verdict, severity, path, line."""
-    verdict = VERDICTS.index(finding.verdict) if finding.verdict in VERDICTS else len(VERDICTS)
+    verdict = _VERDICTS.index(finding.verdict) if finding.verdict in _VERDICTS else len(_VERDICTS)
     severity = SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else 0
     return (verdict, -severity, finding.path, finding.line)
 

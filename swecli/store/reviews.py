@@ -24,7 +24,7 @@ _MOST_ALIASES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class _Noted:
     """What one response brought: `new` findings of this review, in order, and the `review` as it is now."""
 
     new: list[Finding]
@@ -43,7 +43,7 @@ class ReviewStore:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
             return _put_review(db, row, review)
 
-    def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> Noted:
+    def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Noted:
         """Commit the findings of one response, and how far the review is: `loops`, `seen` and `lost` of `review`.
 
         A finding whose path, line and type this review has had counts as a repetition; it fills what the first left
@@ -55,7 +55,7 @@ class ReviewStore:
             new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
             row.total += len(findings)
             row.loops = review.loops
-            return Noted(new, _put_review(db, row, review))
+            return _Noted(new, _put_review(db, row, review))
 
     def _note(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
         same = select(ReviewFindingRow).where(

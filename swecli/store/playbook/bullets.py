@@ -4,7 +4,7 @@ session: by scope, so that no project sees another's."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,16 +116,6 @@ def applied_of(row: DeltaRow) -> AppliedDelta:
     return AppliedDelta(delta, tuple(row.before), tuple(row.added), row.undone)
 
 
-def with_verdicts(db: sqlmodel.Session, rows: Sequence[DeltaRow]) -> list[AppliedDelta]:
-    """The changes of these rows, each with the bullets it brought verdicts on."""
-    which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
-    which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
-    found: dict[int | None, list[tuple[str, Tag]]] = {}
-    for delta, bullet, tag in db.exec(which.order_by(col(EvidenceRow.id))):
-        found.setdefault(delta, []).append((f"P-{bullet}", tag))  # type: ignore[arg-type]
-    return [replace(applied_of(row), verdicts=tuple(found.get(row.number, ()))) for row in rows]
-
-
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
     rows, now = bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
@@ -159,11 +149,11 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
 
 
 def _move(row: BulletRow, factors: Belief, forget: float) -> None:
-    prior = _prior_of(row)
+    prior = prior_of(row)
     row.belief = after_verdict(tuple(row.belief or prior), prior, factors, forget)
 
 
-def _prior_of(row: BulletRow) -> Belief:
+def prior_of(row: BulletRow) -> Belief:
     """The prior of a bullet's source."""
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
@@ -178,7 +168,7 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     )
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
-    prior = belief = _prior_of(row)
+    prior = belief = prior_of(row)
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
     for item in db.exec(which.order_by(col(EvidenceRow.id))).all():
         factors = item.factors
@@ -192,14 +182,6 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     row.belief = belief if belief != prior else None
     for name, count in counts.items():
         setattr(row, name, count)
-
-
-def keep_past(db: sqlmodel.Session, row: BulletRow) -> None:
-    """Let a bullet that comes with counts and nothing else have one verdict that stands for them."""
-    if row.helpful + row.harmful + row.neutral:
-        factors, counts = factors_of_counts(row.helpful, row.harmful), f"{row.helpful} {row.harmful} {row.neutral}"
-        db.add(EvidenceRow(bullet=row.number or 0, source="counts", quote=counts, kind="before", factors=factors))
-        row.belief = after_verdict(_prior_of(row), _prior_of(row), factors, 0.0)
 
 
 def project_of(session: Session) -> str:

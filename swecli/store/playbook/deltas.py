@@ -29,6 +29,8 @@ from swecli.models.playbook import (
     State,
     Trust,
     Verdict,
+    after_verdict,
+    factors_of_counts,
 )
 from swecli.models.session import Session
 from swecli.store.playbook import bullets
@@ -100,7 +102,10 @@ def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -
     db.add_all(made.values())
     db.flush()
     for row in made.values():
-        bullets.keep_past(db, row)
+        if row.helpful + row.harmful + row.neutral:  # one verdict stands for what comes with counts and nothing else
+            factors, counts = factors_of_counts(row.helpful, row.harmful), f"{row.helpful} {row.harmful} {row.neutral}"
+            db.add(EvidenceRow(bullet=row.number or 0, source="counts", quote=counts, kind="before", factors=factors))
+            row.belief = after_verdict(bullets.prior_of(row), bullets.prior_of(row), factors, 0.0)
     return made
 
 

@@ -14,7 +14,7 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
 from swecli.models.session import Session
 from swecli.store.playbook import bullets, deltas
 from swecli.store.playbook.bullets import applied_of, applies, is_current, load_bullets, made_by, number_of, revocable
@@ -125,8 +125,13 @@ class PlaybookStore(ReflectionQueue):
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """The deltas made in the session and its project, newest first, undone ones too, each with its verdicts."""
         newest_first = select(DeltaRow).where(revocable(session)).order_by(col(DeltaRow.number).desc())
-        with self._database.reading() as db:
-            return bullets.with_verdicts(db, db.exec(newest_first.limit(max(0, limit))).all())
+        rows = self._database.rows(newest_first.limit(max(0, limit)))
+        which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
+        which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
+        found: dict[int, list[tuple[str, Tag]]] = {}
+        for delta, bullet, tag in self._database.rows(which.order_by(col(EvidenceRow.id))):
+            found.setdefault(delta, []).append((f"P-{bullet}", tag))
+        return [replace(applied_of(row), verdicts=tuple(found.get(row.number, ()))) for row in rows]
 
     def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """The deltas made of those turns of a session, newest first, those taken back too."""

@@ -121,13 +121,13 @@ def load_session(database: Database, ref: str | None, directory: str, newest: in
         if not database.only_read:
             _settle(db, row.id)
         first = row.interactions - max(1, newest) + 1
-        return _session_of(row, read_messages(db, row.id, first if first > 1 else 0, row.interactions))
+        return _session_of(row, _read_messages(db, row.id, first if first > 1 else 0, row.interactions))
 
 
 def load_messages(database: Database, session_id: str, first: int, last: int) -> list[ChatMessage]:
     """The messages of the interactions from `first` to `last`, in order. Raises DamagedDatabase."""
     with _legible(), database.reading() as db:
-        return read_messages(db, session_id, first, last)
+        return _read_messages(db, session_id, first, last)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def find_turn(db: sqlmodel.Session, session_id: str, number: int | None) -> Inte
     return db.exec(select(InteractionRow).where(*of)).first()
 
 
-def read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
+def _read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
     """The messages of those interactions, within a transaction."""
     theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).between(first, last))
     rows = db.exec(select(MessageRow).where(*theirs).order_by(col(MessageRow.id))).all()
