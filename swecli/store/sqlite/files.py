@@ -47,23 +47,14 @@ _LINES = {
 def locate(location: str | Path) -> Path | None:
     """The file meant by a path or a sqlite:/// URL; None for a database in memory. Raises BadInput."""
     text = str(location)
-    if "://" not in text:
-        if not text.strip():
-            raise BadInput("No database given.", "Give a path or a sqlite:/// URL.")
-        return None if text == ":memory:" else Path(text).expanduser().absolute()
-    # late: a plain path needs no URL parser, and a command that only names the file none of what comes with it
-    from sqlalchemy.engine import make_url  # noqa: PLC0415
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
-
-    try:
-        url = make_url(text)
-    except ArgumentError:
-        raise BadInput("The database URL cannot be read.", "Give a path or a sqlite:/// URL.") from None
-    if url.get_backend_name() != "sqlite":
-        raise BadInput(f"Databases of type {url.get_backend_name()!r} are not supported.", "Give a sqlite:/// URL.")
-    if not url.database or url.database == ":memory:":
-        return None
-    return Path(url.database).expanduser().absolute()
+    scheme, is_url, rest = text.partition("://")
+    if is_url and scheme != "sqlite":
+        kind = scheme.partition(":")[0]
+        raise BadInput(f"Databases of type {kind!r} are not supported.", "Give a path or a sqlite:/// URL.")
+    if not text.strip():
+        raise BadInput("No database given.", "Give a path or a sqlite:/// URL.")
+    file = rest.removeprefix("/") if is_url else text
+    return None if file in ("", ":memory:") else Path(file).expanduser().absolute()
 
 
 def new_file(path: Path) -> None:
