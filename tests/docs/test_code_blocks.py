@@ -2,7 +2,7 @@
 
 - ```swecli     a conversation at the prompt: `> line` is typed, `[key]` pressed, other lines must come, in order
 - ```console    `$ command` is run in the same project, with the `> ` lines that go on with it; the lines after it
-                must come out, `...` stands for any lines
+                must come out, `...` stands for any lines; `cd` leads the rest of the page into a folder
 - ```python     is run
 - ```toml       must be settings that load
 - ```text       is not run
@@ -55,7 +55,11 @@ WITH_BLOCKS = [p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
 def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "shop")
+    tutorial = page.parent.name == "tutorial"  # its reader begins in a folder of their own, with a clone elsewhere
+    project = (tmp_path / "begun") if tutorial else make_project(tmp_path / "shop")
+    project.mkdir(exist_ok=True)
+    (tmp_path / "home" / "src").mkdir()
+    (tmp_path / "home" / "src" / "swecli").symlink_to(ROOT)
     commands = tmp_path / "bin"
     commands.mkdir()
     (commands / "swecli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m swecli "$@"\n')
@@ -66,7 +70,7 @@ def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> No
         if kind == "swecli":
             converse(text, project, env)
         elif kind == "console":
-            run_console(text, project, env)
+            project = run_console(text, project, env)
         elif kind == "python":
             subprocess.run([sys.executable, "-c", text], cwd=project, env={**os.environ, **env}, check=True)
         elif kind == "toml":
@@ -102,13 +106,17 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
             assert talk.ends() == 0
 
 
-def run_console(text: str, project: Path, env: dict[str, str]) -> None:
-    """Run each command and compare what comes out with what is written."""
+def run_console(text: str, project: Path, env: dict[str, str]) -> Path:
+    """Run each command and compare what comes out with what is written; the folder that the reader is in then."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = re.sub(r"\n> ", "\0", part).partition("\n")
         command = command.replace("\0", "\n")
+        if command.startswith("cd "):
+            project = project / command[3:]
+            continue
         done = subprocess.run(
             command, shell=True, cwd=project, env={**os.environ, **env}, capture_output=True, text=True, check=False
         )
         pattern = re.escape(expected.strip()).replace(r"\.\.\.", r"[\s\S]*")
         assert re.fullmatch(pattern, (done.stdout + done.stderr).strip()), f"{command}\n{done.stdout}{done.stderr}"
+    return project

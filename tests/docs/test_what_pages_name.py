@@ -1,0 +1,56 @@
+"""What the how-tos and the tutorial name in their prose is there: commands, flags, scripts."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
+from swecli.repl.commands.registry import discover
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *sorted((ROOT / "docs/tutorial").glob("*.md")),
+]
+TABLE, OWN = discover(), ("fix",)  # a command of the reader's project
+
+
+def named(page: Path) -> list[str]:
+    """What stands in backticks, and each command of a shell block."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [*re.findall(r"`([^`\n]+)`", prose), *re.findall(r"^\$ (swecli .*)", text, flags=re.MULTILINE)]
+
+
+def parser_of(words: list[str]) -> Parser:
+    """The parser that takes the flags of `swecli WORDS`."""
+    if not words or words[0] not in SUBCOMMANDS:
+        return build_parser()
+    module, parser = importlib.import_module(f"swecli.cli.{words[0]}"), Parser(prog=words[0])
+    module.add_arguments(parser)
+    actions = next((a for a in parser._actions if isinstance(a.choices, dict)), None)
+    if actions is None:
+        return parser
+    action = words[1] if len(words) > 1 else getattr(module, "DEFAULT_ACTION", "")
+    return actions.choices.get(action, parser)  # type: ignore[union-attr,return-value]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_flags_and_scripts_are_there(page: Path) -> None:
+    missing = []
+    for text in named(page):
+        if slash := re.match(r"/([a-z]+)(?=$|[ |])", text):
+            missing += [] if slash[1] in OWN or TABLE.find(slash[1]) else [text]
+        if text.startswith("swecli "):
+            words = re.sub(r"[\"'].*", "", text).removeprefix("swecli ").split()
+            flags = [word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)]
+            known = parser_of(words)._option_string_actions
+            missing += [f"{text}: {flag}" for flag in flags if flag not in known]
+        if script := re.match(r"(?:\./|~/src/swecli/)?(scripts/[a-z_/-]+)", text):
+            missing += [] if (ROOT / script[1]).exists() else [text]
+    assert missing == []
