@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
@@ -76,12 +77,13 @@ class REPL(Program):
         if self._watching is not None:
             self._watching.cancel()
         if self._startup.parts is not None:
-            if ended := await self.agent.ctx.jobs.close():
-                self._prompt.write(f"{ended}\n")
-            session = self.session_manager.current_session
+            ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
             self._startup.parts.runtime.close()
-            if not self._code and session is not None and session.interactions:
-                self._prompt.write(f"to continue this session: swecli --resume {session.id}\n")
+            with suppress(OSError):  # the terminal may be gone
+                if ended:
+                    self._prompt.write(f"{ended}\n")
+                if not self._code and session is not None and session.interactions:
+                    self._prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
     def begin_loading(self) -> asyncio.Task[None]:
         if self._up is None:

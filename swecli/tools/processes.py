@@ -175,10 +175,12 @@ async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> N
     _signal(group, signal.SIGTERM)
     _signal(group, signal.SIGCONT)  # a stopped process takes the other signal only when it goes on
     deadline = loop.time() + grace
-    while (_alive(group) or not exited.done()) and loop.time() < deadline:
-        await asyncio.sleep(0.01)
-    if _alive(group):
-        _signal(group, signal.SIGKILL)
+    try:
+        while (_alive(group) or not exited.done()) and loop.time() < deadline:
+            await asyncio.sleep(0.01)
+    finally:  # also where the loop ends, and waits for nobody
+        if _alive(group):
+            _signal(group, signal.SIGKILL)
     await asyncio.wait({exited}, timeout=5)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pexpect.exceptions import ExceptionPexpect
 
 from swecli.models.errors import BadInput, UsageError
 from tests.support.desk import Desk
@@ -112,3 +114,18 @@ async def test_an_exit_ends_what_runs() -> None:
         terminal.wait(r"ended in the background: job 1 \(trap")
         assert terminal.ends() == 0
         assert await gone(int(Path("pid").read_text()))
+
+
+@pytest.mark.slow
+async def test_a_terminal_that_goes_away_takes_them_along() -> None:
+    name, arguments = background(STUBBORN)
+    replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
+    with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
+        terminal.wait("· auto")
+        terminal.keys("go\r")
+        terminal.wait("It runs.")
+        terminal.wait("^>$")
+        with suppress(ExceptionPexpect):  # slower than its patience
+            terminal.process.close(force=False)
+        assert await gone(int(Path("pid").read_text()))
+        assert await gone(terminal.process.pid)
