@@ -20,7 +20,6 @@ from swecli.llm.base import ChatModel
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
 from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
 from swecli.models.window import WindowSpec
-from swecli.playbook.workspace import StaleStrategies
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.schemas import lean_specs, offered
@@ -129,8 +128,9 @@ class Agent:
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
         settings = replace(self.settings, max_budget_usd=self._budget_left())
-        parts = (self.builder.root, self.system_prompt, StaleStrategies(), self.builder.instructions)
-        child = Agent(self.model, kit, RequestBuilder(sessions, settings, *parts))
+        root, instructions = self.builder.root, self.builder.instructions
+        builder = RequestBuilder(sessions, settings, root, self.system_prompt, instructions=instructions)
+        child = Agent(self.model, kit, builder)
         child.condense_model, child.thinking = self.condense_model, self.thinking
         event: Event | None = None
         try:

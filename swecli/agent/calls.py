@@ -224,7 +224,6 @@ class LoopGuard:
     """Watches the calls of one turn. It keeps its own list, so that no reduction of the request can hide a loop."""
 
     prints: list[str] = field(default_factory=list)
-    _made: list[str] = field(default_factory=list)
     _calls: list[ToolCall] = field(default_factory=list)
     _allowed: int = 0
     _answered: bool = False
@@ -242,7 +241,6 @@ class LoopGuard:
         self._reply.add(mark)
         before = [known.id for known, made in zip(self._calls, self.prints, strict=True) if made == mark]
         self.prints.append(mark)
-        self._made.append(fingerprint(call))
         self._calls.append(call)
         if not before or newest_cycle(self.prints)[1] < _HINT:
             return ""
@@ -257,7 +255,7 @@ class LoopGuard:
         length, count = newest_cycle(self.prints[self._allowed :])
         same = count >= _ASK
         if not same:
-            length, count = newest_cycle(self._made[self._allowed :], 1)
+            length, count = newest_cycle([fingerprint(call) for call in self._calls[self._allowed :]], 1)
             if count < ASK_UNCHANGED:
                 return True
         elif self._answered:

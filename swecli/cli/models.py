@@ -116,10 +116,10 @@ def _usable(args: argparse.Namespace) -> ActionResult:
             rows.append(_row(load(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
-    for found in live_models(os.environ):  # what the servers on this machine offer
-        known = make_model(name := f"{found.provider}/{found.model}", settings, os.environ).profile
+    for name, port in live_models(os.environ):  # what the servers on this machine offer
+        known = make_model(name, settings, os.environ).profile
         takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
-        rows.append((name, "", takes, f"port {found.port}"))
+        rows.append((name, "", takes, f"port {port}"))
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
         "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,21 +17,13 @@ _LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 _MOST = 20  # models of one server
 
 
-@dataclass(frozen=True, slots=True)
-class LiveModel:
-    """A model that a server on this machine offers."""
-
-    provider: str
-    port: int
-    model: str
-
-
-def live_models(environ: Mapping[str, str]) -> Iterator[LiveModel]:
-    """What the servers on this machine list, each asked at its usual port or at the one its variable names."""
+def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """The models that servers on this machine list, each asked at its usual port or at the one its variable names: the
+    model's name and that port."""
     for service in LOCAL:
         port = _loopback_port(service, environ)
         for model in listed(service.name, ("127.0.0.1", port))[:_MOST] if port else ():
-            yield LiveModel(service.name, port, model)
+            yield f"{service.name}/{model}", port
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
@@ -51,8 +42,8 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
     for key, service in ready:
         if service.default_model:
             return Choice(service.default_model, f"{key} is set")
-    for found in live_models(environ):
-        return Choice(f"{found.provider}/{found.model}", f"a local server answers on port {found.port}")
+    for name, port in live_models(environ):
+        return Choice(name, f"a local server answers on port {port}")
     for key, service in ready:
         why = f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
         return Choice(DEMO, why)

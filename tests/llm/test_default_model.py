@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.default_model import LiveModel, choose_model, live_models
+from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, SERVICES
 from swecli.models.message import Choice
 from tests.support.strict_provider import StrictProvider
@@ -72,7 +72,7 @@ def test_the_servers_are_asked_in_order_and_none_behind_the_first_that_answers()
         environ = ELSEWHERE | bases | {"LLAMACPP_BASE_URL": one.url}
         assert choose_model(Settings(), environ).name == "llamacpp/a"
         assert not other.looks
-        assert [found.model for found in live_models(environ)] == ["a", "b"]
+        assert [name.rpartition("/")[2] for name, _ in live_models(environ)] == ["a", "b"]
 
 
 def test_an_address_of_any_interface_is_this_machine() -> None:
@@ -93,7 +93,7 @@ def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
 def test_a_server_that_answers_is_asked_once_for_its_chat_models(variable: str, provider: str) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
         found = [*live_models(ELSEWHERE | {variable: server.url})]
-        assert found == [LiveModel(provider, server.port, name) for name in ("qwen3:8b", "other")]
+        assert found == [(f"{provider}/{name}", server.port) for name in ("qwen3:8b", "other")]
     assert [look.method for look in server.looks] == ["GET"]
 
 
