@@ -69,7 +69,7 @@ async def test_its_transcript_is_a_child_session_in_no_list_and_resumable_by_its
     parent = runtime.sessions.current_session
     assert parent is not None
     (child,) = children(runtime)
-    assert child in result(events).result.for_user.title
+    assert result(events).result.for_user.title == f"1 step · session {child}"
     assert [row.id for row in runtime.sessions.list_sessions()] == [parent.id]
     assert [row.id for row in runtime.sessions.list_sessions(str(runtime.cwd))] == [parent.id]
     assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == ["user", "assistant"]
