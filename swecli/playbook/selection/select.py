@@ -44,7 +44,6 @@ class Selection:
     withheld: tuple[str, ...] = ()
     off: bool = False
     reopen: str = ""
-    seed: int = 0
     held_back: tuple[str, ...] = ()
     missed: tuple[Candidate, ...] = field(default=(), repr=False)
 
@@ -188,9 +187,7 @@ def _written(
         missed.append(replace(fresh[-1], chosen=False, reason=f"{_FULL}: the text would have {tokens} tokens"))
         out.append(missed[-1])
     kept = (*chosen, *out[:_FEW])
-    return Selection(
-        text, tokens, budget, kept, withheld=withheld, off=request.off, seed=request.seed, missed=tuple(missed)
-    )
+    return Selection(text, tokens, budget, kept, withheld=withheld, off=request.off, missed=tuple(missed))
 
 
 def _text(fresh: list[Bullet], held: Held | None) -> str:

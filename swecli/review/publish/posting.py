@@ -87,10 +87,8 @@ class Push:
                 self.problems.append(f"no comment could stand at its line, all are in the summary: {error.message}")
         _close(done)
         comment, text = self.target.earlier.comment, summary(done)
-        if comment:
-            self.github.send("PATCH", f"issues/comments/{comment}", {"body": text})
-        else:
-            self.github.send("POST", f"issues/{self.target.pr}/comments", {"body": text})
+        where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
+        self.github.send("PATCH" if comment else "POST", where, {"body": text})
         return [*self.problems, f"posted: {done._counts()}"]
 
 
