@@ -44,6 +44,8 @@ subcommands:
   swecli config      get, set, path, edit
   swecli db          path, check, backup
   swecli sql         ask the database of sessions, read-only
+  swecli stats       what requests took over days
+  swecli report      the same as one HTML page
   swecli models      models that can be used, and what each needs; show, test, forget
   swecli doctor      check this installation
   swecli completion  bash, zsh, fish: completion in your shell
