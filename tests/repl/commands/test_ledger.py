@@ -13,7 +13,7 @@ from swecli.store.reviews import ReviewStore
 from tests.support.desk import Desk
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, store_of, verdict
-from tests.support.runtime import make_runtime
+from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall
 
 PRICES = Path("shop/prices.py")
@@ -54,6 +54,17 @@ async def test_applying_asks_and_writes_exactly_those_lines(monkeypatch: pytest.
     assert "F-1 is gone, not verified" in text
     assert store.get("F-1").state == "gone"
     assert "a" not in dict(desk.offered[2]), "the card comes again, as it is now"
+
+
+async def test_undo_takes_back_what_was_applied_after_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, _ = await desk_with(monkeypatch, "Hello.")
+    before = PRICES.read_text()
+    await run_turn(desk.runtime, "hello", learn=False)
+    desk.will_pick("1")
+    await desk.type("/findings apply F-1")
+    assert PRICES.read_text() != before
+    await desk.type("/undo files")
+    assert PRICES.read_text() == before
 
 
 async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
