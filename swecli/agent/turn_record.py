@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.turn import Fitted, Happened, Turn, TurnState
@@ -139,19 +139,15 @@ async def _save(sessions: SessionManager, calls: CallRunner, state: TurnState) -
         if partial == stored and not printed:
             continue
         after = session.messages[-1].id if session.messages else None
-        now = Unfinished(session.id, session.interactions, None if partial == stored else partial, after or 0)
+        outputs: dict[int, tuple[str, str | None]] = {}
+        for key, call_id, text in printed:
+            whole = cut_off("swecli ended while this ran", text)
+            kept, was_cut = cap(whole, calls.limit, call_id)
+            outputs[key] = (kept, whole if was_cut else None)
+        now = Unfinished(session.id, session.interactions, None if partial == stored else partial, after or 0, outputs)
         try:
             # in a thread: the disk may take its time, and the stream must not wait for it
-            await asyncio.to_thread(_write, sessions, now, printed, calls.limit)
+            await asyncio.to_thread(sessions.note_unfinished, now)
         except StoreError as error:  # what is finished later is stored or fails by itself
             _log.warning("what is not finished could not be stored: %s", error)
         stored = partial
-
-
-def _write(sessions: SessionManager, now: Unfinished, printed: list[tuple[int, str, str]], limit: int) -> None:
-    outputs: dict[int, tuple[str, str | None]] = {}
-    for key, call_id, text in printed:
-        whole = cut_off("swecli ended while this ran", text)
-        kept, was_cut = cap(whole, limit, call_id)
-        outputs[key] = (kept, whole if was_cut else None)
-    sessions.note_unfinished(replace(now, outputs=outputs))
