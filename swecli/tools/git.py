@@ -204,7 +204,9 @@ def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, wor
     listed = _look(folder, pinned(environ), "config", "--list", "--show-scope", "--no-includes", "--null")
     if listed is None:
         return "git's configuration cannot be read"
-    for scope, key in _keys(listed):
+    fields = listed.decode("utf-8", "replace").split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key = entry.split("\n", 1)[0]  # section and name in lower case
         if scope in ("local", "worktree") and not _HARMLESS.fullmatch(key):
             return f"this repository's git configuration sets {key!r:.60}"
         if diffs and _DRIVER.fullmatch(key):
@@ -214,13 +216,6 @@ def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, wor
         if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):
             return "git would look into other repositories (submodules), whose configuration may name programs"
     return ""
-
-
-def _keys(listed: bytes) -> Iterator[tuple[str, str]]:
-    """(scope, key) of each entry; section and name in lower case."""
-    fields = listed.decode("utf-8", "replace").split("\0")
-    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
-        yield scope, entry.split("\n", 1)[0]
 
 
 def _look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:

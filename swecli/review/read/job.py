@@ -42,8 +42,8 @@ class ReviewOptions:
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
     """What is to be reviewed, with what: the `record` as it was begun or left, `sessions` of its own, whose messages
-    are no part of the chat, `first` the lines to emit before it begins; `snapshot` holds the files of
-    a commit that is not checked out, until the review ends."""
+    are no part of the chat, `first` the lines to emit before it begins; `snapshot` holds the files of a commit that is
+    not checked out, until the review ends."""
 
     agent: Agent
     store: ReviewStore

@@ -75,8 +75,8 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out,
-    `earlier` hunks that the review of an earlier push has read; what was measured in the files is
-    in `leads` by file; `estimate` where it was asked for."""
+    `earlier` hunks that the review of an earlier push has read; what was measured in the files is in `leads` by file;
+    `estimate` where it was asked for."""
 
     target: Target
     parts: tuple[Part, ...]
