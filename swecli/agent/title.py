@@ -36,12 +36,11 @@ async def give_title(sessions: SessionManager, model: ChatModel) -> None:
             pass
     except SwecliError:
         return
-    reply, interaction = step.reply, session.interactions
     if sessions.current_session is not session:
         return
-    if reply.usage is not None:
-        record = RequestRecord(model.name, "title", interaction, 0, reply.usage, reply.cost, step.duration_ms)
-        sessions.record_request(record)
+    if (reply := step.reply).usage is not None:
+        took = (reply.usage, reply.cost, step.duration_ms)
+        sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *took))
     title = " ".join(reply.text.split()).strip("\"'`“”«».")
     if title and len(title) <= _LENGTH and not session.title:
         sessions.rename(title)

@@ -6,7 +6,6 @@ import argparse
 import os
 
 from swecli.cli.subcommands import add_common_flags, configuration_of
-from swecli.config.load import Start
 from swecli.models.errors import SwecliError
 from swecli.playbook.action import ActionResult
 
@@ -21,9 +20,7 @@ def run(args: argparse.Namespace) -> ActionResult:
     # late: --help needs neither models nor a database
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
-    found: Start | SwecliError
     try:
-        found = configuration_of(args)
+        return diagnose(configuration_of(args), os.environ)
     except SwecliError as error:
-        found = error
-    return diagnose(found, os.environ)
+        return diagnose(error, os.environ)

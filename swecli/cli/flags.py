@@ -71,7 +71,6 @@ _ELSEWHERE = {
     "--dangerously-skip-permissions": "--mode auto",
     "--permission-mode": "--mode",
     "--allowedTools": "`swecli config set allow RULE`",
-    "--message": "--print",
 }
 
 

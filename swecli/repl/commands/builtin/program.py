@@ -30,12 +30,12 @@ _KEYS = (
 
 _GROUPS = (
     ("Start here: type what you want done, or", "help init model mode undo diff exit"),
-    ("Sessions and turns", "new sessions rename fork search copy export redo rewind steer jobs tasks todo"),
+    ("Sessions and turns", "new sessions rename fork search copy export redo rewind steer jobs"),
     ("What the model gets", "context window compact pin unpin prompt memory"),
     ("What is learned", "playbook reflect good bad"),
     ("Review", "review findings"),
     ("What may run", "permissions plan yolo trust"),
-    ("The program", "config theme effort status cost stats report sql doctor"),
+    ("The program", "config theme effort status cost stats sql doctor"),
 )
 
 
