@@ -6,6 +6,7 @@ import copy
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from swecli.llm.native import Native, plain_id
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import wired
 
-KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
 
 
 def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -68,3 +69,15 @@ def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_ant
     assert [block["text"] for block in body["system"]] == ["You help.", system.removeprefix("You help.")]
     assert all(block["cache_control"] for block in (*body["system"], *body["messages"][-1]["content"]))
     assert sent(asked, "openai/gpt-4.1")["messages"] == asked
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"])
+def test_each_wire_has_its_own_block_for_a_picture(name: str) -> None:
+    image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
+    asked = [{"role": "user", "content": "what is it?", "images": [image]}]
+    picture, text = sent(asked, name)["messages"][0]["content"]
+    assert text["text"] == "what is it?"
+    if name.startswith("anthropic"):
+        assert picture["source"] == {"type": "base64", "media_type": "image/png", "data": "QUJD"}
+    else:
+        assert picture == {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
