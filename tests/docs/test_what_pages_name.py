@@ -54,3 +54,11 @@ def test_commands_flags_and_scripts_are_there(page: Path) -> None:
         if script := re.match(r"(?:\./|~/src/swecli/)?(scripts/[a-z_/-]+)", text):
             missing += [] if (ROOT / script[1]).exists() else [text]
     assert missing == []
+
+
+def test_what_is_compared_is_shown_and_tried_or_left_open() -> None:
+    text = (ROOT / "docs/explanation/compared.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if re.match(r"\| (?!feature|---)", line)]
+    has = [row for row in rows if row[1] != "–"]
+    assert all("](../" in page and "](../../tests/" in test for _, page, test in has)
+    assert f"{len(rows)} of them, of which swecli has {len(has)}" in text
