@@ -18,7 +18,7 @@ from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ChatMessage, Role
-from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.models.playbook import Bullet
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.selection.rank import SelectionRequest
@@ -96,11 +96,12 @@ class _Turning:
 
 
 def _bullets(size: int) -> dict[str, Bullet]:
-    rng, book = Random(size), SessionPlaybook()
-    for number in range(size):
-        said = " ".join(rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(rng.randrange(4, 30)))
-        book.add(f"Run `make {rng.choice(WORDS)}-{number}` before {said}", section=rng.choice(WORDS))
-    return book.bullets
+    rng, found = Random(size), dict[str, Bullet]()
+    for number in range(1, size + 1):
+        rest = " ".join(rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(rng.randrange(4, 30)))
+        content = f"Run `make {rng.choice(WORDS)}-{number}` before {rest}"
+        found[f"P-{number}"] = Bullet(f"P-{number}", content, section=rng.choice(WORDS))
+    return found
 
 
 def _selecting(bullets: dict[str, Bullet], counter: TokenCounter) -> Callable[[], object]:

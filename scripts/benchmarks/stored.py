@@ -13,7 +13,7 @@ from sqlmodel import SQLModel
 from swecli.models.context import Epoch
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
-from swecli.models.session import Session
+from swecli.models.window import WindowSpec
 from swecli.store.sessions import mapping
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
@@ -56,11 +56,11 @@ def _insert(db: Transaction, key: str, rows: Sequence[SQLModel]) -> None:
 
 def _session(directory: Path, number: int, messages: int) -> SessionRow:
     at = _BEGAN + timedelta(minutes=number)
-    row = mapping.session_row(
-        Session(uuid7(), str(directory), project=str(directory), created_at=at, updated_at=at, title=f"work {number}")
-    )
-    row.messages, row.interactions = messages, (messages + 1) // 2
-    return row
+    here = str(directory)
+    return SessionRow(
+        id=uuid7(), directory=here, project=here, created_at=at, updated_at=at, title=f"work {number}",
+        window_spec=str(WindowSpec()), messages=messages, interactions=(messages + 1) // 2,
+    )  # fmt: skip
 
 
 def _interactions(row: SessionRow) -> list[InteractionRow]:

@@ -37,13 +37,18 @@ _FIND = """
 SELECT * FROM (
   SELECT m.session_id, s.title, m.interaction, m.role, m.content, m.created_at FROM {messages} DESC LIMIT :limit)
 UNION ALL SELECT * FROM (
-  SELECT id, title, 0, 'title', title, updated_at FROM session WHERE {titles} ORDER BY number DESC LIMIT :limit)
+  SELECT s.id, s.title, 0, 'title', s.title, s.updated_at FROM {titles} DESC LIMIT :limit)
 """
 # The joins are CROSS so that the index is walked first, from its newest end, and no further than to the limit.
 _BY_INDEX = (
     "message_fts CROSS JOIN message m ON m.id = message_fts.rowid CROSS JOIN session s ON s.id = m.session_id"
     " WHERE message_fts MATCH :query ORDER BY message_fts.rowid"
 )
+_TITLES_BY_INDEX = (
+    "session_fts CROSS JOIN session s ON s.number = session_fts.rowid"
+    " WHERE session_fts MATCH :query ORDER BY session_fts.rowid"
+)
+_TITLES_BY_SCAN = "session s WHERE {titled} ORDER BY s.number"
 _BY_SCAN = "message m JOIN session s ON s.id = m.session_id WHERE {holds} ORDER BY m.id"
 _IN_SESSION = text(
     "SELECT interaction, CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content, sent, 0, id FROM message"
@@ -81,11 +86,12 @@ _KEYS = text(
 def search_all(database: Database, words: Sequence[str], limit: int) -> list[SearchHit]:
     """The newest messages and titles of all sessions that have all the words; `word*` is one that begins so."""
     given = {f"word{place}": word.rstrip("*").lower() for place, word in enumerate(words)}
-    titles, holds = (
-        " AND ".join(f"instr(lower({field}), :{name})" for name in given) for field in ("title", "m.content")
+    titled, holds = (
+        " AND ".join(f"instr(lower({field}), :{name})" for name in given) for field in ("s.title", "m.content")
     )
     query = _match_query(words)  # a scan is slower the more there is, but true for every script and sign
     messages = _BY_SCAN.format(holds=holds) if query is None else _BY_INDEX
+    titles = _TITLES_BY_SCAN.format(titled=titled) if query is None else _TITLES_BY_INDEX
     names = ("session_id", "title", "interaction", "role", "content")
     which = text(_FIND.format(messages=messages, titles=titles))
     found = which.columns(*(column(name) for name in names), column("created_at", UtcTime))
