@@ -172,7 +172,7 @@ def expanded(place: Place, word: Word, *, strict: bool) -> str:
         return f"{one_line(word.raw, 40)} could expand to an option"
     if why := readable(place, word.text):  # before anything is listed: no folder on the way may be outside
         return why
-    found = list(islice(glob.iglob(text, root_dir=place.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
+    found = sorted(islice(glob.iglob(text, root_dir=place.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
     if len(found) > _MOST_MATCHES:
         return f"{one_line(word.raw, 40)} matches too many files"
     for match in found:
