@@ -76,7 +76,7 @@ class Service:
 
     model: str
     answer: Callable[[dict[str, int]], Answer]
-    window: int = 14_000
+    window: int = 15_000
     sums: bool = False
     names: bool = True
 
