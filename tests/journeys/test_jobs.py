@@ -109,6 +109,7 @@ async def test_an_exit_ends_what_runs() -> None:
         terminal.wait("· auto")
         terminal.keys("go\r")
         terminal.wait("It runs.")
+        terminal.wait("in / 10 out")  # the turn is over
         terminal.wait("^>$")
         terminal.keys("\x04")
         terminal.wait(r"ended in the background: job 1 \(trap")
