@@ -27,8 +27,8 @@ from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
+from swecli.tools.execute import ToolRegistry
 from swecli.tools.permissions import load_permissions
-from swecli.tools.registry import ToolRegistry
 from swecli.undo.history import TurnHistory, keep_changes
 
 

@@ -21,7 +21,7 @@ from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, U
 from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
 from swecli.models.window import WindowSpec
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 from swecli.tools.schemas import lean_specs, offered
 
 _RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters

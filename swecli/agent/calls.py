@@ -30,11 +30,10 @@ from swecli.models.message import (
 )
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.execute import execute
+from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, cap, readable
 from swecli.tools.permissions import Permissions
-from swecli.tools.registry import ToolRegistry
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _LONGEST_CYCLE = 6

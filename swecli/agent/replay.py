@@ -38,8 +38,8 @@ from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.base import ToolContext
+from swecli.tools.execute import ToolRegistry
 from swecli.tools.permissions import Permissions
-from swecli.tools.registry import ToolRegistry
 from swecli.tools.schemas import lean_specs
 
 ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN  # tokens, of a model whose window is unknown

@@ -1,5 +1,5 @@
 """A turn as it is stored: the loop's only way to the store. What must outlive every reduction is read out of each
-message as it comes, before anything is taken out."""
+message as it comes, before anything is taken out; and a session's title, which the small model is asked for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.turn import Fitted, Happened, Turn, TurnState
+from swecli.agent.turn import Fitted, Happened, ModelStep, Turn, TurnState
 from swecli.context.retained_facts import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
+from swecli.llm.base import ChatModel
 from swecli.models.context import BEGIN, KEY, Reduction
-from swecli.models.errors import StoreError
+from swecli.models.errors import StoreError, SwecliError
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
-from swecli.models.message import INTERRUPTED_RESULT, STEER, ChatMessage, ModelReply, RequestRecord, Role
+from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    STEER,
+    ApiMessage,
+    ChatMessage,
+    ModelReply,
+    ModelRequest,
+    RequestRecord,
+    Role,
+)
 from swecli.models.session import Session
 from swecli.store.records import Unfinished
 from swecli.store.session_manager import SessionManager
@@ -151,3 +161,40 @@ async def _save(sessions: SessionManager, calls: CallRunner, state: TurnState) -
         except StoreError as error:  # what is finished later is stored or fails by itself
             _log.warning("what is not finished could not be stored: %s", error)
         stored = partial
+
+
+_ASKED = (
+    "Give a conversation that begins as follows a title: at most six words, in its own language, without quotes. "
+    "Answer with the title alone.\n\n"
+)
+_TURNS = 3  # turns after which a session without a title is left as it is
+_QUESTION, _LENGTH, _RESERVE = 2_000, 60, 300  # characters sent, characters of a title, tokens of the answer
+
+
+def wants_title(session: Session | None) -> bool:
+    """Whether nobody has named the session, and it has only begun."""
+    return session is not None and not session.title and 1 <= session.interactions <= _TURNS
+
+
+async def give_title(sessions: SessionManager, model: ChatModel) -> None:
+    """Name the session in use after its first question, unless somebody does meanwhile. A failure leaves it unnamed."""
+    session = sessions.current_session
+    question = next((m.content for m in session.messages if m.opens and m.content.strip()), "") if session else ""
+    if session is None or not question:
+        return
+    messages: list[ApiMessage] = [{"role": "user", "content": _ASKED + question[:_QUESTION]}]
+    request = ModelRequest(model.name, messages, max_tokens=_RESERVE, purpose="title")
+    step = ModelStep(model, request, attempts=1)
+    try:
+        async for _ in step.run():
+            pass
+    except SwecliError:
+        return
+    if sessions.current_session is not session:
+        return
+    if (reply := step.reply).usage is not None:
+        took = (reply.usage, reply.cost, step.duration_ms)
+        sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *took))
+    title = " ".join(reply.text.split()).strip("\"'`“”«».")
+    if title and len(title) <= _LENGTH and not session.title:
+        sessions.rename(title)

@@ -23,7 +23,6 @@ from swecli.cli.subcommands import (
     write_file,
 )
 from swecli.context.replay.history import History
-from swecli.context.replay.plot import plot, svg
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
     OURS,
@@ -33,7 +32,9 @@ from swecli.context.replay.run import (
     Figures,
     Replayed,
     account,
+    plot,
     prices_of,
+    svg,
 )
 from swecli.llm.registry import make_measured
 from swecli.models.errors import BadInput

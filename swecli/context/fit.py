@@ -8,7 +8,8 @@ from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
 from swecli.context.edits import changes, interaction_of, key_of, lawful, with_note_keys
-from swecli.context.shrink import (
+from swecli.context.tokens import TokenCounter
+from swecli.context.truncate import (
     CAPS,
     characters,
     clear_old_pictures,
@@ -16,9 +17,8 @@ from swecli.context.shrink import (
     results_kept,
     shrink_answers,
     shrink_results,
+    truncate_safely,
 )
-from swecli.context.tokens import TokenCounter
-from swecli.context.truncate import truncate_safely
 from swecli.context.validate import legal
 from swecli.models.context import Edits, note_key
 from swecli.models.errors import ContextFull

@@ -66,7 +66,7 @@ class Background:
     def name(self, agent: Agent) -> None:
         """Let the small model, where there is one, name a session that has no title."""
         # late: behind the first turn
-        from swecli.agent.title import give_title, wants_title  # noqa: PLC0415
+        from swecli.agent.turn_record import give_title, wants_title  # noqa: PLC0415
 
         small = agent.condense_model
         if small is not None and wants_title(agent.sessions.current_session):

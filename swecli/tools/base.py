@@ -1,4 +1,4 @@
-"""What a tool is: an async function with pydantic parameters, declared in one file with its .md beside it."""
+"""What a tool is: an async function with pydantic parameters, declared in a file with its .md beside it."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Call
 
     def declare(run: Run) -> Tool:
         name = run.__name__
-        text = Path(inspect.getfile(run)).with_suffix(".md").read_text(encoding="utf-8").strip()
+        text = Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
         return Tool(name, text, params, kind, run, plan)
 
     return declare

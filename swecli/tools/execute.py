@@ -1,27 +1,60 @@
-"""One call, from what the model sent to its result: parse, plan, permit, run."""
+"""The tools there are, and one call of them, from what the model sent to its result: parse, plan, permit, run."""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ValidationError
 
+from swecli.discovery import by_name, declared_in
 from swecli.models.errors import ConfigError, SwecliError
-from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult
+from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult, ToolSpec
+from swecli.tools import builtin
 from swecli.tools.base import Tool, ToolContext, ToolPlan
 from swecli.tools.limits import one_line, readable
 from swecli.tools.permissions import Permissions, PermissionVerdict, lasting_rule
-from swecli.tools.registry import ToolRegistry
 
 _log = logging.getLogger(__name__)
 
 _CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
+
+
+class ToolRegistry:
+    """A set of tools. Raises NameClash when two want one name."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = by_name([(tool.name, tool) for tool in tools])
+
+    @classmethod
+    def discover(cls) -> ToolRegistry:
+        """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
+        return cls(declared_in(builtin, Tool, "swecli.tools"))
+
+    def __iter__(self) -> Iterator[Tool]:
+        """All tools, sorted by name."""
+        return (self._tools[name] for name in self.names())
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def names(self) -> list[str]:
+        return sorted(self._tools)
+
+    def nearest(self, name: str) -> list[str]:
+        """Names that look like this one, best first."""
+        return difflib.get_close_matches(name.lower(), self._tools, n=3, cutoff=0.5)
+
+    def specs(self) -> list[ToolSpec]:
+        """What the model reads of them, sorted by name: the same bytes on every run."""
+        return [tool.spec() for tool in self]
 
 
 @dataclass(frozen=True, slots=True)

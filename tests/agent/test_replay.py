@@ -17,7 +17,7 @@ from swecli.models.message import ModelRequest
 from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 from tests.recorded.script import TURNS, Careful, prepare_files
 from tests.support.runtime import make_runtime, make_start, run_turn
 from tests.support.scripted import ScriptedModel

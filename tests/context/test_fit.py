@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from swecli.context import fit as ladder
 from swecli.context.budget import MAX_CHARACTERS, request_limit
 from swecli.context.fit import Reduced, RequestLimits, measure
-from swecli.context.shrink import characters
 from swecli.context.tokens import TokenCounter
+from swecli.context.truncate import characters
 from swecli.models.errors import ContextFull
 from tests.support.histories import Message, call, complaint, legal_histories, result
 

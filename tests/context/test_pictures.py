@@ -12,8 +12,8 @@ from PIL import Image as pillow
 
 from swecli.context.pictures import read_picture
 from swecli.context.query import expand_mentions
-from swecli.context.shrink import clear_old_pictures
 from swecli.context.tokens import TokenCounter, image_tokens
+from swecli.context.truncate import clear_old_pictures
 from swecli.models.errors import BadInput
 
 

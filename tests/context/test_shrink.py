@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.shrink import characters, clear_old_results, cut, shrink_answers, shrink_results
+from swecli.context.truncate import characters, clear_old_results, cut, shrink_answers, shrink_results
 from swecli.context.validate import legal
 from tests.support.histories import Message, call, complaint, legal_histories, result
 

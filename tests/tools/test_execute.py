@@ -14,9 +14,8 @@ from swecli.config.edit import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.builtin.run_command import RUN
-from swecli.tools.execute import execute
+from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
-from swecli.tools.registry import ToolRegistry
 
 
 class NoParams(Params):

@@ -14,8 +14,8 @@ from swecli.config.edit import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
+from swecli.tools.execute import ToolRegistry
 from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict, lasting_rule
-from swecli.tools.registry import ToolRegistry
 
 TOOLS = ToolRegistry.discover()
 

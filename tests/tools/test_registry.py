@@ -10,7 +10,7 @@ import pytest
 
 import swecli.tools
 from swecli.discovery import NameClash
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 
 SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from swecli.context.budget import LEAN_WINDOW
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 from swecli.tools.schemas import lean_specs, written_specs
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import ScriptedModel

@@ -1,11 +1,13 @@
-"""What the requests of a session would have been and come to, under the product's policy and under others."""
+"""What the requests of a session would have been and come to, under the product's policy and under others; and drawn,
+in plain characters or as SVG: input tokens of each turn, on a logarithmic scale."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
+from xml.sax.saxutils import escape
 
 from swecli.context.replay.history import History, after
 from swecli.llm.price_table import cost_of, find_row, limit, owner_of
@@ -234,3 +236,49 @@ class _Meter:
         self._sums = [*known[:-1], *self._sums]
         self._last = messages
         return shared
+
+
+_ROWS, _NARROWEST = 20, 30
+_SVG_COLUMNS, _LETTER, _LINE = 100, 9, 18  # pixels of a letter's width and of a line
+
+
+def plot(replays: Sequence[Replayed], width: int) -> list[str]:
+    """The lines of the plot, none longer than `width` columns (or the narrowest that can be drawn), each policy drawn
+    with its first letter; a replay has one turn at least."""
+    # late: only for a drawing
+    import plotext  # noqa: PLC0415
+
+    curves = {replayed.policy: _curve(replayed, max(_NARROWEST, width) // 3) for replayed in replays}
+    values = [value for _, curve in curves.values() for value in curve]
+    ticks = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+    shown = [tick for tick in ticks if min(values) <= tick <= max(values)][-_ROWS // 2 :] or [min(values)]
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.limit_size(False, False)
+    plotext.plot_size(max(_NARROWEST, width), _ROWS)
+    plotext.yscale("log")
+    for name, (turns, curve) in curves.items():
+        plotext.plot(turns, curve, marker=name[0], label=name)
+        plotext.xticks([turns[0], turns[-1]])
+    plotext.yticks(shown, [f"{tick:,}" for tick in shown])
+    drawn = plotext.uncolorize(plotext.build()).splitlines()
+    return ["input tokens a turn, by turn:", *(line.rstrip() for line in drawn)]
+
+
+def _curve(replayed: Replayed, points: int) -> tuple[list[int], list[float]]:
+    """Turns and their input tokens; where there are more turns than points, the mean of those that share one."""
+    size = -(-len(replayed.turns) // points)
+    shared = [replayed.turns[n : n + size] for n in range(0, len(replayed.turns), size)]
+    return [some[-1].turn for some in shared], [max(1.0, sum(t.input for t in some) / len(some)) for some in shared]
+
+
+def svg(replays: Sequence[Replayed], title: str) -> str:
+    """The same drawing as a document."""
+    lines = ["", f" {title}: a simulation", *plot(replays, _SVG_COLUMNS)]
+    rows = "".join(f'<tspan x="0" y="{(n + 1) * _LINE}">{escape(line)}</tspan>\n' for n, line in enumerate(lines))
+    size = f'width="{(_SVG_COLUMNS + 1) * _LETTER}" height="{(len(lines) + 1) * _LINE}"'
+    text = 'font-family="monospace" font-size="15" fill="#1f2430" xml:space="preserve"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<title>{escape(title)}</title>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n<text {text}>{rows}</text>\n</svg>\n'
+    )

@@ -25,7 +25,7 @@ from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.read.project_rules import Rule
 from swecli.review.target.plan import Part, Plan
 from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 
 _MOST_KNOWN = 40  # findings named in one message
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"

@@ -7,8 +7,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.context.replay.plot import plot, svg
-from swecli.context.replay.run import OURS, POLICIES, Figures, Replayed
+from swecli.context.replay.run import OURS, POLICIES, Figures, Replayed, plot, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.review.read.requests import read_only
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.execute import ToolRegistry
 
 
 def test_a_review_has_tools_that_read_and_one_that_reports() -> None:

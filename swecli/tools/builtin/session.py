@@ -1,0 +1,147 @@
+"""What the session itself has: its to-do list, earlier results and turns, what is remembered, and tasks of its own."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.limits import fold, one_line, page
+
+_SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
+
+
+class _ItemParams(Params):
+    text: str = Field(min_length=1, max_length=500, description="What is to be done, in a few words.")
+    status: Literal["pending", "in_progress", "done"] = Field("pending", description="How far it is.")
+
+
+class _TodoParams(Params):
+    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
+
+
+def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
+    done = sum(item.status == "done" for item in params.items)
+    return ToolPlan(f"Update the to-do list ({done} of {len(params.items)} done)")
+
+
+@tool(READ, _TodoParams, _plan_todo)
+async def todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    # in place: the list is the session's, and others hold on to it
+    ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
+    lines = [f"{_SIGNS[item.status]} {item.text}" for item in params.items]
+    text = "\n".join(lines) or "The to-do list is empty."
+    return ToolResult(True, text, Display(title="To do", body=text))
+
+
+class _ReadResultParams(Params):
+    call_id: str = Field(min_length=1, description="Id of the call, as its cut result names it, or job-N.")
+    start_line: int = Field(1, ge=1, description="First line, counted from 1.")
+    end_line: int | None = Field(None, ge=1, description="Last line, itself included. Without it: as much as fits.")
+
+
+def _plan_read_result(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
+    if params.end_line is not None and params.end_line < params.start_line:
+        raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
+    return ToolPlan(f"Read on in the result of {params.call_id} from line {params.start_line}")
+
+
+@tool(READ, _ReadResultParams, _plan_read_result)
+async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    job = ctx.jobs.find(params.call_id)
+    stored = ctx.results.read_result(params.call_id) if ctx.results is not None else None
+    text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
+    if text is None:
+        raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")
+    lines = fold(text)
+    if params.start_line > len(lines):
+        raise ToolError(f"The result has {len(lines)} lines: line {params.start_line} is past its end.")
+    rows, last = page(lines, params.start_line, params.end_line, ctx.page_limit)
+    span = f"lines {params.start_line}-{last} of {len(lines)}"
+    read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
+    return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))
+
+
+class _SearchSessionParams(Params):
+    query: str = Field(min_length=1, max_length=500, description="Words that stood there; rare ones find best.")
+
+
+def _plan_search_session(params: _SearchSessionParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Search earlier turns: {params.query}")
+
+
+@tool(READ, _SearchSessionParams, _plan_search_session)
+async def search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if ctx.results is None:
+        raise ToolError("There is no session in this run.")
+    lines = [place.quotation for one in ctx.results.search_earlier(params.query) for place in one.excerpts]
+    text = "\n".join(lines) or "No earlier turn has any of these words."
+    return ToolResult(True, text, Display(title="Earlier turns", body=text))
+
+
+class _RecallParams(Params):
+    query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
+
+
+def _plan_recall(params: _RecallParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Look up strategies: {params.query}")
+
+
+@tool(READ, _RecallParams, _plan_recall)
+async def recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    text = ctx.memory.recall(params.query) or "No strategy matches."
+    return ToolResult(True, text, Display(title="Playbook", body=text))
+
+
+class _RememberParams(Params):
+    text: str = Field(
+        "", max_length=2_000, description="What to keep: one or two sentences, at most 60 words. Empty: only forget."
+    )
+    quote: str = Field(min_length=1, max_length=2_000, description="The user's own words, copied from their message.")
+    when: str = Field(
+        "",
+        max_length=1_000,
+        description="When it matters, in other words, also in the user's language: at most 40 words.",
+    )
+    scope: Literal["project", "user"] = Field("project", description="project; user for all they do everywhere.")
+    replaces: str = Field("", max_length=20, description="The id of a strategy that holds no more, for example P-7.")
+
+
+def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
+    if not params.text.strip() and not params.replaces.strip():
+        raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
+    return ToolPlan(f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}")
+
+
+@tool(READ, _RememberParams, _plan_remember)
+async def remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
+    return ToolResult(True, line, Display(title="Playbook", body=line))
+
+
+class _TaskParams(Params):
+    """Parameters of task."""
+
+    title: str = Field(min_length=1, max_length=80, description="What it is, in three to eight words.")
+    prompt: str = Field(min_length=1, description="The whole task, with all that is needed to know for it.")
+    tools: list[Literal["edit_file", "write_file", "run_command", "fetch"]] = Field(
+        default_factory=list, description="Tools it gets besides those that only read."
+    )
+
+
+def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
+    return ToolPlan(f"Task {params.title}{''.join(f', {name}' for name in params.tools)}")
+
+
+@tool(READ, _TaskParams, _plan_task)
+async def task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    """Have a task done."""
+    if ctx.tasks is None:
+        raise ToolError("There is nobody to do a task in this run.")
+    return await ctx.tasks.do_task(params.title, params.prompt, params.tools, ctx)
