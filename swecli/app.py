@@ -167,7 +167,7 @@ def build_runtime(
         return found
 
     tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
-    workspaces = Workspaces(start.environ.get("PATH", ""), lambda: f"{prompt}\n{project().text}")
+    workspaces = Workspaces(lambda: f"{prompt}\n{project().text}")
     stale = StaleStrategies(workspaces)
     builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: project().text)
     permissions, idle = load_permissions(start, root, tools)

@@ -69,7 +69,7 @@ class _Turning:
         with self._sessions.database.transaction() as db:
             db.connection().execute(sqlalchemy.insert(BulletRow), rows)
         self._sessions.start(root, "scripted/model", project=root)
-        workspaces = Workspaces("")
+        workspaces = Workspaces()
         self._builder = RequestBuilder(self._sessions, Settings(), folder, "", StaleStrategies(workspaces))
         self._learning = LearningService(self._sessions, ReflectorModel(""), workspaces)
         self._record, self._counter = TurnRecord(self._sessions, counter), counter

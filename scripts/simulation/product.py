@@ -74,7 +74,7 @@ class Product:
         self.settings, self.counter = Settings(), TokenCounter()
         self.counter.load()
         self.sessions = SessionManager(open_database(folder / "swecli.db"))
-        workspaces = Workspaces("")
+        workspaces = Workspaces()
         self.builder = RequestBuilder(self.sessions, self.settings, self.root, "", StaleStrategies(workspaces))
         self.record = TurnRecord(self.sessions, self.counter)
         self.memory = PlaybookMemory(self.sessions, workspaces, self.counter.count)

@@ -44,7 +44,7 @@ def open_learning(sessions: SessionManager, settings: Settings, model: ChatModel
         session = sessions.current_session
         return _instructions(session.working_directory if session else "")
 
-    workspaces = Workspaces(os.environ.get("PATH", ""), instructions)
+    workspaces = Workspaces(instructions)
     every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
     reflector = ReflectorModel(load_prompt("reflect"), model, every_turn=every_turn)
     return LearningService.open(sessions, replace(settings, learn=True), reflector, workspaces)

@@ -6,45 +6,57 @@ import asyncio
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
-from swecli.playbook.anchors import anchors_of
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager
 
 _MOST_ENTRIES = 20_000  # of the workspace that are looked at for a bare file name
 _LARGEST = 1_000_000  # bytes of a Makefile or package.json that is read
+_LONGEST = 2_000  # characters of a text that are looked at
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".tox", "target", "dist"})
-_OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin")
-_SHELL_WORDS = """
-    . : [ alias bg cd command echo env eval exec exit export fg jobs kill local nice printf pushd popd pwd read return
-    set shift source sudo test time timeout trap true false type ulimit umask unset wait
-"""
-_SHELL = frozenset(_SHELL_WORDS.split())
+_SPAN = re.compile(r"`([^`]+)`")
+_PATH = re.compile(r"(?:\./)?[\w.@*-]+(?:/[\w.@*-]+)*/?")
+_FILE = re.compile(
+    r".*[\w*-]?\.(?:py|pyi|ipynb|[cm]?js|jsx|tsx?|vue|svelte|go|rs|rb|java|kts?|c|h|cc|[ch]pp|cs|swift|php|sh|bash|sql|"
+    r"html|s?css|jsonl?|ya?ml|toml|ini|cfg|conf|env|lock|md|rst|txt|csv|tsv|xml|svg|png|proto|tf|gradle|mk)"
+)
 _PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
-_BEFORE = re.compile(r"^(?:(?:[A-Za-z_]\w*=\S*|sudo|time|nice|command|exec|env)\s+)+")
+_ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
 _TARGET = re.compile(r"^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?!=)", re.MULTILINE)
-_NAME = re.compile(r"[\w:.-]+")
-_PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
-_ALWAYS_THERE = frozenset({"install", "add", "ci", "exec", "remove", "init", "dlx", "create", "update", "i", "publish"})
 _NAMED = 3  # strategies, where one thing is gone for many
+
+
+def anchors_of(content: str) -> tuple[str, ...]:
+    """What a text names, as `kind:value` (`path:src/api`, `command:make check`), sorted, each once: the paths between
+    backticks, those written out with a folder and an ending elsewhere, and the targets of make and of npm's kin."""
+    text = content[:_LONGEST]
+    spans = [" ".join(span.split()) for span in _SPAN.findall(text) if "cd " not in span]
+    words = [word.strip("()\"'").rstrip(".,;:!?)\"'") for word in _SPAN.sub(" ", text).split()]
+    named = [word for word in words if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))]
+    named += [word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)]
+    paths = {f"path:{word.removeprefix('./')}" for word in named if _PATH.fullmatch(word)}
+    return tuple(sorted(paths | {f"command:{span}" for span in spans if any(p in _TARGETS for p, *_ in _parts(span))}))
+
+
+def _parts(command: str) -> list[list[str]]:
+    """The words of each command of a line, that of the program first."""
+    return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """What can be looked up without a model. `search_path` is the variable PATH; `instructions` gives what a prompt
-    says anyway: the system prompt and the project's own files, as they are now."""
+    """What can be looked up without a model. `instructions` gives what a prompt says anyway: the system prompt and the
+    project's own files, as they are now."""
 
-    search_path: str
     instructions: Callable[[], str] = lambda: ""
 
     def lookup(self, session: Session, *, far: bool = True) -> WorkspaceLookup | None:
@@ -54,7 +66,7 @@ class Workspaces:
         if not session.working_directory or not root.is_dir():
             return None
         above = Path(session.project) if session.project else root
-        return WorkspaceLookup(root, self.search_path, above, far)
+        return WorkspaceLookup(root, above, far)
 
 
 async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> PlaybookUpdated | None:
@@ -125,73 +137,52 @@ class WorkspaceLookup:
     in it. What was looked up is remembered: make one for each look."""
 
     root: Path
-    search_path: str = ""
     above: Path | None = None
     far: bool = True
-    _programs: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def missing(self, bullet: Bullet) -> str | None:
-        """What a bullet names, in its anchors or else in its words, that is not here; "" where something was looked for
-        and all of that is here, None where nothing can be looked up: reading one is no verification."""
-        return self.of(bullet.anchors or anchors_of(bullet.content))
+        """What a bullet names, in its anchors or else in its words, that is not here, where nothing of it is; "" where
+        something is here, None where nothing can be looked up: reading one is no verification."""
+        found = [self._look(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
+        return "" if "" in found else next((one for one in found if one), None)
 
-    def of(self, anchors: Iterable[str]) -> str | None:
-        """The same of anchors; the first that is missing ends it."""
-        found = None
-        for anchor in anchors:
-            kind, _, value = anchor.partition(":")
-            look = {"path": self._path, "command": self._command}.get(kind)
-            answer = look(value) if look and value.strip() else None
-            if answer:
-                return answer
-            found = answer if found is None else found
-        return found
+    def lacks(self, anchors: Iterable[str]) -> str:
+        """The first of the anchors that is not here; "" for none."""
+        return next((one for anchor in anchors if (one := self._look(anchor))), "")
+
+    def _look(self, anchor: str) -> str | None:
+        kind, _, value = anchor.partition(":")
+        if kind == "command":
+            found = [self._part(words) for words in _parts(value)]
+            return next((one for one in found if one), "" if "" in found else None)
+        return self._path(value) if kind == "path" and value.strip() else None
 
     def _path(self, value: str) -> str | None:
-        if value.startswith("~") or "$" in value:
-            return None
         firm = re.split(r"[^/]*[*?\[]", value)[0]
-        if not firm:
+        if not firm or value.startswith("~") or "$" in value:
             return None
         try:
             if any((root / firm).exists() for root in self._roots):
                 return ""
+            top, _, below = value.partition("/")
+            if not _FILE.fullmatch(value) and not any((root / top).exists() for root in self._roots):
+                return None  # `origin/main`, `text/plain`: a slash alone makes no path
         except (OSError, ValueError):
             return None
-        if "/" not in firm.strip("/") and firm == value:
+        if not below and firm == value:
             names = self._names
-            if names is None or firm.rstrip("/") in names:
+            if names is None or top in names:
                 return None if names is None else ""
         return f"{value} is not here"
 
-    def _command(self, value: str) -> str | None:
-        parts = [_BEFORE.sub("", part) for part in _PARTS.split(value)]
-        answers = [self._part(part.split(), at_root="cd " not in value) for part in parts if part.strip()]
-        missing = next((answer for answer in answers if answer), None)
-        return missing if missing else ("" if "" in answers else None)
-
-    def _part(self, words: list[str], at_root: bool) -> str | None:
-        program, *rest = words
-        if program in _SHELL or not re.fullmatch(r"[\w./+-]+", program):
-            return None
-        if "/" in program:
-            return self._path(program.removeprefix("./")) if at_root else None
-        if not self._has_program(program):
-            return f"there is no command {program} here"
-        if not at_root:
-            return ""
-        answers = [_of_make(r, rest) if program == "make" else _of_package(r, program, rest) for r in self._roots]
-        return "" if "" in answers else answers[-1]
+    def _part(self, words: list[str]) -> str | None:
+        look = _TARGETS.get(words[0])
+        answers = [look(root, words) for root in self._roots] if look else [None]
+        return "" if "" in answers else None if None in answers else answers[-1]
 
     @property
     def _roots(self) -> tuple[Path, ...]:
         return (self.root,) if self.above is None else tuple(dict.fromkeys((self.root, self.above)))
-
-    def _has_program(self, name: str) -> bool:
-        if name not in self._programs:
-            own = os.pathsep.join(str(root / folder) for root in self._roots for folder in _OWN_PROGRAMS)
-            self._programs[name] = shutil.which(name, path=f"{own}{os.pathsep}{self.search_path}") is not None
-        return self._programs[name]
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
@@ -207,46 +198,38 @@ class WorkspaceLookup:
         return frozenset(names)
 
 
-def _of_make(root: Path, words: list[str]) -> str:
-    """Whether a Makefile has the targets; "" where it includes others, is run elsewhere, or has rules for any name."""
+def _of_make(root: Path, words: list[str]) -> str | None:
+    """The target that a Makefile lacks; None where it includes others, is run elsewhere, or has rules for any name."""
     files = [root / name for name in ("GNUmakefile", "makefile", "Makefile")]
     text = next((text for text in map(_read, files) if text is not None), None)
-    targets = [word for word in words if not word.startswith("-") and "=" not in word]
-    if any(word.startswith(("-C", "-f", "--directory", "--file")) for word in words) or not targets:
-        return ""
     if text is None:
         return "there is no Makefile here"
-    if re.search(r"^-?include\b|^[^#\t\n]*%.*:", text, re.MULTILINE):
-        return ""
+    elsewhere = any(word.startswith(("-C", "-f", "--directory", "--file")) for word in words)
+    if elsewhere or re.search(r"^-?include\b|^[^#\t\n]*%.*:", text, re.MULTILINE):
+        return None
     known = {name for match in _TARGET.finditer(text) for name in match[1].split()}
-    missing = [target for target in targets if target not in known and not (root / target).is_file()]
-    return f"the Makefile has no target {missing[0]}" if missing else ""
+    targets = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
+    missing = next((target for target in targets if target not in known and not (root / target).is_file()), "")
+    return missing and f"the Makefile has no target {missing}"
 
 
-def _of_package(root: Path, program: str, words: list[str]) -> str:
-    """Whether package.json has the script that npm and the like are to run."""
-    named = [word for word in words if not word.startswith("-")]
-    if (
-        program not in _PACKAGE_MANAGERS
-        or not named
-        or any(word in ("-C", "--prefix", "-w", "--filter") for word in words)
-    ):
-        return ""
-    script = named[1] if named[0] == "run" and len(named) > 1 else named[0] if named[0] in ("test", "start") else ""
-    if not script or script in _ALWAYS_THERE or not _NAME.fullmatch(script):
-        return ""
+def _of_package(root: Path, words: list[str]) -> str | None:
+    """The script that npm and its kin are to run and package.json lacks; None where they run none, or elsewhere."""
+    named = [word for word in words[1:] if not word.startswith("-")]
+    script = named[1] if named[:1] == ["run"] and len(named) > 1 else next(iter({"test", "start"} & {*named[:1]}), "")
+    if not script or any(word in ("-C", "--prefix", "-w", "--filter") for word in words):
+        return None
     text = _read(root / "package.json")
     if text is None:
         return "there is no package.json here"
-    return "" if script in _scripts(text) else f"package.json has no script {script}"
-
-
-def _scripts(text: str) -> Mapping[str, Any]:
     try:
-        scripts = json.loads(text).get("scripts")
-    except (ValueError, AttributeError):
-        return {}
-    return scripts if isinstance(scripts, dict) else {}
+        scripts = json.loads(text)["scripts"]
+    except (ValueError, TypeError, KeyError):
+        scripts = {}
+    return "" if script in scripts else f"package.json has no script {script}"
+
+
+_TARGETS = {"make": _of_make, "npm": _of_package, "pnpm": _of_package, "yarn": _of_package, "bun": _of_package}
 
 
 def _read(path: Path) -> str | None:

@@ -9,7 +9,7 @@ from swecli.models.session import Session
 from swecli.playbook.workspace import Workspaces, check_anchors
 from tests.support.runtime import make_runtime
 
-AROUND = Workspaces("")
+AROUND = Workspaces()
 
 
 def test_of_a_directory_that_is_gone_nothing_can_be_told(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
 from swecli.playbook.actions.show import count_of, list_all, show, why
-from swecli.playbook.anchors import anchors_of
 from swecli.playbook.describe import summary_of
 from swecli.playbook.quarantine import DOUBT, too_long
 from swecli.playbook.scoring.score import probably_harms
 from swecli.playbook.similarity import nearest
 from swecli.playbook.transfer.importing import import_file
+from swecli.playbook.workspace import anchors_of
 from swecli.redact import has_secret, redact
 
 FROM, TRUST, REDO = "--from", "--trust", "--redo"

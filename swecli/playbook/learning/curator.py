@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
-from swecli.playbook.anchors import anchors_of
 from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
 from swecli.playbook.similarity import alike, nearest, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
-from swecli.playbook.workspace import WorkspaceLookup
+from swecli.playbook.workspace import WorkspaceLookup, anchors_of
 from swecli.redact import redact
 
 _READERS = frozenset({"read_file", "search_files", "list_files"})
@@ -177,7 +176,7 @@ def _doubt(add: AddProposal, trust: Trust | None, ground: Ground) -> str:
 
 def _again(add: AddProposal, old: Bullet, trust: Trust, ground: Ground, curated: Curated) -> None:
     """A second sight of what a bullet says: it is evidence, and makes one active that waited for it."""
-    missing = (ground.lookup.of(old.anchors) if ground.lookup else "") or ""
+    missing = ground.lookup.lacks(old.anchors) if ground.lookup else ""
     if confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
         fields = {"state": "active"}
     elif old.state in ("quarantined", "disabled"):

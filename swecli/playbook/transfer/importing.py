@@ -11,9 +11,9 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ActionContext, ActionResult, wrong
-from swecli.playbook.anchors import anchors_of
 from swecli.playbook.quarantine import DOUBT, clean
 from swecli.playbook.transfer.markdown import Carried, read_markdown
+from swecli.playbook.workspace import anchors_of
 from swecli.redact import has_secret
 
 _EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
