@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,58 +22,65 @@ def name(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+TEXTS = {name(path): path.read_text(encoding="utf-8") for path in MODULES}
+
+
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(TEXTS[module])))
+
+
+def functions(module: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in nodes(module) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def test_no_folder_has_a_name_that_refuses_nothing() -> None:
     assert not [p for p in PACKAGE.rglob("*") if p.is_dir() and p.name in FORBIDDEN_FOLDERS]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_file_is_a_page_and_a_function_a_paragraph(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= ROOMS_THAT_ROT.get(name(path), LONGEST_FILE)
-    functions = [n for n in ast.walk(parsed(path)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    too_long = [f.name for f in functions if (f.end_lineno or 0) - f.lineno + 1 > LONGEST_FUNCTION]
-    assert not too_long
+def test_a_file_is_a_page_and_a_function_a_paragraph() -> None:
+    longest = {module: ROOMS_THAT_ROT.get(module, LONGEST_FILE) for module in TEXTS}
+    assert not {module for module, text in TEXTS.items() if len(text.splitlines()) > longest[module]}
+    lengths = {(m, f.name): (f.end_lineno or 0) - f.lineno + 1 for m in TEXTS for f in functions(m)}
+    assert not {where for where, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__init__.py"], ids=name)
-@pytest.mark.slow
-def test_a_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(parsed(path))
+def test_a_module_says_what_it_is() -> None:
+    described = {m for m in TEXTS if (top := nodes(m)[0]) and isinstance(top, ast.Module) and ast.get_docstring(top)}
+    assert {m for m in TEXTS if not m.endswith("__init__.py")} <= described
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_only_the_command_line_reads_the_environment(path: Path) -> None:
-    if name(path).startswith("cli/"):
-        return
-    text = path.read_text(encoding="utf-8")
-    uses = [n for n in ast.walk(parsed(path)) if isinstance(n, ast.Attribute) and n.attr in {"environ", "getenv"}]
-    owners = {n.value.id for n in uses if isinstance(n.value, ast.Name)}
-    assert "os" not in owners or "# reads the environment:" in text, "say why with '# reads the environment: …'"
+def test_only_the_command_line_reads_the_environment() -> None:
+    """Any other module that does says why with `# reads the environment: ...`."""
+    reading = {
+        m
+        for m in TEXTS
+        for n in nodes(m)
+        if isinstance(n, ast.Attribute) and n.attr in {"environ", "getenv"}
+        if isinstance(n.value, ast.Name) and n.value.id == "os"
+    }
+    assert not {m for m in reading if not m.startswith("cli/") and "# reads the environment:" not in TEXTS[m]}
 
 
-@pytest.mark.slow
 def test_git_is_started_in_one_place() -> None:
     """The one that lets it start nothing else."""
-    lists = {p: [n for n in ast.walk(parsed(p)) if isinstance(n, ast.List) and n.elts] for p in MODULES}
-    starting = {p for p, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
-    asking = {p for p in MODULES if 'find_program("git"' in p.read_text(encoding="utf-8")}
-    assert {name(p) for p in starting | asking} == {"tools/git.py", "repl/actions/doctor.py"}
+    lists = {m: [n for n in nodes(m) if isinstance(n, ast.List) and n.elts] for m in TEXTS}
+    starting = {m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
+    asking = {m for m, text in TEXTS.items() if 'find_program("git"' in text}
+    assert starting | asking == {"tools/git.py", "repl/actions/doctor.py"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_late_import_says_why(path: Path) -> None:
+def test_a_late_import_says_why() -> None:
     """Inside a function an import is there for start-up time only, and a comment above it says so."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for function in ast.walk(parsed(path)):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for node in ast.walk(function):
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    above = "\n".join(lines[max(0, node.lineno - 6) : node.lineno])
-                    assert "# late" in above, f"line {node.lineno}"
+    late = {
+        (module, node.lineno)
+        for module in TEXTS
+        for function in functions(module)
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    lines = {module: text.splitlines() for module, text in TEXTS.items()}
+    assert not {(m, at) for m, at in late if "# late" not in "\n".join(lines[m][max(0, at - 6) : at])}
 
 
 def loaded_by(code: str) -> set[str]:
