@@ -60,9 +60,8 @@ class Finding:
     `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
     digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
     check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
-    wordings it was reported in; `late` is found in code that was read before. `same_as` is what the reviewer named;
-    `replaced` the lines that its applied suggestion replaced (None: it was not applied). `id` is `F-` and a number, ""
-    until it is in the ledger.
+    wordings it was reported in; `late` is found in code that was read before. `same_as` is what the reviewer named.
+    `id` is `F-` and a number, "" until it is in the ledger.
     """
 
     path: str
@@ -92,7 +91,6 @@ class Finding:
     aliases: tuple[str, ...] = ()
     late: bool = False
     same_as: str = ""
-    replaced: str | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -141,8 +139,8 @@ class Finding:
         return self.verdict != "refuted" and (least == "any" or self.verdict in taken.get(least, ()))
 
     def to_json(self) -> dict[str, Any]:
-        """All fields but `block`, `same_as` and `replaced` as plain JSON values."""
-        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as", "replaced")}
+        """All fields but `block` and `same_as` as plain JSON values."""
+        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as")}
         return out | {"judgement": self.judgement.to_json() if self.judgement else None, "aliases": list(self.aliases)}
 
 

@@ -17,7 +17,7 @@ from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
 _COLUMNS = shared(Finding, FindingRow)
-_MORE = ("symbol", "verdict", "source", "late", "replaced")  # as they are, in one column
+_MORE = ("symbol", "verdict", "source", "late")  # as they are, in one column
 _PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
 _WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
 _MOST_ALIASES = 12

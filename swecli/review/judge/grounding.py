@@ -18,22 +18,14 @@ from swecli.review.judge.sources import LIMITS, Source, Sources
 _NEAR = 3  # lines around a finding in which its quote may stand, and between two places that may still be one
 _LONGEST_ANCHOR = 400
 _SHORTEST_QUOTE = 6  # letters from which on a quote can place a finding
-_Moves = Mapping[str, FindingState]
-_FIX: _Moves = {"open": "fixed", "gone": "fixed", "regressed": "fixed"}
-_LOSE: _Moves = {"open": "gone", "regressed": "gone"}
 # what happened → from which state to which; a state that is not named stays. A dismissal is moved by the user alone.
-_MOVES: Mapping[str, _Moves] = {
-    "reported": {"gone": "open"},
+_MOVES: Mapping[str, Mapping[str, FindingState]] = {
+    "there": {"gone": "open"},
     "reported again": {"gone": "open", "fixed": "regressed"},  # and confirmed, or nothing is verified
     "refuted": {"open": "refuted"},
-    "withdrawn": {"open": "refuted"},
-    "vanished": _LOSE,
-    "applied": _LOSE,
-    "repaired": _FIX,
-    "measured": _FIX,
-    "deleted": _FIX,
+    "vanished": {"open": "gone", "regressed": "gone"},
+    "fixed": {"open": "fixed", "gone": "fixed", "regressed": "fixed"},
     "over the limit": {"fixed": "regressed"},
-    "still broken": {"gone": "open"},
 }
 _BY_USER: Mapping[str, tuple[str, ...]] = {
     "fixed": ("open", "gone", "regressed"),
@@ -43,11 +35,9 @@ _BY_USER: Mapping[str, tuple[str, ...]] = {
 
 
 def move(finding: Finding, what: str, why: str = "") -> Finding:
-    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere. A
-    confirmed one that the reviewer withdraws stays, until the verifier agrees."""
+    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere."""
     to = _MOVES[what].get(finding.state, finding.state)
-    kept = to == finding.state or (what == "withdrawn" and finding.verdict == "confirmed")
-    return finding if kept else replace(finding, state=to, reason=why)
+    return finding if to == finding.state else replace(finding, state=to, reason=why)
 
 
 def move_by_user(finding: Finding, to: FindingState, why: str) -> Finding:

@@ -49,9 +49,8 @@ def reopen(store: ReviewStore, findings: Iterable[Finding]) -> None:
 
 def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
     """Take back findings that the reviewer calls wrong; confirmed ones stay, and are checked again."""
-    named = [finding for finding in store.findings() if finding.id in refs] if refs else []
-    moved = [move(finding, "withdrawn", "the reviewer took it back") for finding in named]
-    store.put(moved, "withdrawn", "reviewer")
+    named = [f for f in store.findings() if f.id in refs and f.verdict != "confirmed"] if refs else []
+    store.put([move(finding, "refuted", "the reviewer took it back") for finding in named], "withdrawn", "reviewer")
 
 
 def rechecked(finding: Finding, sources: Sources) -> Finding:
@@ -76,7 +75,7 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
     if function is not None and block.measure is not None:
         limit, now = LIMITS[smell], function.measure(smell)
         if now <= limit < block.measure:
-            fixed = move(finding, "measured", function.measured(smell))
+            fixed = move(finding, "fixed", function.measured(smell))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
         if min(now, block.measure) > limit:
             again = finding.state == "fixed" and _MEASURED.fullmatch(finding.reason)
@@ -94,12 +93,12 @@ def _without_file(finding: Finding, sources: Sources) -> Finding:
         source = sources.get(path)
         if found := places(block, finding.anchor, source.lines):
             return replace(_there(finding, source, *found[0]), path=path)
-    fixed = move(finding, "deleted", "the file was deleted, and its code is in no other file")
+    fixed = move(finding, "fixed", "the file was deleted, and its code is in no other file")
     return replace(fixed, file_hash=sources.get(finding.path).hash)
 
 
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
-    back = move(finding, "reported", "its code is back")
+    back = move(finding, "there", "its code is back")
     end, anchor = last if finding.end_line else None, finding.anchor or one_spaced(source.lines[line - 1])
     return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
 
@@ -178,8 +177,8 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
         raise BadInput(f"The lines of {now.id} are not those that were reviewed.", _REVIEW)
     new = finding.suggestion.split("\n")
     call = _edit(now, here, lines, (first, last), new)
-    after = move(now, "applied", "its suggestion was applied")
-    return call, replace(after, end_line=first + len(new) - 1, replaced="\n".join(lines[first - 1 : last]))
+    after = move(now, "vanished", "its suggestion was applied")
+    return call, replace(after, end_line=first + len(new) - 1)
 
 
 _REVIEW = "Review the file again, or let the agent repair it: /review --fix"

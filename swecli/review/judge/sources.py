@@ -8,8 +8,8 @@ import os
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -21,7 +21,7 @@ LARGEST = 5_000_000  # bytes of a file that is looked into
 _LARGEST_TREE = 1_000_000  # letters of a file that is parsed
 _MOST_ALIKE = 2_000
 _NOT_OURS = ("node_modules", "venv", "__pycache__")
-KEPT = 32  # files kept in memory at a time
+_KEPT = 400  # files kept in memory at a time, as many as are looked through for callers
 _AROUND = 15  # lines on each side where no block is found
 _MOST_UP = 2_000  # lines that are looked through for the beginning of a block
 # the most that is no smell; complexity is McCabe's, 10 as he proposed (IEEE TSE SE-2, 1976)
@@ -106,20 +106,15 @@ class Source:
         return [f"{self.path}:{function.line}: {function.measured(smell)}" for function, smell in over]
 
 
-@dataclass(slots=True)
 class Sources:
-    """Reads files below `root` and keeps the newest few. Not for long: it does not see later changes."""
+    """Reads files below `root` and keeps the newest in memory. Not for long: it does not see later changes."""
 
-    root: Path
-    _kept: dict[str, Source] = field(default_factory=dict)
+    def __init__(self, root: Path) -> None:
+        self.root, self._kept = root, lru_cache(_KEPT)(self._read)
 
     def get(self, path: str) -> Source:
         """The file of that name; never raises."""
-        if path not in self._kept:
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[path] = self._read(path)
-        return self._kept[path]
+        return self._kept(path)
 
     def fresh(self) -> Sources:
         """The same, looking at each file again."""

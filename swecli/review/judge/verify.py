@@ -194,9 +194,9 @@ def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Fi
     verdict = judgement.verdict
     found = replace(finding, judgement=judgement, verdict=verdict)
     if finding.state in ("gone", "regressed") and verdict == "refuted":
-        return move(found, "repaired", judgement.why or "checked")
+        return move(found, "fixed", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
-        back = move(found, "still broken", judgement.why)
+        back = move(found, "there", judgement.why)
         return replace(back, line=judgement.line) if judgement.path == finding.path and judgement.line else back
     if verdict == "refuted":
         return move(found, "refuted", judgement.why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -76,9 +77,7 @@ def safe(text: str) -> str:
 def fenced(code: str, language: str = "") -> str:
     """Code in a fence longer than any inside, with secrets redacted."""
     code = redact(code)
-    longest = max((len(run) for run in code.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
-    inner = max(longest, 3 if "```" in code else 0)
-    fence = "`" * max(3, inner + 1)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
     return f"{fence}{language}\n{code}\n{fence}"
 
 

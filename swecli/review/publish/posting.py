@@ -17,7 +17,7 @@ from swecli.review.publish.exports import fenced, safe
 from swecli.review.publish.view import brief, coverage_words
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect, packed
-from swecli.review.target.targets import Target, pull_diffs
+from swecli.review.target.targets import Target
 
 _LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
 MOST_INLINE = 10  # comments of one push; what is more stands in the summary
@@ -45,7 +45,6 @@ class Push:
 
     github: GitHub
     target: Target
-    diffs: Mapping[str, FileDiff]
     left: str
     read: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -102,7 +101,7 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
     """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What
     was found late in code that was read before is posted only when it is critical. Raises GitHubFailed."""
     github, number = connect(root, environ), target.pr or 0
-    diffs, there, replied = pull_diffs(github, number), dict[str, int](), set[str]()
+    diffs, there, replied = target.diffs, dict[str, int](), set[str]()
     login = github.login() if github.token else ""
     for row in github.pages(f"pulls/{number}/comments"):
         for fixed, mark in _MARK.findall(str(row.get("body") or "")):
@@ -116,7 +115,7 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
     inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
     return Push(
-        github, target, diffs, "" if end.complete else coverage_words(end),
+        github, target, "" if end.complete else coverage_words(end),
         tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), tuple(end.findings), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
         tuple(f for f in ours if f.is_open and f.fingerprint in there),
@@ -128,7 +127,7 @@ def _review(push: Push) -> dict[str, Any]:
     text = (
         f"swecli: {counted(len(push.inline), 'finding')}; what is more, and what was read, is in the summary comment."
     )
-    comments = [_comment(finding, push.diffs[finding.path]) for finding in push.inline]
+    comments = [_comment(finding, push.target.diffs[finding.path]) for finding in push.inline]
     return {"commit_id": push.target.head, "event": "COMMENT", "body": text, "comments": comments}
 
 

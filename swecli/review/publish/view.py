@@ -79,7 +79,7 @@ def view(finding: Finding, root: Path, history: Sequence[Change] = ()) -> Findin
 
 def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
     """What applying the suggestion would change, with the lines' numbers in the file."""
-    if not finding.suggestion or finding.replaced is not None or not 1 <= finding.line <= len(lines):
+    if not finding.suggestion or not 1 <= finding.line <= len(lines):
         return ()
     present, new = lines[finding.line - 1 : finding.end_line or finding.line], finding.suggestion.split("\n")
     made = list(unified_diff(present, new, lineterm="", n=len(lines)))

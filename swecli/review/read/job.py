@@ -1,30 +1,34 @@
-"""What a review is made of, and how it comes from the agent of the session."""
+"""What a review is made of, and how it comes from the agent of the session; the project's own rules for its reviewer,
+which of a change that is compared with a commit are that commit's, so that no change can instruct its own reviewer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
+from swecli.context.skills import front_matter
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, counted
+from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.ledger import recheck, reopen
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
-from swecli.review.read.project_rules import Rule, load_rules
-from swecli.review.read.requests import system_prompt
+from swecli.review.read.requests import Rule, system_prompt
 from swecli.review.target.plan import Plan, make_estimate, make_plan
 from swecli.review.target.targets import find_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import write_files
+from swecli.tools.git import run_git, write_files
 
 _PART_SHARE = 0.3  # of the model's window, for one part
+_FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
+LONGEST_RULES = 12_000  # characters of all rules together
+_MOST_CHECKS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,23 @@ class ReviewJob:
 async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
     """The job of the target that the words name; without words (None) the review that was not finished. git and GitHub
     are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError."""
+    before, root = store.unfinished(), project_sources(agent.ctx.root).root
     if spec is None:
-        return await _old_job(agent, store, options)
-    root, before = project_sources(agent.ctx.root).root, store.unfinished()
-    plan, sources, snapshot = await asyncio.to_thread(_read, agent, spec, options)
-    plan, target = _estimated(agent, store, plan, options), plan.target
-    verifier = _verifier_of(agent, store, sources)
+        old = _unfinished(before, options.loops or agent.settings.review_loops)
+    plan, sources, snapshot = await asyncio.to_thread(_read, agent, store, old.spec if spec is None else spec, options)
+    target, verifier, sessions = (
+        plan.target,
+        _verifier_of(agent, store, sources),
+        SessionManager(agent.sessions.database),
+    )
+    title = f"Review of {target.label}"
+    if spec is None:
+        try:
+            sessions.resume(old.session_id, "")
+        except BadInput:  # killed before its first message, or the session was deleted: the findings are there
+            sessions.start(f"review of {root}", agent.model.name, title=title)
+        plan = replace(plan, estimate=None)  # of the whole, not of what is left
+        return ReviewJob(agent, store, options, verifier, sessions, old, plan, (), target.notes, snapshot)
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
@@ -79,7 +94,6 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue goes on with it"
         )
-    sessions, title = SessionManager(agent.sessions.database), f"Review of {target.label}"
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=system_prompt(rules))
     noted = store.note(store.begin(record), target.earlier.findings)
@@ -88,60 +102,48 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first, snapshot)
 
 
-async def _old_job(agent: Agent, store: ReviewStore, options: ReviewOptions) -> ReviewJob:
-    """Go on with a review that was killed or interrupted. Raises BadInput when it has had all its loops."""
-    record, most = store.unfinished(), options.loops or agent.settings.review_loops
+def _unfinished(record: ReviewRecord | None, most: int) -> ReviewRecord:
+    """The review to go on with. Raises BadInput where there is none, or it has had all its loops."""
     if record is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if record.loops >= most:
         raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
-    plan, sources, snapshot = await asyncio.to_thread(_read, agent, record.spec, options)
-    verifier = _verifier_of(agent, store, sources)
-    sessions = SessionManager(agent.sessions.database)
-    try:
-        sessions.resume(record.session_id, "")
-    except BadInput:  # killed before its first message, or the session was deleted: the findings are there
-        sessions.start(f"review of {record.project}", agent.model.name, title=f"Review of {record.label}")
-    return ReviewJob(agent, store, options, verifier, sessions, record, plan, (), plan.target.notes, snapshot)
+    return record
 
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
     """What would be read of what these words name, and what that is expected to take. Raises SwecliError."""
-    plan, _, snapshot = await asyncio.to_thread(_read, agent, spec, options)
+    plan, _, snapshot = await asyncio.to_thread(_read, agent, store, spec, options)
     if snapshot is not None:
         snapshot.cleanup()
-    return _estimated(agent, store, plan, options)
-
-
-def _estimated(agent: Agent, store: ReviewStore, plan: Plan, options: ReviewOptions) -> Plan:
-    loops = options.loops or agent.settings.review_loops
-    estimate = make_estimate(plan, loops, agent.model.profile.price, store.spent(), verify=options.verify)
-    return replace(plan, estimate=estimate)
+    return plan
 
 
 def _read(
-    agent: Agent, spec: Sequence[str], options: ReviewOptions
+    agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
 ) -> tuple[Plan, Sources, TemporaryDirectory[str] | None]:
     """The plan of a target, in parts that the session's model takes, and its files: those of a commit that is not
     checked out in a folder of their own. Raises BadInput when a rule leaves out all."""
-    here, environ = agent.ctx.root, agent.ctx.environ or {}
+    here, environ, profile = agent.ctx.root, agent.ctx.environ or {}, agent.model.profile
     target = find_target(here, spec, environ, options.include)
     snapshot = TemporaryDirectory(prefix="swecli-review-") if target.commit else None
     try:
         if snapshot is not None:
             write_files(here, target.commit, Path(snapshot.name), environ)
         sources = Sources(Path(snapshot.name).resolve()) if snapshot else project_sources(here)
-        window, most = agent.model.profile.window, agent.settings.review_part_tokens
-        most = min(most, int(window * _PART_SHARE)) if window else most
+        most = agent.settings.review_part_tokens
+        most = min(most, int(profile.window * _PART_SHARE)) if profile.window else most
         plan = make_plan(target, sources, agent.counter, most)
         if not plan.hunks:
             hint = "--include PATTERN brings skipped files back."
             raise BadInput(f"There is nothing to review in {target.label}.", hint)
+        loops = options.loops or agent.settings.review_loops
+        estimate = make_estimate(plan, loops, profile.price, store.spent(), verify=options.verify)
     except BaseException:
         if snapshot is not None:
             snapshot.cleanup()
         raise
-    return plan, sources, snapshot
+    return replace(plan, estimate=estimate), sources, snapshot
 
 
 def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
@@ -204,3 +206,71 @@ async def check(
         sessions.record_request(taken.record(name, session.interactions))
     count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
     return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(after)), taken
+
+
+# The project's own rules
+
+
+def load_rules(
+    root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
+) -> tuple[list[Rule], list[str]]:
+    """The rules for these files as of the commit `base` ("": as they are now), and a line for each that is cut or
+    cannot be used."""
+    if base and _run(root, environ, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
+        return [], [
+            f"{base[:12]} is not in this clone: its rules are not used (fetch it: git fetch --depth=1 origin {base})"
+        ]
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    agents = [
+        (folder / _AGENTS).as_posix() for folder in sorted(folders, key=lambda folder: (len(folder.parts), folder))
+    ]
+    found, notes, room = list[Rule](), list[str](), LONGEST_RULES
+    for where in [_REVIEW, *agents, *_checks(root, base, environ)]:
+        text = _text(root, where, base, environ)
+        if text is None:
+            continue
+        rule = parse_rule(PurePosixPath(where).stem if where.startswith(_FOLDER) else where, text)
+        if "\0" in text or "\ufffd" in text or not rule.text:
+            notes.append(f"{where} {'says nothing' if not rule.text else 'cannot be read as text'} and is not used")
+            continue
+        if len(rule.text) > room:
+            notes.append(f"{where} is cut at {room:,} characters: all rules have {LONGEST_RULES:,}")
+        if room > 0:
+            found.append(replace(rule, text=rule.text[:room]))
+        room = max(0, room - len(rule.text))
+    return found, notes
+
+
+def _checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[str]:
+    if base:
+        # git lists a tree as a head, an empty line and the names
+        listed = (_text(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
+    else:
+        listed = [path.name for path in (root / _FOLDER).glob("*.md")]
+    return [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MOST_CHECKS]
+
+
+def _text(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
+    """A rule's file; None where there is none, or only a link."""
+    if base:
+        return _run(root, environ, "show", f"{base}:{where}")
+    path = root / where
+    try:
+        return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
+    except OSError:
+        return None
+
+
+def _run(root: Path, environ: Mapping[str, str] | None, *words: str) -> str | None:
+    try:
+        return run_git(root, *words, environ=environ)
+    except BadInput:
+        return None
+
+
+def parse_rule(stem: str, text: str) -> Rule:
+    """A rule out of its file: front matter with `name`, `description` and `severity-default`, then the rule."""
+    given, body = front_matter(text.replace("\r\n", "\n"))
+    severity = (given.get("severity-default") or given.get("severity") or "").lower()
+    kept = "\n".join(filter(None, [given.get("description", ""), body.strip()]))
+    return Rule(given.get("name") or stem, kept, severity if severity in SEVERITIES else "medium")

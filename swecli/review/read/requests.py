@@ -22,7 +22,6 @@ from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, ReviewEnd, counted
 from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec
 from swecli.review.read.extract import TOOL, Extraction
-from swecli.review.read.project_rules import Rule
 from swecli.review.target.plan import Part, Plan
 from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
@@ -60,6 +59,15 @@ _REPAIR = (
     "every finding you have named; if there is none, with an empty list."
 )
 _LEFT_OUT = frozenset({"todo", "search_session", "skill", "task"})  # a review is of the code, not of what was said
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the project. `severity` is what its findings have where nothing else is said."""
+
+    name: str
+    text: str
+    severity: str = "medium"
 
 
 def system_prompt(rules: Sequence[Rule]) -> str:

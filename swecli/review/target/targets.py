@@ -158,7 +158,7 @@ def _pull(at: _Place, number: str) -> Target:
     head = str(pull["head"]["sha"]) if isinstance(pull, dict) and "head" in pull else ""
     if not head:
         raise GitHubFailed(f"GitHub's answer about pull request {number} cannot be read.")
-    diffs, base = pull_diffs(github, int(number)), str((pull.get("base") or {}).get("sha") or "")
+    diffs, base = _pull_diffs(github, int(number)), str((pull.get("base") or {}).get("sha") or "")
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
@@ -168,18 +168,18 @@ def _pull(at: _Place, number: str) -> Target:
     except GitFailed:
         line = f"this clone lacks the newest commit of the pull request ({head[:12]}): lines may differ"
         named = replace(named, notes=(line,))
-    return _fit(at, named, list(diffs.values()))
+    return _fit(at, named, diffs)
 
 
-def pull_diffs(github: GitHub, number: int) -> dict[str, FileDiff]:
-    """The changes by path, as GitHub will compare comments with. One without a patch is binary or too large for GitHub
-    to show: it may still be read."""
-    rows = {str(row["filename"]): row for row in github.pages(f"pulls/{number}/files")}
-    gone = {path: "deleted" if row.get("status") == "removed" else "" for path, row in rows.items()}
-    return {
-        path: FileDiff(path, str(row.get("previous_filename") or ""), hunks_of(str(row.get("patch") or "")), gone[path])
-        for path, row in rows.items()
-    }
+def _pull_diffs(github: GitHub, number: int) -> list[FileDiff]:
+    """The changes, as GitHub will compare comments with. One without a patch is binary or too large for GitHub to show:
+    it may still be read."""
+    out = []
+    for row in github.pages(f"pulls/{number}/files"):
+        gone, hunks = row.get("status") == "removed", hunks_of(str(row.get("patch") or ""))
+        old = str(row.get("previous_filename") or "")
+        out.append(FileDiff(str(row["filename"]), old, hunks, "deleted" if gone else ""))
+    return out
 
 
 def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None) -> Target:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from swecli.review.judge.sources import KEPT, Sources
+from swecli.review.judge.sources import Sources
 
 
-def test_only_a_few_files_are_kept() -> None:
-    for number in range(KEPT + 5):
-        Path(f"{number}.py").write_text("x\n")
-    sources = Sources(Path.cwd())
-    assert all(sources.get(f"{number}.py").lines == ("x",) for number in range(KEPT + 5))
-    assert len(sources._kept) == KEPT
+def test_a_file_is_read_once_and_no_more_than_some_hundred_are_kept() -> None:
+    sources, first = Sources(Path.cwd()), Path("0.py")
+    first.write_text("x\n")
+    assert sources.get("0.py").lines == ("x",)
+    first.write_text("y\n")
+    assert sources.get("0.py").lines == ("x",)
+    for number in range(1, 500):
+        sources.get(f"{number}.py")
+    assert sources.get("0.py").lines == ("y",)
 
 
 def test_a_link_out_of_the_project_is_not_followed() -> None:

@@ -17,6 +17,7 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
 from swecli.review.publish.posting import MOST_INLINE, Push, Wanted, plan_push
+from swecli.review.target.diffs import FileDiff, hunks_of
 from swecli.review.target.github import GitHub, packed, read_state
 from swecli.review.target.targets import Target
 from tests.support.github import BOT, HEAD, FakeGitHub
@@ -43,7 +44,8 @@ def hub() -> Iterator[FakeGitHub]:
 def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
-    target = Target(("--pr", "7"), "pull request 7", (), pr=7, head=hub.head, earlier=read_state(github, 7))
+    diffs = {path: FileDiff(path, hunks=hunks_of(patch)) for path, patch in hub.patches.items()}
+    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=read_state(github, 7))
     return plan_push(Path.cwd(), hub.environ(token), target, end, Wanted(read=["d1"]))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.finding import SMELLS
-from swecli.review.read.project_rules import Rule
-from swecli.review.read.requests import system_prompt
+from swecli.review.read.requests import Rule, system_prompt
 
 
 def test_it_names_all_smells_and_the_projects_rules_and_nothing_of_the_target() -> None:
