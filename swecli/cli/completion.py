@@ -1,5 +1,4 @@
-"""Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for fish,
-`swecli completion fish | source`."""
+"""`swecli completion`: what the shells complete its words by."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
-from swecli.cli.subcommands import Actions, make_parser
+from swecli.cli.subcommands import make_parser
 from swecli.playbook.action import ActionResult
 
 _SCRIPTS = {
@@ -42,13 +41,12 @@ complete -c swecli -f -a '(__swecli_words)'
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Actions and their arguments."""
-    actions = Actions(parser)
+def completion(parser: Parser) -> None:
+    """Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for
+    fish, `swecli completion fish | source`."""
     for shell in _SCRIPTS:
-        actions.add(shell, _script, f"print what makes {shell} complete")
-    words = actions.add("words", _words, "list what may stand in the place of the last word, for these scripts")
-    assert isinstance(words, Parser)
+        parser.action(shell, _script, f"print what makes {shell} complete")
+    words = parser.action("words", _words, "list what may stand in the place of the last word, for these scripts")
     words.leading = 0
 
 

@@ -1,4 +1,4 @@
-"""The settings: what each is, which layer it comes from, and how to change them."""
+"""`swecli config`: the settings, shown and changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from swecli.cli.subcommands import Actions, configuration_of
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import configuration_of
 from swecli.config.edit import template
 from swecli.config.load import load_settings
 from swecli.config.paths import find_paths
@@ -19,18 +20,17 @@ from swecli.repl.actions.settings import change_setting, show_settings, write_to
 _SET_EDITOR = "Set EDITOR to one of yours."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Actions and their arguments."""
-    actions = Actions(parser)
-    get = actions.add("get", _get, "print one setting, or all of them")
+def config(parser: Parser) -> None:
+    """The settings: what each is, which layer it comes from, and how to change them."""
+    get = parser.action("get", _get, "print one setting, or all of them")
     get.add_argument("name", nargs="?", metavar="NAME")
     get.add_argument("--origin", action="store_true", help="also show where each value comes from")
-    change = actions.add("set", _set, "change one setting in your file")
+    change = parser.action("set", _set, "change one setting in your file")
     change.add_argument("name", metavar="NAME")
     change.add_argument("value", nargs="*", metavar="VALUE", help="allow, ask and deny take several rules")
     change.add_argument("--unset", action="store_true", help="remove the setting from your file")
-    actions.add("path", _path, "print where your settings file is")
-    actions.add("edit", _edit, "open your settings file in $VISUAL or $EDITOR")
+    parser.action("path", _path, "print where your settings file is")
+    parser.action("edit", _edit, "open your settings file in $VISUAL or $EDITOR")
 
 
 def _settings_file(args: argparse.Namespace) -> Path:

@@ -1,4 +1,4 @@
-"""What a session's next request holds and what left it; a replay of what other ways of keeping it would have cost."""
+"""`swecli context`: what the next request of a session holds, and what other ways of keeping it would cost."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.cli.flags import Parser
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import (
-    Actions,
     configuration_of,
     existing_database,
     open_sessions,
@@ -61,11 +61,11 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _POLICIES = (*POLICIES, OURS)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Actions and their arguments."""
-    actions = Actions(parser)
+def context(parser: Parser) -> None:
+    """What a session's next request holds and what left it; a replay of what other ways of keeping it would have
+    cost."""
     for name, (_, about) in _ALL.items():
-        action = actions.add(name, _run, about)
+        action = parser.action(name, _run, about)
         if name in _WORDS:
             count, metavar, text = _WORDS[name]
             action.add_argument("words", nargs=count, metavar=metavar, help=text)
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--preview", action="store_true", help="only show what would leave, in tokens")
         action.add_argument("--session", metavar="ID", help="another session than this directory's last")
         action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
-    _add_replay(actions)
+    _add_replay(parser)
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
@@ -126,9 +126,8 @@ _ALL: dict[str, tuple[Callable[[Runtime, str], ActionResult], str]] = {
 # Replays
 
 
-def _add_replay(actions: Actions) -> None:
-    """The action and its arguments."""
-    add = actions.add(
+def _add_replay(parser: Parser) -> None:
+    add = parser.action(
         "replay", _replay, "compare what each policy would have sent and cost; nothing is sent"
     ).add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")

@@ -1,4 +1,4 @@
-"""List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
+"""`swecli findings`: what reviews found, settled and exported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from swecli.cli.subcommands import Actions, open_sessions
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
 
@@ -25,12 +26,11 @@ _ACTIONS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Actions and their arguments."""
-    actions = Actions(parser)
+def findings(parser: Parser) -> None:
+    """List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
     doing = {"show": _show, "check": _check, "export": _export}
     for name, (usage, about) in _ACTIONS.items():
-        added = actions.add(name, doing.get(name, _perform), about)
+        added = parser.action(name, doing.get(name, _perform), about)
         added.add_argument("words", nargs="*", metavar="WORD", help=usage)
         if name == "check":
             added.add_argument("--yes", action="store_true", help="really ask")

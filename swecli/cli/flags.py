@@ -9,46 +9,35 @@ from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NoReturn
 
-SUBCOMMANDS = (
-    "sessions",
-    "playbook",
-    "learn",
-    "review",
-    "findings",
-    "context",
-    "config",
-    "db",
-    "sql",
-    "stats",
-    "report",
-    "models",
-    "doctor",
-    "completion",
-)
+    from swecli.playbook.action import ActionResult
+
+SUBCOMMANDS = {  # with what --help prints of each
+    "sessions": "list, show, search, rename, fork, delete, export, import, replay",
+    "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
+    "learn": "--from SESSION: learn from stored sessions",
+    "review": "changes, a branch, a commit, paths or the whole tree",
+    "findings": "list, show, dismiss, fixed, reopen, recheck, export",
+    "context": "show, plan, why, log, undo, pin, window, prompt, compact, replay",
+    "config": "get, set, path, edit",
+    "db": "path, check, backup",
+    "sql": "ask the database of sessions, read-only",
+    "stats": "what requests took over days",
+    "report": "the same as one HTML page",
+    "models": "models that can be used, and what each needs; show, test, forget",
+    "doctor": "check this installation",
+    "completion": "bash, zsh, fish: completion in your shell",
+}
 _SHOWN = 80  # characters of what was typed
 _HELP = ("-h", "--help")
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 _STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
-_EPILOG = """\
+_EPILOG = f"""\
 subcommands:
-  swecli sessions    list, show, search, rename, fork, delete, export, import, replay
-  swecli playbook    list, show, why, add, edit, remove, undo, review, good, bad, reflect
-  swecli learn       --from SESSION: learn from stored sessions
-  swecli review      changes, a branch, a commit, paths or the whole tree
-  swecli findings    list, show, dismiss, fixed, reopen, recheck, export
-  swecli context     show, plan, why, log, undo, pin, window, prompt, compact, replay
-  swecli config      get, set, path, edit
-  swecli db          path, check, backup
-  swecli sql         ask the database of sessions, read-only
-  swecli stats       what requests took over days
-  swecli report      the same as one HTML page
-  swecli models      models that can be used, and what each needs; show, test, forget
-  swecli doctor      check this installation
-  swecli completion  bash, zsh, fish: completion in your shell
+{chr(10).join(f"  swecli {name:10}  {about}" for name, about in SUBCOMMANDS.items())}
 Each takes --help and --json.
 
 A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use -p
@@ -80,9 +69,28 @@ class Parser(argparse.ArgumentParser):
     Its own flags may stand before and behind it; what follows `--` is text in any case."""
 
     leading: int | None = None
+    _by_name: Any = None
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
+
+    def action(self, name: str, run: Callable[[argparse.Namespace], ActionResult], about: str) -> Parser:
+        """One more action of a subcommand, `swecli NAME ACTION`, and the function that does it. Returns its parser."""
+        if self._by_name is None:
+            self._by_name = self.add_subparsers(dest="action", required=True)
+        added: Parser = self._by_name.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        self._by_name.metavar = "|".join(self._by_name.choices)
+        added.set_defaults(run=run)
+        added.add_common_flags()
+        return added
+
+    def add_common_flags(self) -> None:
+        """The flags every subcommand and action takes."""
+        add = self.add_argument_group("common options").add_argument
+        add("--json", action="store_true", help="print JSON")
+        add("--db", metavar="URL", help="database file or sqlite:/// URL")
+        add("--config", metavar="FILE", help="use this settings file")
+        add("-C", "--cwd", metavar="DIR", help="run in this directory")
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError, argparse's words put plainer."""

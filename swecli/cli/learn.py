@@ -1,4 +1,4 @@
-"""Learn from stored sessions: what reflecting after each turn would have learned, within the same limits."""
+"""`swecli learn`, and what every subcommand that reflects needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions, positive, print_line
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import configuration_of, open_sessions, positive, print_line
 from swecli.config.paths import find_paths, is_trusted, project_root
 from swecli.config.settings import Settings
 from swecli.context.system_message import load_instructions, load_prompt
@@ -83,17 +84,17 @@ def lines_of(event: LearningEvent) -> list[str]:
 _MANY = 100_000  # sessions
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own arguments."""
+def learn(parser: Parser) -> None:
+    """Learn from stored sessions: what reflecting after each turn would have learned, within the same limits."""
     parser.add_argument(
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
     parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
     add_reflecting(parser)
-    add_common_flags(parser)
+    parser.set_defaults(run=_run)
 
 
-def run(args: argparse.Namespace) -> ActionResult:
+def _run(args: argparse.Namespace) -> ActionResult:
     """Do it; the code is 1 when every reflection failed. Raises BadInput for a session that is not there, SwecliError
     for a model that cannot be used."""
     settings = configuration_of(args).settings

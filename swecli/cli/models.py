@@ -1,4 +1,4 @@
-"""Which models can be used here, and what each needs."""
+"""`swecli models`: those that can be used, and what is known of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import os
 import time
 from typing import Any
 
-from swecli.cli.subcommands import add_common_flags, configuration_of
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import find_paths
 from swecli.llm.base import ChatModel
 from swecli.llm.default_model import choose_model, live_models
@@ -24,17 +25,15 @@ from swecli.playbook.action import ActionResult
 _TEST_TOKENS = 2_000  # of an answer: some models think before they call
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own argument."""
-    parser.add_argument("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
-    parser.add_argument(
-        "name", nargs="?", help="show what is known of this model, ask it once, or unlearn what it taught"
-    )
-    add_common_flags(parser)
+def models(parser: Parser) -> None:
+    """Which models can be used here, and what each needs."""
+    add = parser.add_argument
+    add("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
+    add("name", nargs="?", help="show what is known of this model, ask it once, or unlearn what it taught")
+    parser.set_defaults(run=_run)
 
 
-def run(args: argparse.Namespace) -> ActionResult:
-    """Print what is asked for. Raises BadInput when no known model has the word in its name."""
+def _run(args: argparse.Namespace) -> ActionResult:
     with_name = {"show": _show, "test": _test, "forget": _forget}
     if args.name and args.word not in with_name:
         raise BadInput(f"swecli models takes no {args.word!r} with a name.", "Use show, test or forget with NAME.")

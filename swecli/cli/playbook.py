@@ -1,4 +1,4 @@
-"""Show, teach, correct and review the strategies that apply in this directory, and take them elsewhere."""
+"""`swecli playbook`: what was learned, shown and corrected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.learn import add_reflecting, lines_of, open_learning, reflecting_model
-from swecli.cli.subcommands import add_common_flags, configuration_of, open_sessions
+from swecli.cli.subcommands import configuration_of, open_sessions
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_within
@@ -20,7 +20,6 @@ from swecli.playbook.action import ACTIONS, Action, ActionResult
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
-DEFAULT_ACTION = "list"  # what `swecli playbook` alone does
 _TURNS = (
     Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
     Action("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
@@ -28,13 +27,10 @@ _TURNS = (
 )
 
 
-def add_arguments(parser: Parser) -> None:
-    """Actions and their arguments."""
-    table = (*ACTIONS.values(), *_TURNS)
-    names = "|".join(action.name for action in table)
-    actions = parser.add_subparsers(dest="action", required=True, metavar=names)
-    for action in table:
-        added = actions.add_parser(action.name, help=action.help)
+def playbook(parser: Parser) -> None:
+    """Show, teach, correct and review the strategies that apply in this directory, and take them elsewhere."""
+    for action in (*ACTIONS.values(), *_TURNS):
+        added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
         added.leading = action.leading
         added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
         for flag in action.flags:
@@ -42,15 +38,13 @@ def add_arguments(parser: Parser) -> None:
                 added.add_argument(flag[:-1], dest=flag, metavar="VALUE")
             else:
                 added.add_argument(flag, dest=flag, action="store_true")
-        add_common_flags(added)
         added.add_argument("--session", metavar="ID", help="another session than this directory's last")
-    add_reflecting(actions.choices["reflect"])
+        if action.name == "reflect":
+            add_reflecting(added)
+    parser.set_defaults(default_action="list")
 
 
-def run(args: argparse.Namespace) -> ActionResult:
-    """Do it. Raises BadInput for an unknown id or turn, or with nothing to undo."""
-    if args.action not in ACTIONS:
-        return _on_turn(args)
+def _run(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
         sessions.current_session = session_of(sessions, args.session)
         learning = open_learning(sessions, configuration_of(args).settings, None)

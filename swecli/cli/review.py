@@ -1,4 +1,4 @@
-"""Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
+"""`swecli review`: a review without a screen, as CI runs it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TextIO
 
 from swecli.app import Runtime, build_runtime
+from swecli.cli.flags import Parser
 from swecli.cli.startup import make_start, need_workspace
-from swecli.cli.subcommands import add_common_flags, positive, print_line, write_file
+from swecli.cli.subcommands import positive, print_line, write_file
 from swecli.config.paths import project_root
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import refuse, until_signal
@@ -106,8 +107,8 @@ _FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
 _SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The target and the flags."""
+def review(parser: Parser) -> None:
+    """Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
     add = parser.add_argument
     add("target", nargs="*", metavar="TARGET", help="paths, a commit or a range A..B (default: uncommitted changes)")
     add("--staged", action="store_true", help="what is staged")
@@ -140,10 +141,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
-    add_common_flags(parser)
+    parser.set_defaults(run=_run)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
     try:
         spec = None if args.unfinished else _spec(args)

@@ -1,4 +1,4 @@
-"""List, show, search, rename, fork, delete, export, import or replay sessions."""
+"""`swecli sessions`: the stored conversations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from swecli.cli.subcommands import Actions, open_sessions, positive
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import turn_number
@@ -16,21 +17,20 @@ from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Actions and their arguments."""
-    actions = Actions(parser)
-    listing = actions.add("list", _list, "newest first")
+def sessions(parser: Parser) -> None:
+    """List, show, search, rename, fork, delete, export, import or replay sessions."""
+    listing = parser.action("list", _list, "newest first")
     listing.add_argument("--here", action="store_true", help="only those of this directory")
-    show = actions.add("show", _show, "the conversation of one session")
-    search = actions.add("search", _search, "find words in all conversations")
+    show = parser.action("show", _show, "the conversation of one session")
+    search = parser.action("search", _search, "find words in all conversations")
     search.add_argument("words", nargs="+")
-    rename = actions.add("rename", _rename, "give a session a title")
-    fork = actions.add("fork", _fork, "copy a session, to go on from there")
-    delete = actions.add("delete", _delete, "remove a session for good")
-    export = actions.add("export", _export, "print everything of a session, secrets redacted")
-    bring = actions.add("import", _import, "import a session from a file, also one of another tool")
+    rename = parser.action("rename", _rename, "give a session a title")
+    fork = parser.action("fork", _fork, "copy a session, to go on from there")
+    delete = parser.action("delete", _delete, "remove a session for good")
+    export = parser.action("export", _export, "print everything of a session, secrets redacted")
+    bring = parser.action("import", _import, "import a session from a file, also one of another tool")
     bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
-    replay = actions.add("replay", _replay, "run it once more through today's turns; nothing is sent, no tool runs")
+    replay = parser.action("replay", _replay, "run it once more through today's turns; nothing is sent, no tool runs")
     for action in (show, rename, fork, delete, export, replay):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 
+_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor"), "stored")
+
+
 def run_subcommand(name: str, argv: list[str]) -> int:
-    """Run `swecli NAME ...`: the module of that name has `add_arguments`, and with it or an action comes `run`, whose
-    answer is printed; where it has printed it already, it returns the exit code. Raises SwecliError."""
+    """Run `swecli NAME ...` and print its answer; a review has printed its own and returns the exit code. Raises
+    SwecliError."""
     prepare_environment(os.environ)
     parser = make_parser(name)
     default = parser.get_default("default_action")
@@ -39,38 +42,14 @@ def run_subcommand(name: str, argv: list[str]) -> int:
 
 
 def make_parser(name: str) -> Parser:
-    """The parser of `swecli NAME`."""
-    module = importlib.import_module(f"swecli.cli.{name}")
-    parser = Parser(prog=f"swecli {name}", description=module.__doc__)
-    parser.set_defaults(run=getattr(module, "run", None), default_action=getattr(module, "DEFAULT_ACTION", ""))
-    module.add_arguments(parser)
+    """The parser of `swecli NAME`: the function of that name declares its actions or arguments, its docstring is what
+    --help begins with."""
+    declare = getattr(importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}"), name)
+    parser = Parser(prog=f"swecli {name}", description=declare.__doc__)
+    declare(parser)
+    if parser.get_default("run") is not None:  # else its actions have them
+        parser.add_common_flags()
     return parser
-
-
-class Actions:
-    """The actions of a subcommand: `swecli NAME ACTION`."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._actions = parser.add_subparsers(dest="action", required=True)
-
-    def add(
-        self, name: str, run: Callable[[argparse.Namespace], ActionResult | int], about: str
-    ) -> argparse.ArgumentParser:
-        """One more, and the function that does it. Returns its parser, which has the common flags."""
-        added = self._actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        self._actions.metavar = "|".join(self._actions.choices)
-        added.set_defaults(run=run)
-        add_common_flags(added)
-        return added
-
-
-def add_common_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags every subcommand takes."""
-    group = parser.add_argument_group("common options")
-    group.add_argument("--json", action="store_true", help="print JSON")
-    group.add_argument("--db", metavar="URL", help="database file or sqlite:/// URL")
-    group.add_argument("--config", metavar="FILE", help="use this settings file")
-    group.add_argument("-C", "--cwd", metavar="DIR", help="run in this directory")
 
 
 def configuration_of(args: argparse.Namespace) -> Start:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.flags import SUBCOMMANDS
-from swecli.cli.subcommands import add_common_flags, open_sessions, positive, print_line, run_subcommand, table_lines
+from swecli.cli.flags import SUBCOMMANDS, Parser
+from swecli.cli.subcommands import open_sessions, positive, print_line, run_subcommand, table_lines
 from swecli.models.errors import BadInput, UsageError
 
 
 def arguments(*argv: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_common_flags(parser)
+    parser = Parser()
+    parser.add_common_flags()
     return parser.parse_args(argv)
 
 

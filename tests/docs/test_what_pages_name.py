@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
+from swecli.cli.subcommands import make_parser
 from swecli.repl.commands.registry import discover
 
 ROOT = Path(__file__).parents[2]
@@ -31,12 +31,11 @@ def parser_of(words: list[str]) -> Parser:
     """The parser that takes the flags of `swecli WORDS`."""
     if not words or words[0] not in SUBCOMMANDS:
         return build_parser()
-    module, parser = importlib.import_module(f"swecli.cli.{words[0]}"), Parser(prog=words[0])
-    module.add_arguments(parser)
+    parser = make_parser(words[0])
     actions = next((a for a in parser._actions if isinstance(a.choices, dict)), None)
     if actions is None:
         return parser
-    action = words[1] if len(words) > 1 else getattr(module, "DEFAULT_ACTION", "")
+    action = words[1] if len(words) > 1 else parser.get_default("default_action")
     return actions.choices.get(action, parser)  # type: ignore[union-attr,return-value]
 
 

@@ -1,6 +1,9 @@
-"""`/cost` and `/stats`: what this session took, and what all of them took over days."""
+"""`/cost`, `/stats` and `/sql`: what this session took, what all of them took, and what else is stored."""
 
 from __future__ import annotations
+
+import asyncio
+from threading import Event
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
@@ -46,3 +49,20 @@ async def stats(ctx: CommandContext, args: str) -> None:
         raise UsageError(f"{days!r} is not a number of days.", "For example: /stats 7")
     for line in insight.stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
         ctx.screen.line(line)
+
+
+@command(usage="[QUERY]", beside="*")
+async def sql(ctx: CommandContext, args: str) -> None:
+    """Ask the database by SQL, read-only (alone: list the views and their columns)"""
+    # late: as above
+    from swecli.playbook.action import ActionResult  # noqa: PLC0415
+    from swecli.store.views import run_query  # noqa: PLC0415
+
+    stop = Event()
+    try:
+        # in a thread: Esc and the prompt must not wait for it
+        found = await asyncio.to_thread(run_query, ctx.runtime.sessions.database, args, stop=stop)
+    finally:
+        stop.set()
+    lines = () if found.rows else ("no rows",)
+    ctx.report(ActionResult(found.records, lines, found.columns, found.cells, found.note))

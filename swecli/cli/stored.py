@@ -1,0 +1,128 @@
+"""`swecli db`, `sql`, `stats`, `report` and `doctor`: what is stored, and whether this installation works."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from datetime import date
+from pathlib import Path
+
+from swecli.cli.flags import Parser
+from swecli.cli.subcommands import configuration_of, open_sessions, positive
+from swecli.headless.plain import complaint
+from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.playbook.action import ActionResult
+
+
+def db(parser: Parser) -> None:
+    """Where the database is, whether it is sound, and a copy of it."""
+    parser.action("path", _path, "print where the database is")
+    parser.action("check", _check, "check for damage; exit 1 if there is any")
+    backup = parser.action("backup", _backup, "make a sound copy, also while the database is in use")
+    backup.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
+
+
+def _path(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.store.sqlite.files import locate  # noqa: PLC0415
+
+    location = configuration_of(args).database
+    path = locate(location)
+    place = str(path or location)
+    return ActionResult({"path": place, "exists": bool(path and path.exists())}, (place,))
+
+
+def _check(args: argparse.Namespace) -> ActionResult:
+    with open_sessions(args) as sessions:
+        database, place = sessions.database, sessions.database.path or configuration_of(args).database
+        problems = [*database.notices, *database.check()]
+    return ActionResult({"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0)
+
+
+def _backup(args: argparse.Namespace) -> ActionResult:
+    with open_sessions(args) as sessions:
+        copy = sessions.database.backup(args.to)
+    return ActionResult({"backup": str(copy)}, (str(copy),))
+
+
+def sql(parser: Parser) -> None:
+    """Ask the database of sessions by SQL: read-only, over views whose names and columns stay."""
+    add = parser.add_argument
+    add("query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)")
+    add("--limit", type=positive, default=1_000, metavar="N", help="print at most N rows (default 1000)")
+    add("--copy", metavar="FILE", help="copy the database and the views into FILE, for other programs")
+    parser.set_defaults(run=_sql)
+
+
+def _sql(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.store.views import copy_with_views, run_query  # noqa: PLC0415
+
+    if args.copy and args.query:
+        raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
+    with open_sessions(args) as sessions:
+        if args.copy:
+            copy = str(copy_with_views(sessions.database, Path(args.copy)))
+            return ActionResult({"copy": copy}, (copy,))
+        found = run_query(sessions.database, args.query, args.limit)
+    if found.note and args.json:
+        sys.stderr.write(complaint(found.note, "") + "\n")
+    lines = () if found.rows else ("No rows.",)
+    return ActionResult(found.records, lines, found.columns, found.cells, found.note)
+
+
+def stats(parser: Parser) -> None:
+    """Show what all sessions took in the last days: tokens and cost by day, model, cause and tool."""
+    parser.add_argument("days", nargs="?", type=positive, default=30, metavar="DAYS", help="how many (default 30)")
+    parser.set_defaults(run=_stats)
+
+
+def _stats(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need no database
+    from swecli.repl.actions.insight import stats  # noqa: PLC0415
+
+    with open_sessions(args) as sessions:
+        return stats(sessions.database, args.days, shutil.get_terminal_size().columns)
+
+
+def report(parser: Parser) -> None:
+    """Write what `swecli stats` shows as one HTML page, to look at or to send on."""
+    parser.add_argument("file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html")
+    parser.add_argument("--days", type=positive, default=30, metavar="N", help="how many (default 30)")
+    parser.set_defaults(run=_report)
+
+
+def _report(args: argparse.Namespace) -> ActionResult:
+    # late: --help and a wrong argument need neither database nor templates
+    from swecli.pages.report import report  # noqa: PLC0415
+    from swecli.store.spending import daily_spending  # noqa: PLC0415
+
+    today = date.today()
+    with open_sessions(args) as sessions:
+        found = daily_spending(sessions.database, args.days, today)
+    path = Path(args.file or f"swecli-report-{today}.html").expanduser()
+    page = report(found).encode("utf-8", "replace")
+    try:
+        with path.open("xb") as file:
+            file.write(page)
+    except OSError as error:
+        why = "exists already" if isinstance(error, FileExistsError) else f"cannot be written: {error.strerror}"
+        raise BadInput(f"{path} {why}.", "Name another file: swecli report FILE") from error
+    return ActionResult({"file": str(path)} | found, (f"Written to {path}.",))
+
+
+def doctor(parser: Parser) -> None:
+    """What works on this machine: one line a thing, exit 1 when something needs attention."""
+    parser.set_defaults(run=_doctor)
+
+
+def _doctor(args: argparse.Namespace) -> ActionResult:
+    # late: --help needs neither models nor a database
+    from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
+
+    try:
+        return diagnose(configuration_of(args), os.environ)
+    except SwecliError as error:
+        return diagnose(error, os.environ)
