@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sqlmodel
 from sqlalchemy import func
@@ -58,20 +59,15 @@ class ReviewStore:
             return _Noted(new, _put_review(db, row, review))
 
     def _note(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
-        same = select(ReviewFindingRow).where(
-            col(ReviewFindingRow.review) == review.number,
-            col(ReviewFindingRow.path) == clean_text(finding.path),
-            col(ReviewFindingRow.line) == finding.line,
-            col(ReviewFindingRow.code_smell_type) == clean_text(finding.code_smell_type),
-        )
-        if (known := db.exec(same).first()) is not None:
+        key: dict[str, Any] = {"review": review.number, "line": finding.line}
+        key |= {name: clean_text(getattr(finding, name)) for name in ("path", "code_smell_type")}
+        if (known := db.exec(select(ReviewFindingRow).filter_by(**key)).first()) is not None:
             known.times += 1
             _complete(db.get_one(FindingRow, known.finding), finding)
             return None
         row, old = self._in_ledger(db, review, finding)
         again = old and _is_reported(db, review, row)  # this review had it at another line, in other words
-        place = values(finding, ("path", "line", "code_smell_type", "loop"))
-        db.add(ReviewFindingRow(review=review.number or 0, finding=row.number or 0, **place))
+        db.add(ReviewFindingRow(finding=row.number or 0, loop=finding.loop, **key))
         db.flush()
         return None if again else _finding_of(row)
 
@@ -79,9 +75,9 @@ class ReviewStore:
         """The row of that finding, and whether it was there."""
         if finding.id:
             return _complete(self._row(db, finding.id), finding, moved=True), True
-        theirs = select(FindingRow).where(col(FindingRow.project) == self.project)
         print_, again = finding.fingerprint, 1
-        while (row := db.exec(theirs.where(col(FindingRow.fingerprint) == print_)).first()) is not None:
+        theirs = select(FindingRow).filter_by(project=self.project)
+        while (row := db.exec(theirs.filter_by(fingerprint=print_)).first()) is not None:
             if not _is_reported(db, review, row):
                 return _complete(row, finding, moved=True), True
             again += 1  # this review had it at another line: these are two
@@ -101,21 +97,17 @@ class ReviewStore:
 
     def unfinished(self) -> ReviewRecord | None:
         """The project's newest review, if it is one that did not come to its end."""
-        newest = select(ReviewRow).where(col(ReviewRow.project) == self.project).order_by(col(ReviewRow.number).desc())
+        newest = select(ReviewRow).filter_by(project=self.project).order_by(col(ReviewRow.number).desc())
         with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
             return _review(db, row) if row is not None and row.status != "done" else None
 
     def of_review(self, review_id: str) -> list[Finding]:
         """Every unique finding of a review, in the order they came, each with the loop it came in."""
-        number = int(review_id.removeprefix("R-"))
-        which = (
-            select(FindingRow, ReviewFindingRow.loop)
-            .join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
-            .where(col(ReviewFindingRow.review) == number)
-            .order_by(col(ReviewFindingRow.id))
-        )
-        return [replace(_finding_of(row), loop=loop) for row, loop in self.database.rows(which)]
+        both = select(FindingRow, ReviewFindingRow.loop).order_by(col(ReviewFindingRow.id))
+        which = both.join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
+        rows = self.database.rows(which.where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-"))))
+        return [replace(_finding_of(row), loop=loop) for row, loop in rows]
 
     def since(self, review_id: str) -> set[str]:
         """The ids of what that review and those behind it reported. Raises BadInput for what is not a review id."""
@@ -127,7 +119,7 @@ class ReviewStore:
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """The project's findings, by id; of these states and paths only, where some are named."""
-        which = select(FindingRow).where(col(FindingRow.project) == self.project)
+        which = select(FindingRow).filter_by(project=self.project)
         if chosen := tuple(states):
             which = which.where(col(FindingRow.state).in_(chosen))
         if named := tuple(paths):
@@ -154,8 +146,7 @@ class ReviewStore:
     def history(self, ref: str) -> list[Change]:
         """How a finding's state changed, oldest first. Raises BadInput for an unknown id."""
         with self.database.reading() as db:
-            number = self._row(db, ref).number
-            which = select(FindingChangeRow).where(col(FindingChangeRow.finding) == number)
+            which = select(FindingChangeRow).filter_by(finding=self._row(db, ref).number)
             rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
             return [Change(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows]
 
@@ -172,18 +163,18 @@ class ReviewStore:
 
     def spent(self, most: int = 20) -> list[dict[str, float]]:
         """What the newest reviews took that came to their end, each with its parts."""
-        which = select(ReviewRow).where(col(ReviewRow.project) == self.project, col(ReviewRow.status) == "done")
+        which = select(ReviewRow).filter_by(project=self.project, status="done")
         rows = self.database.rows(which.order_by(col(ReviewRow.number).desc()).limit(most))
         return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
 
     def fixed_often(self, times: int) -> dict[str, list[Finding]]:
         """Smell types fixed at least so often in this project, each with the findings that were."""
-        which = select(FindingRow).where(col(FindingRow.project) == self.project, col(FindingRow.fixes) > 0)
+        which = select(FindingRow).filter_by(project=self.project).where(col(FindingRow.fixes) > 0)
         found: dict[str, list[FindingRow]] = {}
         for row in self.database.rows(which.order_by(col(FindingRow.number))):
             found.setdefault(row.code_smell_type, []).append(row)
-        often = sorted((name, rows) for name, rows in found.items() if sum(row.fixes for row in rows) >= times)
-        return {name: [_finding_of(row) for row in rows] for name, rows in often}
+        often = sorted(name for name, rows in found.items() if sum(row.fixes for row in rows) >= times)
+        return {name: [_finding_of(row) for row in found[name]] for name in often}
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
         named = short_id("F", ref) or short_id("F", f"F{ref.strip()}")
@@ -233,8 +224,8 @@ def _complete(row: FindingRow, found: Finding, *, moved: bool = False) -> Findin
 
 
 def _is_reported(db: sqlmodel.Session, review: ReviewRow, finding: FindingRow) -> bool:
-    mine = (col(ReviewFindingRow.review) == review.number, col(ReviewFindingRow.finding) == finding.number)
-    return db.exec(select(ReviewFindingRow.id).where(*mine)).first() is not None
+    mine = select(ReviewFindingRow.id).filter_by(review=review.number, finding=finding.number)
+    return db.exec(mine).first() is not None
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
@@ -252,7 +243,7 @@ def _put_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> R
 
 
 def _review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
-    counted = select(func.count()).select_from(ReviewFindingRow).where(col(ReviewFindingRow.review) == row.number)
+    counted = select(func.count(col(ReviewFindingRow.id))).filter_by(review=row.number)
     return ReviewRecord(
         row.project, tuple(row.spec or ()), row.label, row.session_id, f"R-{row.number}", row.status, row.loops,
         row.total, db.exec(counted).one(), tuple(row.seen or ()), row.prompt, tuple(row.lost or ()),

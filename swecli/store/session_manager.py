@@ -23,7 +23,7 @@ from swecli.store.playbook.store import PlaybookStore
 from swecli.store.records import FoundInteraction, Place, SearchHit, SessionTotals
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
-from swecli.store.sessions.mapping import load_messages, load_session, totals
+from swecli.store.sessions.mapping import NEWEST_SESSION, load_messages, load_session, totals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database
@@ -100,9 +100,9 @@ class SessionManager(SessionWriter):
             which = which.where(col(SessionRow.directory) == directory)
         else:  # turns that were undone are no session of their own
             which = which.where(or_(col(SessionRow.directory) != "", col(SessionRow.parent_id).is_(None)))
-        newest_first = which.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
         with self.database.reading() as db:
-            found = [SessionInfo(*row) for row in db.connection().execute(newest_first.limit(max(0, limit)))]
+            rows = db.connection().execute(which.order_by(*NEWEST_SESSION).limit(max(0, limit)))
+            found = [SessionInfo(*row) for row in rows]
         # rows of earlier versions hold what was typed
         return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
 
@@ -125,10 +125,11 @@ class SessionManager(SessionWriter):
         without a result."""
         which = (
             sqlmodel.select(CallRow.result, FullResultRow.text)
+            .filter_by(session_id=self._session().id, call_id=clean_text(call_id))
             .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
-            .where(col(CallRow.session_id) == self._session().id, col(CallRow.call_id) == clean_text(call_id))
+            .order_by(col(CallRow.id).desc())
         )
-        result, full = self.database.row(which.order_by(col(CallRow.id).desc()).limit(1)) or (None, None)
+        result, full = self.database.row(which.limit(1)) or (None, None)
         return result if full is None else full
 
     def totals(self) -> SessionTotals:

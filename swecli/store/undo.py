@@ -34,7 +34,7 @@ from swecli.store.tables.sessions import (
 )
 
 # what goes with a turn; what it cost stays
-_OF_TURNS: tuple[Any, ...] = (MessageRow, ReductionRow, SurvivorRow, TurnRow, ChoiceRow, ReflectionRow)
+_OF_TURNS: tuple[Any, ...] = (MessageRow, ReductionRow, SurvivorRow, TurnRow, ChoiceRow, ReflectionRow, InteractionRow)
 
 
 class UndoStore:
@@ -50,10 +50,11 @@ class UndoStore:
 
     def changes(self, session: Session, first: int, last: int | None = None, *, step: int = 0) -> list[FileChange]:
         """What those turns changed and is not undone, in order; with `step` what that undo changed."""
-        turns = col(FileChangeRow.interaction).between(first, session.interactions if last is None else last)
-        of = [col(FileChangeRow.made_by) == step] if step else [*_STANDS, turns]
-        which = select(FileChangeRow).where(col(FileChangeRow.session_id) == session.id, *of)
-        return [_change(row) for row in self._database.rows(which.order_by(col(FileChangeRow.id)))]
+        which = select(FileChangeRow).filter_by(session_id=session.id, made_by=step).order_by(col(FileChangeRow.id))
+        if not step:
+            until = session.interactions if last is None else last
+            which = which.filter_by(undone_by=0).where(col(FileChangeRow.interaction).between(first, until))
+        return [_change(row) for row in self._database.rows(which)]
 
     def to_redo(self, session: Session) -> UndoStep | None:
         """The undo that a redo would take back: the newest, unless a turn has run since."""
@@ -98,9 +99,8 @@ class UndoStore:
         """Commit the redo of an undo whose files were put back. Load the session again after it. Raises BadInput."""
         with self._database.transaction() as db:
             row, stored = _session_row(db, session), db.get_one(UndoRow, step.id)
-            db.exec(sqlmodel.delete(FileChangeRow).where(col(FileChangeRow.made_by) == step.id))
-            undone = sqlmodel.update(FileChangeRow).where(col(FileChangeRow.undone_by) == step.id)
-            db.exec(undone.values(undone_by=0))
+            db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
+            db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
             if "session" in stored.taken:
                 _bring_turns(db, row, stored.taken["session"])
             row.window_spec, row.window_start = stored.taken["window"]
@@ -109,16 +109,12 @@ class UndoStore:
             return replace(step, strategies=tuple(names), refused=tuple(refused))
 
 
-_STANDS = (col(FileChangeRow.made_by) == 0, col(FileChangeRow.undone_by) == 0)
-
-
 def _open(session_id: str) -> Any:
-    of = (col(UndoRow.session_id) == session_id, col(UndoRow.open) == sqlmodel.true())
-    return select(UndoRow).where(*of).order_by(col(UndoRow.id).desc())
+    return select(UndoRow).filter_by(session_id=session_id, open=True).order_by(col(UndoRow.id).desc())
 
 
 def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
-    row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+    row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
     if row is None or row.interactions != session.interactions:
         raise BadInput("Another swecli has gone on with this session.", f"Load it again: /resume {session.id}")
     return row
@@ -149,10 +145,9 @@ def _take_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
 
 
 def _bring_turns(db: sqlmodel.Session, row: SessionRow, aside_id: str) -> None:
-    aside = db.exec(select(SessionRow).where(col(SessionRow.id) == aside_id)).one()
-    for fact in db.exec(select(SurvivorRow).where(col(SurvivorRow.session_id) == aside_id)).all():
-        same = (col(SurvivorRow.kind) == fact.kind, col(SurvivorRow.key) == fact.key)
-        db.exec(sqlmodel.delete(SurvivorRow).where(col(SurvivorRow.session_id) == row.id, *same))
+    aside = db.exec(select(SessionRow).filter_by(id=aside_id)).one()
+    for fact in db.exec(select(SurvivorRow).filter_by(session_id=aside_id)).all():
+        db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=row.id, kind=fact.kind, key=fact.key))
     _move(db, aside, row, 0)
     row.interactions, row.first_query = aside.interactions, row.first_query or aside.first_query
     db.delete(aside)
@@ -160,18 +155,16 @@ def _bring_turns(db: sqlmodel.Session, row: SessionRow, aside_id: str) -> None:
 
 def _move(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
     """Let the turns from `first` on belong to another session, with all that goes with them."""
-    theirs = select(MessageRow.id).where(col(MessageRow.session_id) == source.id, col(MessageRow.interaction) >= first)
+    theirs = select(MessageRow.id).filter_by(session_id=source.id).where(col(MessageRow.interaction) >= first)
     moves = [sqlmodel.update(CallRow).where(col(CallRow.message_id).in_(theirs))]
-    moves += [
-        sqlmodel.update(table).where(col(table.session_id) == source.id, col(number) >= first)
-        for table, number in (*((one, one.interaction) for one in _OF_TURNS), (InteractionRow, InteractionRow.number))
-    ]
+    for table in _OF_TURNS:
+        number = table.number if table is InteractionRow else table.interaction
+        moves.append(sqlmodel.update(table).filter_by(session_id=source.id).where(col(number) >= first))
     for move in moves:
         db.exec(move.values(session_id=target.id).execution_options(synchronize_session=False))
     db.flush()
     for row in (source, target):
-        of = col(MessageRow.session_id) == row.id
-        row.messages = db.exec(sqlmodel.select(func.count(col(MessageRow.id))).where(of)).one()
+        row.messages = db.exec(sqlmodel.select(func.count(col(MessageRow.id))).filter_by(session_id=row.id)).one()
 
 
 def _turn_strategies(
@@ -182,7 +175,7 @@ def _turn_strategies(
     is taken back: the same lesson may be learned again."""
     back, mark, number = first is None, f"~{step}", col(DeltaRow.number)
     of = col(DeltaRow.id).endswith(mark) if first is None else col(DeltaRow.interaction) >= first
-    which = select(DeltaRow).where(col(DeltaRow.session_id) == session.id, of, col(DeltaRow.undone).is_(back))
+    which = select(DeltaRow).filter_by(session_id=session.id, undone=back).where(of)
     names, refused = dict[str, None](), list[str]()
     for row in db.exec(which.order_by(number if back else number.desc())).all():
         if not back and row.author in deltas.FREE and not row.reason.startswith("mark "):

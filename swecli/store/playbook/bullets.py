@@ -90,24 +90,16 @@ def put_back(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, An
 
 def ops_of(row: DeltaRow) -> tuple[Op, ...]:
     """The operations as a delta's row keeps them."""
-    return tuple(
-        Op(
-            op["op"],
-            op.get("bullet_id", ""),
-            _thawed(op.get("fields", {})),
-            tuple(map(_evidence, op.get("evidence", ()))),
-        )
-        for op in row.ops
-    )
+    found = []
+    for op in row.ops:
+        fields = {n: tuple(item) if isinstance(item, list) else item for n, item in op.get("fields", {}).items()}
+        found.append(Op(op["op"], op.get("bullet_id", ""), fields, tuple(map(_evidence, op.get("evidence", ())))))
+    return tuple(found)
 
 
 def _evidence(value: Mapping[str, Any]) -> Evidence:
     at = value.get("created_at")
     return Evidence(**{**value, "created_at": datetime.fromisoformat(at) if at else None})
-
-
-def _thawed(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
 
 
 def applied_of(row: DeltaRow) -> AppliedDelta:
@@ -158,19 +150,22 @@ def prior_of(row: BulletRow) -> Belief:
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
 
+def standing(number: int | None) -> Any:
+    """A query for the evidence on a bullet that was not taken back, in the order it came."""
+    which = select(EvidenceRow).filter_by(bullet=number).order_by(col(EvidenceRow.id))
+    which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
+    return which.where(col(DeltaRow.undone).is_not(True))
+
+
 def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
     against it before the user took it in again counts no more."""
-    which = (
-        select(EvidenceRow)
-        .join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
-        .where(col(EvidenceRow.bullet) == row.number, col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_not(True))
-    )
+    which = standing(row.number).where(col(EvidenceRow.kind) != "")
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
     prior = belief = prior_of(row)
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
-    for item in db.exec(which.order_by(col(EvidenceRow.id))).all():
+    for item in db.exec(which).all():
         factors = item.factors
         if item.kind == "before":
             counts |= dict(zip(_COUNTED, map(int, item.quote.split()), strict=False))
@@ -201,17 +196,8 @@ def applies(session: Session) -> ColumnElement[bool]:
 
 def revocable(session: Session) -> ColumnElement[bool]:
     """Whether a change was made in the session, or in its project with more reach: there it is listed and undone."""
-    return or_(made_by(session), and_(made_in(session), col(DeltaRow.reach).in_(("project", "user"))))
-
-
-def made_in(session: Session) -> ColumnElement[bool]:
-    """Whether a change was made in the session's project."""
-    return col(DeltaRow.project) == project_of(session)
-
-
-def made_by(session: Session) -> ColumnElement[bool]:
-    """Whether a change was made in the session itself."""
-    return and_(_of(session, col(DeltaRow.session_id)), made_in(session))
+    own, wide = _of(session, col(DeltaRow.session_id)), col(DeltaRow.reach).in_(("project", "user"))
+    return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))
 
 
 def _of(session: Session, owner: Any) -> ColumnElement[bool]:
@@ -219,26 +205,15 @@ def _of(session: Session, owner: Any) -> ColumnElement[bool]:
     return owner == session.id if session.id else false()
 
 
-def load_bullets(db: sqlmodel.Session, session: Session, changed: Iterable[str] | None = None) -> SessionPlaybook:
-    """What applies to the session, within a transaction. Where its playbook was current before a change of the bullets
-    in `changed`, only they are read."""
+def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
+    """What applies to the session, within a transaction."""
     columns: list[Any] = [getattr(BulletRow, name) for name in ("number", *_FIELDS)]
     alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
-    old, named = ({}, set()) if changed is None else (session.playbook.bullets, set(changed))
-    if changed is not None:
-        alive = alive.where(col(BulletRow.number).in_([number_of(name) for name in named]))
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
-    found = {f"P-{row.number}": bullet_of(row) for row in rows}
-    kept = {name: bullet for name, bullet in old.items() if name in found or name not in named}
-    return SessionPlaybook(kept | found, *_now(db, session))
+    return SessionPlaybook({f"P-{row.number}": bullet_of(row) for row in rows}, *playbook_now(db, session))
 
 
-def is_current(db: sqlmodel.Session, session: Session) -> bool:
-    """Whether the session's playbook is as the database has it, within a transaction: without reading a bullet."""
-    return (session.playbook.version, session.playbook.off) == _now(db, session)
-
-
-def _now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:
+def playbook_now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:
     """A number that grows with every change, every one taken back and every one brought back, and whether the playbook
     is off: found without reading the changes."""
     version, off = db.connection().execute(_NOW, {"project": project_of(session)}).one()

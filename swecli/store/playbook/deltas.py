@@ -127,9 +127,9 @@ def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> l
     return list(db.exec(which.limit(n)))
 
 
-def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> set[str]:
-    """Take a delta back, or with `back` bring one back that was taken: the same numbers, counts and evidence. Returns
-    the bullets that are another thing now. Raises BadInput when one it touched has been changed since."""
+def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
+    """Take a delta back, or with `back` bring one back that was taken: the same numbers, counts and evidence. Raises
+    BadInput when a bullet it touched has been changed since."""
     _refuse_if_changed(db, row)
     rows = bullet_rows(db, row.before)
     forms = (row.kept or {}) if back else row.before
@@ -144,19 +144,16 @@ def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> set[str]:
     row.undone = not back
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
-    judged = db.exec(select(EvidenceRow.bullet).where(col(EvidenceRow.delta) == row.number).distinct()).all()
-    names = {*row.before, *(f"P-{number}" for number in judged)}
-    for found in bullet_rows(db, names).values():
+    judged = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
+    for found in bullet_rows(db, {*row.before, *(f"P-{number}" for number in judged)}).values():
         bullets.recompute(db, found)
     db.flush()
-    return names
 
 
 def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
     """Raises BadInput when a later delta that stands has touched one of its bullets too."""
-    later = (col(DeltaRow.number) > row.number, col(DeltaRow.undone).is_(False))
-    which = select(DeltaRow).where(*later, cast(col(DeltaRow.before), Text) != "{}")
-    for other in db.exec(which).all() if row.before else ():
+    later = (col(DeltaRow.number) > row.number, cast(col(DeltaRow.before), Text) != "{}")
+    for other in db.exec(select(DeltaRow).where(*later).filter_by(undone=False)).all() if row.before else ():
         shared = sorted(row.before.keys() & other.before.keys())
         if shared:
             outside = f"outside of a session, in {other.project}"
@@ -182,9 +179,9 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
         return
     earlier: list[Op] = []
     if delta.ops and delta.interaction is not None and delta.session_id:
-        same = (col(DeltaRow.session_id) == delta.session_id, col(DeltaRow.interaction) == delta.interaction)
-        which = select(DeltaRow).where(*same, bullets.made_in(session), col(DeltaRow.undone).is_(False))
-        earlier = [op for row in db.exec(which).all() if row.author not in FREE for op in bullets.ops_of(row)]
+        same = values(delta, ("session_id", "interaction")) | {"project": project_of(session), "undone": False}
+        rows = db.exec(select(DeltaRow).filter_by(**same)).all()
+        earlier = [op for row in rows if row.author not in FREE for op in bullets.ops_of(row)]
     for names, most, what in _CAPS:
         now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
         if now and now + before > most:

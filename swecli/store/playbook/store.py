@@ -17,7 +17,7 @@ from swecli.models.ids import short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
 from swecli.models.session import Session
 from swecli.store.playbook import bullets, deltas
-from swecli.store.playbook.bullets import applied_of, applies, is_current, load_bullets, made_by, number_of, revocable
+from swecli.store.playbook.bullets import applied_of, applies, load_bullets, number_of, playbook_now, revocable
 from swecli.store.playbook.turns import ReflectionQueue, TurnRecords, note_checks, note_reflection, note_turn, put_mark
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import Database
@@ -41,9 +41,8 @@ class PlaybookStore(ReflectionQueue):
     def renew(self, session: Session) -> None:
         """Load the session's playbook again where another process has changed it; else it costs next to nothing."""
         with self._database.reading() as db:
-            playbook = None if is_current(db, session) else load_bullets(db, session)
-        if playbook is not None:
-            session.update_playbook(playbook)
+            if (session.playbook.version, session.playbook.off) != playbook_now(db, session):
+                session.update_playbook(load_bullets(db, session))
 
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
         """Apply a delta, all of it or nothing; one whose id was applied before changes nothing and is given back.
@@ -51,20 +50,15 @@ class PlaybookStore(ReflectionQueue):
         New bullets get numbers that were never used. Raises BadInput when an operation names no bullet that applies to
         the session, or cannot be carried out, or the delta is more than a turn may change.
         """
-        with self._changing(session) as (db, names):
-            row = _made(db, delta.id) or deltas.write(db, delta, session)
-            names.update(row.before)
-            return applied_of(row)
+        with self._changing(session) as db:
+            return applied_of(_made(db, delta.id) or deltas.write(db, delta, session))
 
     @contextmanager
-    def _changing(self, session: Session) -> Iterator[tuple[sqlmodel.Session, set[str]]]:
-        """A transaction that changes the bullets named in the set; after it the session's playbook is up to date. All
-        of it is read only where it was not current before."""
-        names: set[str] = set()
+    def _changing(self, session: Session) -> Iterator[sqlmodel.Session]:
+        """A transaction; after it the session's playbook is up to date."""
         with self._database.transaction() as db:
-            current = is_current(db, session)
-            yield db, names
-            playbook = load_bullets(db, session, names if current else None)
+            yield db
+            playbook = load_bullets(db, session)
         session.update_playbook(playbook)
 
     def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
@@ -81,20 +75,20 @@ class PlaybookStore(ReflectionQueue):
     def _turn(self, session: Session, n: int, *, back: bool) -> list[AppliedDelta]:
         if n < 1:
             raise BadInput(f"{n} changes cannot be {'brought back' if back else 'undone'}.", "Give a number from 1.")
-        with self._changing(session) as (db, names):
+        with self._changing(session) as db:
             rows = deltas.newest(db, session, n, undone=back)
             if not rows and back:
                 raise BadInput("There is no undo of the playbook to take back.")
             if not rows:
                 raise BadInput("There is no change of the playbook to undo.", "Another project's is undone there.")
             for row in rows:
-                names |= deltas.turn(db, row, back=back)
+                deltas.turn(db, row, back=back)
             return [applied_of(row) for row in rows]
 
     def conclude(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Keep all that a look at a turn came to, in one; returns the delta unless the user took it back before. Raises
         BadInput as `apply`; nothing is kept then."""
-        with self._changing(session) as (db, names):
+        with self._changing(session) as db:
             row = _made(db, lessons.delta.id) if lessons.delta else None
             fresh = lessons.delta is not None and row is None
             for earlier in lessons.replaces if fresh else ():
@@ -117,10 +111,7 @@ class PlaybookStore(ReflectionQueue):
                 bullets.let_fade(db, lessons.held_back)
             if lessons.final:
                 note_reflection(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
-            names.update(row.before if row else (), (v.bullet_id for v in lessons.verdicts))
-            names.update(lessons.shown, lessons.held_back)
-            applied = applied_of(row) if row else None
-        return applied if applied and not applied.undone else None
+            return applied_of(row) if row and not row.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """The deltas made in the session and its project, newest first, undone ones too, each with its verdicts."""
@@ -135,9 +126,10 @@ class PlaybookStore(ReflectionQueue):
 
     def made_of(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """The deltas made of those turns of a session, newest first, those taken back too."""
-        theirs = (made_by(session), col(DeltaRow.interaction).between(first, last))
-        found = self._database.rows(select(DeltaRow).where(*theirs).order_by(col(DeltaRow.number).desc()))
-        return [applied_of(row) for row in found]
+        project = bullets.project_of(session)  # before there is a session nothing is its own
+        theirs = select(DeltaRow).filter_by(session_id=session.id or None, project=project)
+        which = theirs.where(col(DeltaRow.interaction).between(first, last)).order_by(col(DeltaRow.number).desc())
+        return [applied_of(row) for row in self._database.rows(which)]
 
     def made(self, delta_id: str) -> bool:
         """Whether a delta was ever applied, also if it was taken back since."""
@@ -146,7 +138,7 @@ class PlaybookStore(ReflectionQueue):
 
     def get(self, bullet_id: str, session: Session | None = None) -> Bullet | None:
         """A bullet in any state, a deleted one too; with `session` only if it may be seen from there."""
-        which = select(BulletRow).where(col(BulletRow.number) == number_of(bullet_id))
+        which = select(BulletRow).filter_by(number=number_of(bullet_id))
         row = self._database.row(which if session is None else which.where(applies(session)))
         return None if row is None else bullets.bullet_of(row)
 
@@ -168,13 +160,12 @@ class PlaybookStore(ReflectionQueue):
         what is gone (`stale`; the others are not stale any more), and whose anchors were all found (`fresh`)."""
         now, known = datetime.now(UTC), session.playbook.bullets
         wanted = {n for n, b in known.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
-        with self._changing(session) as (db, names):
-            names |= wanted
-            for name in wanted:
-                row = db.get(BulletRow, number_of(name))
-                if row is not None:
-                    row.stale = stale.get(name, "")
-                    row.verified_at = now if name in fresh else row.verified_at
+        if not wanted:
+            return
+        with self._changing(session) as db:
+            for name, row in bullets.bullet_rows(db, wanted).items():
+                row.stale = stale.get(name, "")
+                row.verified_at = now if name in fresh else row.verified_at
             db.flush()
 
     def last_number(self) -> int:
@@ -185,22 +176,20 @@ class PlaybookStore(ReflectionQueue):
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns show of it instead, as in
         `helpful: pytest went from failing to passing`."""
-        which = select(EvidenceRow).join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
-        of = (col(EvidenceRow.bullet) == number_of(bullet_id), kinds, col(DeltaRow.undone).is_not(True))
-        rows = self._database.rows(which.where(*of).order_by(col(EvidenceRow.id)))
+        rows = self._database.rows(bullets.standing(number_of(bullet_id)).where(kinds))
         found = [(row.tag, Evidence(**values(row, bullets.EVIDENCE))) for row in rows]
         return [replace(one, quote=f"{tag}: {one.quote}") if tag else one for tag, one in found]
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """The changes that stand of one strategy, the oldest first."""
-        which = select(DeltaRow).where(_holds(col(DeltaRow.before), bullet_id), col(DeltaRow.undone).is_(False))
+        which = select(DeltaRow).where(_holds(col(DeltaRow.before), bullet_id)).filter_by(undone=False)
         found = [applied_of(row) for row in self._database.rows(which.order_by(col(DeltaRow.number)))]
         return [applied for applied in found if bullet_id in applied.touched]
 
     def removed(self, session: Session) -> list[Bullet]:
         """The strategies the user removed, refused or took back, as far as the session could see them."""
-        gone = select(BulletRow).where(applies(session), col(BulletRow.state) == "deleted")
+        gone = select(BulletRow).where(applies(session)).filter_by(state="deleted")
         return [bullets.bullet_of(row) for row in self._database.rows(gone)]
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
@@ -216,4 +205,4 @@ def _holds(column: Any, bullet_id: str) -> ColumnElement[bool]:
 
 
 def _made(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:
-    return db.exec(select(DeltaRow).where(col(DeltaRow.id) == clean_text(delta_id))).first()
+    return db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()

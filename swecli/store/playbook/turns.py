@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, and_, func
+from sqlalchemy import and_, func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -85,20 +85,18 @@ class TurnRecords:
     def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
         source)."""
-        of = (col(EvidenceRow.session_id) == session_id, col(EvidenceRow.interaction) == interaction)
         which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
-        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).where(*of)
-        stands = (col(EvidenceRow.kind) != "", col(DeltaRow.undone).is_(False))
+        which = which.where(col(EvidenceRow.kind) != "").filter_by(session_id=session_id, interaction=interaction)
+        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).filter_by(undone=False)
         found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for bullet, kind, tag, source in self._database.rows(which.where(*stands).order_by(col(EvidenceRow.id))):
+        for bullet, kind, tag, source in self._database.rows(which.order_by(col(EvidenceRow.id))):
             found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
         return found
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, Check]:
         """How these commands last ended in the session's project, those that ever ran."""
-        project = project_of(session)
-        which = select(CheckRow).where(col(CheckRow.project) == project, col(CheckRow.command).in_(list(commands)))
-        rows = self._database.rows(which)
+        which = select(CheckRow).filter_by(project=project_of(session))
+        rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
         return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
 
     def learned(self, names: Sequence[str]) -> dict[str, Any]:
@@ -108,24 +106,23 @@ class TurnRecords:
 
     def reflectors(self) -> dict[str, Any]:
         """What is known of every reflector, by its name."""
-        named = col(LearnedRow.name).startswith(_REFLECTOR, autoescape=True)
-        return {
-            row.name.removeprefix(_REFLECTOR): row.value for row in self._database.rows(select(LearnedRow).where(named))
-        }
+        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).startswith(_REFLECTOR)))
+        return {row.name.removeprefix(_REFLECTOR): row.value for row in rows}
 
     def switch(self, session: Session, *, off: bool) -> None:
         """Keep the playbook out of the prompts of a session's project, or let it in again."""
         with self._database.transaction() as db:
-            db.exec(sqlmodel.delete(SwitchRow).where(col(SwitchRow.project) == project_of(session)))
             if off:
-                db.add(SwitchRow(project=project_of(session)))
+                db.merge(SwitchRow(project=project_of(session)))
+            else:
+                db.exec(sqlmodel.delete(SwitchRow).filter_by(project=project_of(session)))
         session.playbook.off = off
 
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
-    which = select(TurnRow).where(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
-    row = db.exec(which).first() or TurnRow(session_id=session_id, interaction=interaction)
+    place: dict[str, Any] = {"session_id": session_id, "interaction": interaction}
+    row = db.exec(select(TurnRow).filter_by(**place)).first() or TurnRow(**place)
     for name, value in known.items():
         setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
     db.add(row)
@@ -165,9 +162,8 @@ def turn_mark(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
 
 def _judged(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
     """How the turn of a delta is judged now, with the user's words; None where there is no such turn."""
-    turn = find_turn(db, row.session_id, row.interaction)
-    of = (col(TurnRow.session_id) == row.session_id, col(TurnRow.interaction) == row.interaction)
-    outcome = db.exec(select(TurnRow).where(*of)).first() or TurnRow(session_id="", interaction=0)
+    turn, of = find_turn(db, row.session_id, row.interaction), values(row, ("session_id", "interaction"))
+    outcome = db.exec(select(TurnRow).filter_by(**of)).first() or TurnRow(session_id="", interaction=0)
     return None if turn is None else values(outcome, _OUTCOME) | values(turn, ("mark", "why"))
 
 
@@ -205,9 +201,9 @@ class ReflectionQueue:
         return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
 
     def _pending(self, *where: Any) -> Sequence[InteractionRow]:
-        which = select(InteractionRow).join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
-        which = which.where(col(InteractionRow.pending) == sqlmodel.true(), *where)
-        return self._database.rows(which.order_by(col(InteractionRow.id)))
+        which = select(InteractionRow).filter_by(pending=True).order_by(col(InteractionRow.id))
+        which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
+        return self._database.rows(which.where(*where))
 
     def spent(self, since: datetime | None = None) -> Spent:
         """What the requests of reflections took: from a moment on, or ever."""
@@ -218,17 +214,17 @@ class ReflectionQueue:
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
         with self._database.reading() as db:
-            return _tries(db, session_id, interaction, col(ReflectionRow.status) == "done")
+            return _tries(db, session_id, interaction, status="done")
 
     def reflected(self, session_id: str, interaction: int) -> bool:
         """Whether the interaction's reflection is stored, so that there will be no other."""
         with self._database.reading() as db:
-            return _tries(db, session_id, interaction, col(ReflectionRow.final) == sqlmodel.true()) > 0
+            return _tries(db, session_id, interaction, final=True) > 0
 
 
-def _tries(db: sqlmodel.Session, session_id: str, interaction: int, which: ColumnElement[bool]) -> int:
-    of = (col(ReflectionRow.session_id) == session_id, col(ReflectionRow.interaction) == interaction)
-    return db.exec(sqlmodel.select(func.count(col(ReflectionRow.id))).where(*of, which)).one()
+def _tries(db: sqlmodel.Session, session_id: str, interaction: int, **which: Any) -> int:
+    tries = sqlmodel.select(func.count(col(ReflectionRow.id)))
+    return db.exec(tries.filter_by(session_id=session_id, interaction=interaction, **which)).one()
 
 
 def note_reflection(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
@@ -238,6 +234,6 @@ def note_reflection(db: sqlmodel.Session, session_id: str, interaction: int, sta
         raise BadInput(f"There is no interaction {interaction} in session {session_id} to reflect upon.")
     final = status not in _NOT_FINAL
     if status == "failed":
-        final = _tries(db, session_id, interaction, col(ReflectionRow.status) == "failed") + 1 >= _TRIES
+        final = _tries(db, session_id, interaction, status="failed") + 1 >= _TRIES
     db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
     turn.pending = turn.pending and not final

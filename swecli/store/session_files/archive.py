@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import and_
 from sqlmodel import col, select
 
 from swecli.models.context import UNDO
@@ -75,12 +74,11 @@ def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
 def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
     """What belongs to the interactions of a session up to that one, within a transaction."""
     records = {row.interaction: _columns(row) for row in _rows(db, TurnRow, session_id, last)}
-    fulls = select(FullResultRow).join(CallRow, col(CallRow.id) == col(FullResultRow.call))
-    full = {row.call: row.text for row in db.exec(fulls.where(col(CallRow.session_id) == session_id)).all()}
     calls: dict[int, list[Archive]] = {}
-    theirs = select(CallRow).where(col(CallRow.session_id) == session_id).order_by(col(CallRow.id))
-    for call in db.exec(theirs).all():
-        more = {"full_result": full[call.id]} if call.id in full else {}
+    theirs = select(CallRow, FullResultRow.text).filter_by(session_id=session_id).order_by(col(CallRow.id))
+    whole = theirs.outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+    for call, full in db.exec(whole).all():
+        more = {} if full is None else {"full_result": full}
         calls.setdefault(call.message_id, []).append({"id": call.call_id} | _columns(call) | more)
     return {
         "interactions": [
@@ -99,7 +97,7 @@ def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
 def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[Any]:
     """A session's rows in the order in which they were made."""
     number = table.number if table is InteractionRow else table.interaction
-    theirs = select(table).where(col(table.session_id) == session_id, number <= last)
+    theirs = select(table).filter_by(session_id=session_id).where(number <= last)
     return list(db.exec(theirs.order_by(*table.__table__.primary_key.columns)).all())
 
 
@@ -167,8 +165,7 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
         db.add(new)
         db.flush()
         write(db, new.id, whole | {"requests": []})
-        theirs = select(ChoiceRow).where(col(ChoiceRow.session_id) == old.id, col(ChoiceRow.interaction) <= last)
-        for choice in db.exec(theirs).all():
+        for choice in _rows(db, ChoiceRow, old.id, last):
             db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
         # what the copied turns teach is learned from the first ones, and counts once
         db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
@@ -177,13 +174,12 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
 
 
 def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
-    own = select(BulletRow).where(col(BulletRow.session_id) == old, col(BulletRow.scope) == "session")
-    for bullet in db.exec(own.where(col(BulletRow.state) != "deleted").order_by(col(BulletRow.number))).all():
+    own = select(BulletRow).filter_by(session_id=old, scope="session").order_by(col(BulletRow.number))
+    for bullet in db.exec(own.where(col(BulletRow.state) != "deleted")).all():
         copy = BulletRow(**bullet.model_dump(exclude={"number"}) | {"session_id": new})
         db.add(copy)
         db.flush()
-        theirs = select(EvidenceRow).where(col(EvidenceRow.bullet) == bullet.number).order_by(col(EvidenceRow.id))
-        for item in db.exec(theirs).all():
+        for item in db.exec(select(EvidenceRow).filter_by(bullet=bullet.number).order_by(col(EvidenceRow.id))).all():
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
 
 
@@ -194,17 +190,15 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
         session = find_row(db, ref, "").id
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
-        undone = (col(SessionRow.parent_id) == session, col(SessionRow.directory) == "")
-        aside = list(db.exec(select(SessionRow.id).where(*undone)).all())
-        calls = select(CallRow.id).where(col(CallRow.session_id).in_([session, *aside]))
-        own = and_(col(BulletRow.session_id) == session, col(BulletRow.scope) == "session")
-        bullets = select(BulletRow.number).where(own)
+        gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]
+        calls = select(CallRow.id).where(col(CallRow.session_id).in_(gone))
+        bullets = select(BulletRow.number).filter_by(session_id=session, scope="session")
         db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
         for table in reversed(Row.metadata.sorted_tables):  # children before parents
             if any(key.target_fullname == "session.id" for key in table.foreign_keys):
-                db.connection().execute(table.delete().where(table.c.session_id.in_([session, *aside])))
+                db.connection().execute(table.delete().where(table.c.session_id.in_(gone)))
         db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
-        db.exec(sqlmodel.delete(BulletRow).where(own))
-        db.exec(sqlmodel.delete(DeltaRow).where(col(DeltaRow.session_id) == session, col(DeltaRow.reach) == "session"))
-        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_([session, *aside])))
+        db.exec(sqlmodel.delete(BulletRow).filter_by(session_id=session, scope="session"))
+        db.exec(sqlmodel.delete(DeltaRow).filter_by(session_id=session, reach="session"))
+        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_(gone)))
         return session

@@ -143,7 +143,7 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
     bullets = whole.pop("playbook")
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
-        if db.exec(select(SessionRow.id).where(col(SessionRow.id) == whole["id"])).first() is not None:
+        if db.exec(select(SessionRow.id).filter_by(id=whole["id"])).first() is not None:
             raise BadInput(f"The session {whole['id']} is already here.", f"Go on with it: swecli -r {whole['id']}")
         row = SessionRow(**{name: value for name, value in whole.items() if not isinstance(value, list)})
         row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
@@ -199,11 +199,10 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
     that the export has for them."""
     found: dict[str, str] = {}
     for bullet in (one for one in bullets if one["scope"] != "session"):
-        words = (col(BulletRow.content) == bullet["content"], col(BulletRow.scope) == bullet["scope"])
-        same = select(BulletRow.number).where(*words, col(BulletRow.state) != "deleted")
-        if bullet["scope"] == "project":
-            same = same.where(col(BulletRow.project) == project)
-        if number := db.exec(same.order_by(col(BulletRow.number))).first():
+        where = {"project": project} if bullet["scope"] == "project" else {}
+        same = select(BulletRow.number).filter_by(content=bullet["content"], scope=bullet["scope"], **where)
+        alive = same.where(col(BulletRow.state) != "deleted").order_by(col(BulletRow.number))
+        if number := db.exec(alive).first():
             found[bullet["id"]] = f"P-{number}"
     return found
 

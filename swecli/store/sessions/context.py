@@ -36,10 +36,9 @@ class ContextStore:
         state = ContextState()
         with self._database.reading() as db:
             state.reductions = _present(db, session.id)
-            theirs = select(SurvivorRow).where(col(SurvivorRow.session_id) == session.id)
-            rows = db.exec(theirs.order_by(col(SurvivorRow.id))).all()
-            turns = (col(RequestRow.session_id) == session.id, col(RequestRow.purpose) == "turn")
-            asked = db.exec(select(RequestRow).where(*turns).order_by(col(RequestRow.id).desc()).limit(1)).first()
+            rows = db.exec(select(SurvivorRow).filter_by(session_id=session.id).order_by(col(SurvivorRow.id))).all()
+            turns = select(RequestRow).filter_by(session_id=session.id, purpose="turn")
+            asked = db.exec(turns.order_by(col(RequestRow.id).desc()).limit(1)).first()
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
         state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
         if asked is not None:
@@ -55,8 +54,7 @@ class ContextStore:
         with self._database.transaction() as db:
             db.add(stored)
             if row.epoch is not None:
-                theirs = sqlmodel.update(SessionRow).where(col(SessionRow.id) == session.id)
-                db.exec(theirs.values(window_start=row.epoch.first))
+                db.exec(sqlmodel.update(SessionRow).filter_by(id=session.id).values(window_start=row.epoch.first))
             db.flush()
             db.refresh(stored)
         clean = _reduction(stored)
@@ -69,8 +67,8 @@ class ContextStore:
         """Take the newest reduction back, and return it; what was sent before it is sent again. An undo row keeps it
         from being made again at once: see `Reduction`. Raises BadInput when there is none."""
         with self._database.transaction() as db:
-            which = _newest_first(session.id, col(ReductionRow.undone).is_(False))
-            row = db.exec(which.where(col(ReductionRow.how).not_in((BEGIN, UNDO))).limit(1)).first()
+            which = _newest_first(session.id, undone=False).where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
+            row = db.exec(which.limit(1)).first()
             if row is None:
                 raise BadInput("Nothing has been taken out of this session's requests yet.")
             row.undone = True
@@ -104,7 +102,7 @@ class ContextStore:
         if interaction not in session.context.pins:
             raise BadInput(f"T{interaction} is not pinned.")
         with self._database.transaction() as db:
-            _delete(db, session.id, PIN, str(interaction))
+            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=PIN, key=str(interaction)))
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
@@ -116,7 +114,7 @@ class ContextStore:
             return
         with self._database.transaction() as db:
             for one in fresh:
-                _delete(db, session.id, one.kind, one.key)
+                db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=one.kind, key=one.key))
                 if one.text:
                     db.add(SurvivorRow(session_id=session.id, **asdict(one)))
         session.context.keep(fresh)
@@ -130,24 +128,16 @@ class ContextStore:
 _PLAIN = shared(Reduction, ReductionRow, "epoch", "edits", "number", "undone", "created_at")
 
 
-def _newest_first(session_id: str, *where: Any) -> Any:
-    which = select(ReductionRow).where(col(ReductionRow.session_id) == session_id, *where)
-    return which.order_by(col(ReductionRow.number).desc())
-
-
-def _delete(db: sqlmodel.Session, session_id: str, kind: str, key: str) -> None:
-    one = (col(SurvivorRow.session_id) == session_id, col(SurvivorRow.kind) == kind, col(SurvivorRow.key) == key)
-    db.exec(sqlmodel.delete(SurvivorRow).where(*one))
+def _newest_first(session_id: str, **which: Any) -> Any:
+    theirs = select(ReductionRow).filter_by(session_id=session_id, **which)
+    return theirs.order_by(col(ReductionRow.number).desc())
 
 
 def _present(db: sqlmodel.Session, session_id: str) -> list[Reduction]:
     """The row that began the present epoch and those after it, oldest first."""
-    stands = col(ReductionRow.undone).is_(False)
-    opening = select(func.max(ReductionRow.number)).where(
-        col(ReductionRow.session_id) == session_id, stands, col(ReductionRow.opens).is_(True)
-    )
+    opening = select(func.max(ReductionRow.number)).filter_by(session_id=session_id, undone=False, opens=True)
     since = col(ReductionRow.number) >= func.coalesce(opening.scalar_subquery(), 0)
-    return [_reduction(row) for row in db.exec(_newest_first(session_id, stands, since)).all()][::-1]
+    return [_reduction(row) for row in db.exec(_newest_first(session_id, undone=False).where(since)).all()][::-1]
 
 
 def _reduction(row: ReductionRow) -> Reduction:

@@ -32,6 +32,7 @@ SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a r
 REQUEST = shared(RequestRecord, RequestRow)
 USAGE = shared(Usage, RequestRow)
 _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
+NEWEST_SESSION = (col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
 
 
 def clean_call(call: ToolCall) -> None:
@@ -91,11 +92,8 @@ def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRo
     """The session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the newest of
     the directory. Raises BadInput."""
     if not ref:
-        newest = select(SessionRow).where(col(SessionRow.directory) == directory)
-        row = db.exec(
-            newest.order_by(col(SessionRow.updated_at).desc(), col(SessionRow.number).desc()).limit(1)
-        ).first()
-        if row is None:
+        newest = select(SessionRow).filter_by(directory=directory).order_by(*NEWEST_SESSION)
+        if (row := db.exec(newest.limit(1)).first()) is None:
             raise BadInput("There is no session in this directory yet.", "Start one without --continue.")
         return row
     ref = clean_text(ref.strip())
@@ -119,7 +117,7 @@ def load_session(database: Database, ref: str | None, directory: str, newest: in
     with _legible(), database.reading() if database.only_read else database.transaction() as db:
         row = find_row(db, ref, directory)
         if not database.only_read:
-            _settle(db, row.id)
+            _settle(db, row)
         first = row.interactions - max(1, newest) + 1
         return _session_of(row, _read_messages(db, row.id, first if first > 1 else 0, row.interactions))
 
@@ -144,8 +142,7 @@ def _legible() -> Iterator[None]:
 
 def find_turn(db: sqlmodel.Session, session_id: str, number: int | None) -> InteractionRow | None:
     """The row of an interaction, within a transaction."""
-    of = (col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == number)
-    return db.exec(select(InteractionRow).where(*of)).first()
+    return db.exec(select(InteractionRow).filter_by(session_id=session_id, number=number)).first()
 
 
 def _read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
@@ -166,19 +163,17 @@ def _read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int)
     ]
 
 
-def _settle(db: sqlmodel.Session, session_id: str) -> None:
+def _settle(db: sqlmodel.Session, row: SessionRow) -> None:
     """Mark what a dead process left running; what it had of an answer becomes a message, unless the answer was stored
     whole after that."""
-    theirs = (col(InteractionRow.session_id) == session_id, col(InteractionRow.status) == RUNNING)
-    for turn in db.exec(select(InteractionRow).where(*theirs)).all():
+    for turn in db.exec(select(InteractionRow).filter_by(session_id=row.id, status=RUNNING)).all():
         if runs_elsewhere(turn.pid):
             continue
-        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).where(col(MessageRow.session_id) == session_id)).one()
+        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=row.id)).one()
         if turn.partial and (newest or 0) <= turn.partial_after:
             message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-            db.add(message_row(session_id, message))
-            counted = sqlmodel.update(SessionRow).where(col(SessionRow.id) == session_id)
-            db.exec(counted.values(messages=SessionRow.messages + 1))
+            db.add(message_row(row.id, message))
+            row.messages += 1
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 

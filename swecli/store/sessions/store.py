@@ -62,7 +62,7 @@ class SessionWriter:
         if (message := self._waiting) is None:
             return
         with self.database.transaction() as db:
-            db.exec(sqlmodel.delete(MessageRow).where(col(MessageRow.id) == message.id))
+            db.exec(sqlmodel.delete(MessageRow).filter_by(id=message.id))
             db.delete(self._turn(db, message.interaction))
             row = self._row(db)
             row.messages -= 1
@@ -92,10 +92,9 @@ class SessionWriter:
             return self._put(message, opens=True)
         message.id, message.interaction, message.created_at = waiting.id, waiting.interaction, waiting.created_at
         mapping.clean_message(message)
-        row = sqlmodel.update(MessageRow).where(col(MessageRow.id) == message.id)
+        changed = values(message, ("sent", "tokens", "encoding", "images"))
         with self.database.transaction() as db:
-            names = ("sent", "tokens", "encoding", "images")
-            db.exec(row.values(**{name: getattr(message, name) for name in names}))
+            db.exec(sqlmodel.update(MessageRow).filter_by(id=message.id).values(**changed))
         self._waiting, self._open_calls = None, {}
         self._session().add_message(message)
         return message
@@ -144,19 +143,17 @@ class SessionWriter:
         """Commit what became of a call: decision, result, error, duration. `full_result` is the whole output, where the
         model got less than that in `call.result`. Raises BadInput when no message of the session has such a call."""
         mapping.clean_call(call)
-        which = select(CallRow).where(col(CallRow.session_id) == self._session().id)
-        if (key := self._open_calls.get(call.id)) is None:
-            which = which.where(col(CallRow.call_id) == call.id).order_by(col(CallRow.id).desc()).limit(1)
-        else:
-            which = which.where(col(CallRow.id) == key)
         with self.database.transaction() as db:
-            row = db.exec(which).first()
+            row = db.get(CallRow, self._open_calls.get(call.id, 0))
+            if row is None:
+                theirs = select(CallRow).filter_by(session_id=self._session().id, call_id=call.id)
+                row = db.exec(theirs.order_by(col(CallRow.id).desc()).limit(1)).first()
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
             if full_result is not None:
                 db.merge(FullResultRow(call=row.id, text=full_result))
             elif row.error == _UNFINISHED:
-                db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call) == row.id))
+                db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in mapping.CALL:
                 setattr(row, name, getattr(call, name))
 
@@ -167,16 +164,16 @@ class SessionWriter:
     def note_unfinished(self, now: Unfinished) -> None:
         """Commit what a running turn has so far: what a resumed session shows if this process is killed. What has come
         to its end meanwhile is left as it is. Any thread."""
-        of = (col(InteractionRow.session_id) == now.session_id, col(InteractionRow.number) == now.interaction)
-        running = sqlmodel.update(InteractionRow).where(*of, col(InteractionRow.status) == RUNNING)
         with self.database.transaction() as db:
-            if now.partial is not None:
-                db.exec(running.values(partial=now.partial, partial_after=now.after))
+            turn = find_turn(db, now.session_id, now.interaction)
+            if now.partial is not None and turn is not None and turn.status == RUNNING:
+                turn.partial, turn.partial_after = now.partial, now.after
             for key, (result, full) in now.outputs.items():
-                open_call = sqlmodel.update(CallRow).where(col(CallRow.id) == key)
-                open_call = open_call.where(col(CallRow.result).is_(None) | (col(CallRow.error) == _UNFINISHED))
-                if db.exec(open_call.values(result=result, error=_UNFINISHED)).rowcount and full is not None:
-                    db.merge(FullResultRow(call=key, text=full))
+                call = db.get(CallRow, key)
+                if call is not None and (call.result is None or call.error == _UNFINISHED):
+                    call.result, call.error = result, _UNFINISHED
+                    if full is not None:
+                        db.merge(FullResultRow(call=key, text=full))
 
     def record_request(self, record: RequestRecord) -> None:
         """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
@@ -209,10 +206,9 @@ class SessionWriter:
             row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
                 db.merge(ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice)))
-            ids = (short_id("P", name) for name in cited)
-            if numbers := [int(name.removeprefix("P-")) for name in ids if name]:
-                used = sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers))
-                db.exec(used.values(last_used=now))
+            numbers = [int(name.removeprefix("P-")) for name in cited if short_id("P", name) == name]
+            if numbers:
+                db.exec(sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(last_used=now))
         for name in cited:
             if bullet := session.playbook.bullets.get(name):
                 session.playbook.bullets[name] = replace(bullet, last_used=now)
@@ -245,7 +241,7 @@ class SessionWriter:
         """Commit and show settings. A session without messages has no row yet and gets them with its first."""
         session = self._session()
         with self.database.transaction() as db:
-            row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+            row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
             for name, value in settings.items() if row is not None else ():
                 setattr(row, *(("window_spec", str(value)) if name == "window" else (name, value)))
         for name, value in settings.items():
@@ -253,7 +249,7 @@ class SessionWriter:
 
     def _row(self, db: sqlmodel.Session) -> SessionRow:
         session = self._session()
-        row = db.exec(select(SessionRow).where(col(SessionRow.id) == session.id)).first()
+        row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
         if row is None:
             names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
             row = SessionRow(**names, **values(session, mapping.SESSION))
