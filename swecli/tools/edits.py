@@ -207,21 +207,12 @@ def _groups(before: list[str], after: list[str]) -> list[list[_Code]]:
     most = min(len(before), len(after))
     head = next((i for i in range(most) if before[i] != after[i]), most)
     tail = next((i for i in range(most - head) if before[-1 - i] != after[-1 - i]), most - head)
-    start, rest = max(0, head - _CONTEXT), max(0, tail - _CONTEXT)
+    large = max(len(before), len(after)) - head - tail > _MAX_COMPARED
+    start, rest = max(0, head - _CONTEXT), tail if large else max(0, tail - _CONTEXT)
     left, right = before[start : len(before) - rest], after[start : len(after) - rest]
-    groups: list[list[_Code]]
-    if max(len(left), len(right)) > _MAX_COMPARED:
-        lead, end = head - start, tail - rest
-        i, j = len(left) - end, len(right) - end
-        whole: list[_Code] = [
-            ("equal", 0, lead, 0, lead),
-            ("replace", lead, i, lead, j),
-            ("equal", i, i + end, j, j + end),
-        ]
-        groups = [[code for code in whole if code[1] < code[2] or code[3] < code[4]]]
-    else:
-        matcher = difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000)
-        groups = [list(group) for group in matcher.get_grouped_opcodes(_CONTEXT)]
+    # where all lines are junk, only what both begin with is found
+    matcher = difflib.SequenceMatcher((lambda _: True) if large else None, left, right, autojunk=len(left) > 1000)
+    groups = matcher.get_grouped_opcodes(_CONTEXT)
     return [[(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in g] for g in groups]
 
 

@@ -22,11 +22,16 @@ _MOST_PATHS = 500  # on one command line
 READING = frozenset(
     {"check-attr", "checkout-index", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"}
 )
-# log.showSignature starts gpg.program; core.attributesFile may be a device that never ends
-_PINNED = (
-    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.quotePath=false",
-    "diff.relative=false", "log.showSignature=false", "safe.bareRepository=explicit",
-)  # fmt: skip
+# Above every file, so that none of these starts anything: log.showSignature would start gpg.program.
+_PINNED = {
+    "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "log.showSignature": "false",
+    "submodule.recurse": "false",
+}  # fmt: skip
+# and for our own questions: core.attributesFile may be a device that never ends
+_OWN = {
+    "core.attributesFile": "/dev/null", "core.quotePath": "false", "diff.relative": "false",
+    "safe.bareRepository": "explicit",
+}  # fmt: skip
 # what a configuration may say otherwise of a diff; a submodule is not entered, its own configuration would hold there
 _DIFF = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
@@ -66,12 +71,10 @@ def run_git(
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
     env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
-    options = [option for setting in _PINNED for option in ("-c", setting)]
-    listed = _ask([program, *options, "config", "--list", "--name-only", "-z"], folder, env, seconds, most)
-    options += [option for setting in _no_filters(listed) for option in ("-c", setting)]
+    listed = _ask([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), seconds, most)
     extra = _DIFF if words[0] in ("diff", "show") else ()
-    argv = [program, "--no-pager", *options, words[0], *extra, *words[1:]]
-    return _ask(argv, folder, env, seconds, most).decode("utf-8", "replace")
+    argv = [program, "--no-pager", words[0], *extra, *words[1:]]
+    return _ask(argv, folder, _settings(env, _OWN | _no_filters(listed)), seconds, most).decode("utf-8", "replace")
 
 
 def attributes_of(
@@ -129,15 +132,23 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
 
 
-def _no_filters(listed: bytes) -> list[str]:
+def _no_filters(listed: bytes) -> dict[str, str]:
     """Settings that turn off every filter the configuration has, wherever it has it from. git has no switch for all
-    of them, and one that is `required` fails where it is only emptied. Raises BadInput."""
+    of them, and one that is `required` fails where it is only emptied."""
     keys = [key for key in os.fsdecode(listed).split("\0") if key.startswith("filter.") and key.count(".") > 1]
-    names = dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys)
-    if odd := [name for name in names if "=" in name]:
-        raise BadInput(f"The git filter {odd[0]!r} cannot be turned off: its name has a '='.", "Rename it.")
-    ways = ("clean=", "smudge=", "process=", "required=false")
-    return [f"filter.{name}.{way}" for name in names for way in ways]
+    ways = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    filters = dict.fromkeys(key.rpartition(".")[0] for key in keys)
+    return {f"{name}.{way}": value for name in filters for way, value in ways.items()}
+
+
+def _settings(env: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the pinned settings, and more, behind those that it brings."""
+    count = env.get("GIT_CONFIG_COUNT", "")
+    first, settings = int(count) if count.isdecimal() and len(count) < 5 else 0, _PINNED | more
+    pins = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for index, (key, value) in enumerate(settings.items(), first):
+        pins |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return {**env, **pins}
 
 
 def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float, most: int = _LARGEST) -> bytes:
@@ -174,25 +185,12 @@ _HARMLESS = re.compile(
     re.DOTALL,
 )
 _DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL)
-# Pinned above every file: none of these starts anything then.
-_PINS = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "log.showSignature": "false",
-    "submodule.recurse": "false",
-}
 
 
 def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
     """The environment for a command that only reads: git starts no program, asks for nothing and fetches nothing."""
-    given = child_environment(environ)
-    count = given.get("GIT_CONFIG_COUNT", "")
-    first = int(count) if count.isdecimal() and len(count) < 5 else 0
-    pins: dict[str, str] = {}
-    for index, (key, value) in enumerate(_PINS.items(), first):
-        pins |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
-    return given | pins | {
-        "GIT_CONFIG_COUNT": str(first + len(_PINS)), "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
+    return _settings(child_environment(environ), {}) | {
+        "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
         "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
     }  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
 
 _SHOWN_LINES = 12
 _MAX_LINE = 160
@@ -14,7 +13,6 @@ _MAX_WANTED = 200
 _ALIKE = 0.6
 _NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
 _ENDS = re.compile(r"^[ \t]+|[ \t]+$")
-_CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "…": "..."})
 
 
 def hint(text: str, old: str, new: str) -> str:
@@ -29,57 +27,33 @@ def hint(text: str, old: str, new: str) -> str:
     if "\\n" in old and old.replace("\\n", "\n") in text:
         notes.append("It holds backslash-n where the file has line ends.")
     lines = text.split("\n")[:_MAX_LINES]
-    place = _closest(lines, wanted[:_MAX_WANTED])
-    if place is None:
-        notes.append("Nothing in the file looks like it. Read the file again.")
-    else:
-        start, what = place
-        notes.append(_shown(lines, start, wanted, what))
+    place = _closest(lines, wanted[:_MAX_WANTED]) if old.strip() else None
+    notes.append(_shown(lines, wanted, *place) if place else "Nothing in the file looks like it. Read the file again.")
     return "\n".join(notes)
 
 
-def _closest(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
-    """Index of the first line of the best place, and what differs there."""
-    sames: tuple[tuple[str, Callable[[str], str]], ...] = (
-        ("white space at line ends", str.rstrip),
-        ("indentation", str.strip),
-        ("white space", lambda line: "".join(line.split())),
-        ("quotes, dashes or blanks that only look alike", lambda line: "".join(line.translate(_CURLY).split())),
-        ("upper and lower case", lambda line: "".join(line.split()).casefold()),
-    )
-    for what, same in sames:
-        start = _find([same(line) for line in lines], [same(line) for line in wanted])
-        if start is not None:
-            return start, f"only {what} differs"
-    return _alike(lines, wanted) if any(line.strip() for line in wanted) else None
-
-
-def _find(lines: list[str], wanted: list[str]) -> int | None:
-    if not any(wanted):
-        return None
-    last = len(lines) - len(wanted)
-    return next((i for i in range(last + 1) if lines[i : i + len(wanted)] == wanted), None)
-
-
-def _alike(lines: list[str], wanted: list[str]) -> tuple[int, str] | None:
-    """The place most like `wanted`, found by its longest line, then compared as a whole."""
+def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
+    """Index of the first line of the place most like `wanted`, found by its longest line, then compared as a whole, and
+    how alike they are; white space around lines and case do not count."""
     anchor = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
-    stripped = [line.strip()[:_MAX_LINE] for line in lines]
-    near = difflib.get_close_matches(wanted[anchor].strip()[:_MAX_LINE], stripped, n=3, cutoff=_ALIKE)
+    lines, wanted = ([line.strip().casefold() for line in some] for some in (lines, wanted))
+    stripped = [line[:_MAX_LINE] for line in lines]
+    near = difflib.get_close_matches(wanted[anchor][:_MAX_LINE], stripped, n=3, cutoff=_ALIKE)
     best, at = 0.0, 0
-    whole = "\n".join(line.strip() for line in wanted)[:4000]
+    whole = "\n".join(wanted)[:4000]
     for place in [max(0, index - anchor) for index, line in enumerate(stripped) if line in near][:_MAX_PLACES]:
-        there = "\n".join(line.strip() for line in lines[place : place + len(wanted)])[:4000]
+        there = "\n".join(lines[place : place + len(wanted)])[:4000]
         score = difflib.SequenceMatcher(None, whole, there, autojunk=False).ratio()
         if score > best:
             best, at = score, place
-    return (at, f"{best:.0%} alike") if best >= _ALIKE else None
+    return (at, best) if best >= _ALIKE else None
 
 
-def _shown(lines: list[str], start: int, wanted: list[str], what: str) -> str:
+def _shown(lines: list[str], wanted: list[str], start: int, alike: float) -> str:
     there = lines[start : start + len(wanted)]
     end = start + len(there)
     head = f"Closest: line {start + 1}" if len(there) == 1 else f"Closest: lines {start + 1}-{end}"
+    what = "only white space or case differs" if alike == 1 else f"{alike:.0%} alike"
     out = [f"{head} ({what}). The file has:"]
     out += [f"{start + 1 + i:>6}\t{_cut(line)}" for i, line in enumerate(there[:_SHOWN_LINES])]
     if len(there) > _SHOWN_LINES:

@@ -12,20 +12,20 @@ TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\
 
 
 @pytest.mark.parametrize(
-    ("old", "place", "what"),
+    ("old", "place", "how", "differs"),
     [
-        ('def first():\n  return "one"', "lines 1-2", "only indentation differs"),
-        ('    return "two"\n', "line 8", "only white space at line ends differs"),
-        ("def second( value ):", "line 5", "only white space differs"),
-        ("    return “one”", "line 2", "only quotes, dashes or blanks"),
-        ("DEF FIRST():", "line 1", "only upper and lower case differs"),
-        ("        return value + 2", "line 7", "alike"),
+        ('def first():\n  return "one"', "lines 1-2", "only white space or case differs", '····return "one"'),
+        ('    return "two"\n', "line 8", "only white space or case differs", '····return "two"·'),
+        ("def second( value ):", "line 5", "95% alike", "def second(value):"),
+        ("    return “one”", "line 2", "83% alike", '····return "one"'),
+        ("DEF FIRST():", "line 1", "only white space or case differs", "def first():"),
+        ("        return value + 2", "line 7", "94% alike", "→→return value + 1"),
     ],
 )
-def test_the_nearest_place_and_the_difference_are_told(old: str, place: str, what: str) -> None:
-    said = hint(TEXT, old, "new")
-    assert f"Closest: {place} (" in said
-    assert what in said
+def test_the_nearest_place_and_the_difference_are_shown(old: str, place: str, how: str, differs: str) -> None:
+    shown = hint(TEXT, old, "new")
+    assert f"Closest: {place} ({how})" in shown
+    assert f"  file:     {differs}" in shown
 
 
 def test_the_first_difference_shows_white_space() -> None:

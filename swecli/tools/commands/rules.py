@@ -17,6 +17,9 @@ from swecli.tools.commands.shell_words import MAX_LENGTH, Opaque, Part, parse
 _WILD = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\[([*?\[])\]")
 _JOINTS = re.compile(r"[;&|\n\r(){}`]|\$\(")
+_PIECE = re.compile(
+    r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^;&|\n\r(){}'"\\])+""", re.DOTALL
+)  # between joints outside quotes
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
 _LEADING = re.compile(r"!|if|then|else|elif|while|until|do|time|coproc|\{")
 # Programs that run what stands among their own words.
@@ -164,26 +167,8 @@ def _parts(command: str) -> list[str]:
     """The simple commands. Joints in quotes part only where a substitution makes it unsure what the quotes enclose."""
     joined = command.replace("\\\n", " ")
     unsure = "$(" in joined or "`" in joined
-    pieces = _JOINTS.split(joined) if unsure else _unquoted_pieces(joined)
+    pieces = _JOINTS.split(joined) if unsure else _PIECE.findall(joined)
     return [piece.strip() for piece in pieces if piece.strip()]
-
-
-def _unquoted_pieces(command: str) -> list[str]:
-    pieces, quote, escape = [""], "", False
-    for letter in command:
-        if escape:
-            escape = False
-        elif letter == "\\" and quote != "'":
-            escape = True
-        elif quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in ";&|\n\r(){}":
-            pieces.append("")
-            continue
-        pieces[-1] += letter
-    return pieces if not quote else _JOINTS.split(command)
 
 
 def _words(part: str) -> list[str]:

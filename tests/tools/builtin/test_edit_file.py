@@ -31,7 +31,7 @@ async def test_a_miss_changes_nothing_and_shows_the_nearest_place(run: RunTool, 
     result = await run("edit_file", path="a.py", edits=[edit("def f", "def g"), edit("    return 1", "    return 2")])
     assert not result.ok
     assert "Edit 2 of 2" in result.for_model
-    assert "Closest: line 2 (only indentation differs)" in result.for_model
+    assert "Closest: line 2 (only white space or case differs)" in result.for_model
     assert (root / "a.py").read_text() == "def f():\n\treturn 1\n"
     assert answers.asked == []
 
