@@ -8,9 +8,8 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pathspec import GitIgnoreSpec
 
@@ -66,17 +65,12 @@ def _anywhere(pattern: str) -> str:
     return f"**/{pattern}" if inner and not pattern.startswith("**/") else pattern
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Match:
+class Match(NamedTuple):
     """One matching line, numbered from 1."""
 
-    parts: tuple[str, ...]
+    path: str
     line: int
     text: str
-
-    @property
-    def path(self) -> str:
-        return "/".join(self.parts)
 
 
 class Matches:
@@ -114,7 +108,7 @@ class Matches:
             if path not in self._kept:
                 self._kept[path] = (self._glob is None or self._glob.matches(path)) and self._may_read(path)
             if self._kept[path]:
-                self._open.append(Match(tuple(path.split("/")), data["line_number"], _around(data)))
+                self._open.append(Match(path, data["line_number"], _around(data)))
         elif kind == "end":  # only now it is known whether the file is binary
             self.found += self._open if data.get("binary_offset") is None else []
             self._open = []

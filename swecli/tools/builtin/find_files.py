@@ -113,7 +113,7 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
     notes = []
     if ended.how == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
-    return _result(params, sorted(found.found), notes, ctx.page_limit, more=found.more)
+    return _result(params, found.found, notes, ctx.page_limit, more=found.more)
 
 
 def _result(
@@ -128,7 +128,7 @@ def _result(
             more = True
             break
         rows.append(row)
-    files = len({match.parts for match in matches[: len(rows)]})
+    files = len({match.path for match in matches[: len(rows)]})
     count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'} in {files} file{'' if files == 1 else 's'}"
     if not rows:
         count = f"No matches for {params.pattern!r}"
