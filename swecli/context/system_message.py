@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from swecli.config.paths import project_root
 from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding, one_spaced
@@ -136,9 +137,9 @@ def load_instructions(
     Without `trusted` nothing is read but named in a notice, ending with `trust_hint`. Of `limit` characters in all the
     nearest files get their share first; what is cut is marked in the text and in a notice."""
     cwd = cwd.resolve()
-    root = repository_root(cwd)
+    root = project_root(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
-    chain = (next((f / name for name in INSTRUCTION_FILES if _is_there(f / name)), None) for f in folders)
+    chain = (next((f / name for name in INSTRUCTION_FILES if (f / name).exists()), None) for f in folders)
     found = [path for path in chain if path]  # one per directory
     if not trusted:
         listed = ", ".join(str(path.relative_to(root)) for path in found)
@@ -158,18 +159,6 @@ def load_instructions(
     if not parts:
         return Instructions(notices=notices[::-1])
     return Instructions("\n".join([_HEAD, *parts[::-1]]), used[::-1], notices[::-1])
-
-
-def repository_root(cwd: Path) -> Path:
-    """The nearest directory from `cwd` upwards that holds a `.git`; `cwd` itself where none does."""
-    return next((folder for folder in (cwd, *cwd.parents) if _is_there(folder / ".git")), cwd)
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a directory above that may not be looked into
-        return False
 
 
 def _read(path: Path, root: Path, limit: int) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.system_message import Instructions, load_instructions, repository_root
+from swecli.context.system_message import Instructions, load_instructions
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def test_outside_a_repository_only_the_working_directory_counts(tmp_path: Path) 
     below = tmp_path / "below"
     below.mkdir()
     assert load(below) == Instructions()
-    assert repository_root(below) == below
 
 
 def test_a_worktree_whose_git_is_a_file_is_a_root_too(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: elsewhere")
     (tmp_path / "a").mkdir()
-    assert repository_root(tmp_path / "a") == tmp_path
+    (tmp_path / "AGENTS.md").write_text("all of it")
+    assert load(tmp_path / "a").files == [tmp_path / "AGENTS.md"]
 
 
 def test_an_untrusted_folder_is_not_read_and_says_how_to_trust(cwd: Path) -> None:
