@@ -141,7 +141,7 @@ def _no_filters(listed: bytes) -> dict[str, str]:
     return {f"{name}.{way}": value for name in filters for way, value in ways.items()}
 
 
-def _settings(env: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
     """The environment with the pinned settings, and more, behind those that it brings."""
     count = env.get("GIT_CONFIG_COUNT", "")
     first, settings = int(count) if count.isdecimal() and len(count) < 5 else 0, _PINNED | more

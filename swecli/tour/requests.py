@@ -72,7 +72,7 @@ def calls_in(messages: Sequence[ApiMessage], results: dict[str, str]) -> tuple[M
 
 def results_in(messages: Sequence[ApiMessage]) -> dict[str, str]:
     """Results by call id."""
-    return {str(m.get("tool_call_id") or ""): text_of(m) for m in messages if m.get("role") == "tool"}
+    return {str(m.get("tool_call_id") or ""): _text_of(m) for m in messages if m.get("role") == "tool"}
 
 
 def _made(call: dict[str, Any], results: dict[str, str]) -> Made:
