@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.config.load import read_toml
+from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS, unknown_setting
 from swecli.models.errors import ConfigError
 
@@ -59,24 +60,6 @@ def template() -> str:
     """A settings file that sets nothing and names everything."""
     rows = [f"# {s.doc}\n# {s.name} = {toml_value(1 if s.default is None else s.default)}\n" for s in SETTINGS.values()]
     return "\n".join([_HEAD, *rows])
-
-
-def write_settings(path: Path, text: str) -> None:
-    """Put the text in the file's place in one step, for this user alone where it is new; a link stays one. Raises
-    OSError."""
-    target = path.resolve()
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(new, "w", encoding="utf-8", newline="") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:
@@ -137,7 +120,7 @@ class ProjectRules:
         folders = self._read() | {self._folder: rules}
         tables = [f"\n[{toml_value(f)}]\nallow = {toml_value(kept)}\n" for f, kept in folders.items() if kept]
         try:
-            write_settings(self.file, "".join([_RULES_HEAD, *tables]))
+            write_file(self.file, "".join([_RULES_HEAD, *tables]))
         except (OSError, UnicodeEncodeError) as error:
             raise ConfigError(f"{self.file} cannot be written: {error}.", "Check its permissions.") from error
         self.rules = rules

@@ -105,3 +105,21 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # a folder above that may not be looked into
         return False
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put the text in the file's place in one step, for this user alone where it is new; a link stays one. Raises
+    OSError."""
+    target = path.resolve()
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(new, "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

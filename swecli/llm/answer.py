@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
@@ -77,27 +77,35 @@ class EventReader:
         return None
 
 
-@dataclass(slots=True)
-class Gathered:
-    """What came of an answer: the pieces that were not handed on yet, and how it ended, in the service's words.
+class Answer(ABC):
+    """One answer while it comes: a wire reads its events into it. `ending` is how it ended, in the service's words;
     `written` is set when the request has left whole, `came` when there is something to take."""
 
-    text: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    calls: list[tuple[int, str, str, list[str]]] = field(default_factory=list)
-    usage: Usage | None = None
-    ending: str | None = None
-    began: bool = False
-    answered: bool = False
-    thoughts: str = ""
-    size: int = 0
-    came: asyncio.Event = field(default_factory=asyncio.Event)
-    written: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self.ending: str | None = None
+        self.began = self.answered = False
+        self.thoughts = ""  # the beginning of them
+        self.came, self.written = asyncio.Event(), asyncio.Event()
+        self._size = 0
+        self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
+        self._deltas: list[tuple[int, str, str, list[str]]] = []
+
+    @abstractmethod
+    def read(self, event: dict[str, Any]) -> None:
+        """One event. Raises TooLong."""
+
+    def read_whole(self, event: dict[str, Any]) -> None:
+        """An answer that came in one piece although a stream was asked for. Raises TooLong."""
+        self.read(event)
+
+    @abstractmethod
+    def blocks(self) -> list[Any]:
+        """What must come back to the service as it is; nothing where nothing is opaque."""
 
     def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
         """Pieces of the answer. Raises TooLong for more than any answer has."""
-        for piece, where in ((text, self.text), (reasoning, self.reasoning), (refusal, self.refusal)):
+        for piece, where in zip((text, reasoning, refusal), self._texts.values(), strict=True):
             if piece:
                 where.append(piece)
                 self._grow(len(piece))
@@ -109,36 +117,25 @@ class Gathered:
         """A piece of a call; those without id and name are joined with the one before."""
         self.answered = True
         self._grow(len(arguments) + len(name))
-        if self.calls and not call_id and not name and self.calls[-1][0] == index:
-            self.calls[-1][3].append(arguments)
+        if self._deltas and not call_id and not name and self._deltas[-1][0] == index:
+            self._deltas[-1][3].append(arguments)
         else:
-            self.calls.append((index, call_id, name, [arguments]))
+            self._deltas.append((index, call_id, name, [arguments]))
 
     def take(self) -> list[ModelChunk]:
         """The pieces so far as few chunks; they are handed on now."""
-        text, reasoning, refusal = ("".join(parts) for parts in (self.text, self.reasoning, self.refusal))
-        found = [ModelChunk(text=text, reasoning=reasoning, refusal=refusal)] if text or reasoning or refusal else []
-        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self.calls]
-        for parts in (self.text, self.reasoning, self.refusal, self.calls):
+        texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
+        found = [ModelChunk(**texts)] if any(texts.values()) else []
+        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self._deltas]
+        for parts in self._texts.values():
             parts.clear()
+        self._deltas.clear()
         return found or [ModelChunk(alive=True)]
 
     def _grow(self, size: int) -> None:
-        self.size += size
-        if self.size > _LONGEST_ANSWER:
+        self._size += size
+        if self._size > _LONGEST_ANSWER:
             raise TooLong(f"an answer of more than {_LONGEST_ANSWER >> 20} MiB")
-
-
-class Reader(Protocol):
-    """Reads the events of one answer into `out`: each with `take`, one that came in one piece although a stream was
-    asked for with `whole`. `blocks` must come back to the service as they are; nothing where nothing is opaque."""
-
-    out: Gathered
-
-    def __init__(self, out: Gathered) -> None: ...
-    def take(self, event: dict[str, Any]) -> None: ...
-    def whole(self, event: dict[str, Any]) -> None: ...
-    def blocks(self) -> list[Any]: ...
 
 
 def openai_usage(reported: Any) -> Usage | None:

@@ -7,8 +7,6 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
@@ -131,19 +129,14 @@ def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverf
     return error
 
 
-def retry_after(headers: Mapping[str, str], text: str = "", now: datetime | None = None) -> float | None:
-    """Seconds to wait, out of `retry-after-ms`, `retry-after` (seconds or a date) or the body; None for none."""
+def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
+    """Seconds to wait, out of `retry-after-ms`, `retry-after` or the body; None for none, and for a date."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return float(value) * scale
-    try:
-        then = parsedate_to_datetime(headers.get("retry-after", ""))
-    except (ValueError, TypeError):
-        found = _RETRY_DELAY.search(text)
-        return float(found[1]) if found else None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
+    found = _RETRY_DELAY.search(text)
+    return float(found[1]) if found else None
 
 
 def refusal_in(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import SHOWN, EventReader, Gathered, Reader, TooLong
+from swecli.llm.answer import SHOWN, Answer, EventReader, TooLong
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
@@ -24,16 +24,14 @@ _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-
-
-_Asked = tuple[dict[str, Any], Reader, asyncio.Task[None]]  # the body that was sent, and what reads its answer
+_Asked = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # the body that was sent, and what reads its answer
 
 
 class Native(ABC):
     """One model at one endpoint."""
 
     path: str
-    reader: type[Reader]  # reads one answer
+    answer: type[Answer]
     stops: Mapping[str, StopReason]
     warm = staticmethod(load_httpx)
 
@@ -62,15 +60,14 @@ class Native(ABC):
         """Send a request before anybody reads its answer, and come back when its last byte is written, or when it
         failed: the next `stream` goes on with it if it is asked for the same, and drops it if not."""
         self._ahead = self._begin(request)
-        await self._ahead[1].out.written.wait()
+        await self._ahead[1].written.wait()
 
     def _begin(self, request: ModelRequest) -> _Asked:
-        out = Gathered()
-        body, reading = self.body(request), self.reader(out)
-        task = asyncio.create_task(self._ask(request, body, reading))
-        task.add_done_callback(lambda _: out.came.set())
-        task.add_done_callback(lambda _: out.written.set())
-        return body, reading, task
+        body, answer = self.body(request), self.answer()
+        task = asyncio.create_task(self._ask(request, body, answer))
+        task.add_done_callback(lambda _: answer.came.set())
+        task.add_done_callback(lambda _: answer.written.set())
+        return body, answer, task
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
@@ -78,65 +75,64 @@ class Native(ABC):
         if ahead is not None and ahead[0] != self.body(request):
             ahead[2].cancel()
             ahead = None
-        body, reading, asking = ahead or self._begin(request)
-        out = reading.out
+        body, answer, asking = ahead or self._begin(request)
         try:
-            await out.written.wait()
+            await answer.written.wait()
             yield ModelChunk(alive=True)  # from here on the clocks run
             while not asking.done():
-                await out.came.wait()
-                out.came.clear()
-                for chunk in out.take():
+                await answer.came.wait()
+                answer.came.clear()
+                for chunk in answer.take():
                     yield chunk
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
-            for chunk in out.take():
+            for chunk in answer.take():
                 yield chunk
             await asking
-            yield self._last(body, reading)
+            yield self._last(body, answer)
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _ask(self, request: ModelRequest, body: dict[str, Any], reading: Reader) -> None:
+    async def _ask(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
         try:
             if self.endpoint.key is None and self.endpoint.key_command:
                 self.endpoint = replace(self.endpoint, key=await printed_key(self.endpoint.key_command))
-            await self.exchange(request, body, reading)
+            await self.exchange(request, body, answer)
         except ProviderError:
             raise
         except TooLong as error:
             at = self.endpoint.address
             raise ProviderError(f"{at} sent {error}.", "Ask for less, or choose another model.") from None
         except Exception as error:  # noqa: BLE001  # whatever the transport raises becomes a line for the user
-            raise self.failure(error, answering=reading.out.began) from error
+            raise self.failure(error, answering=answer.began) from error
 
-    async def exchange(self, request: ModelRequest, body: dict[str, Any], reading: Reader) -> None:
+    async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Send the body and read what comes. Raises ProviderError, TooLong, and whatever the transport raises."""
-        out, at = reading.out, self.endpoint
+        at = self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
-        async with posting(url, _to_bytes(body), self.headers(), out.written) as response:
+        async with posting(url, _to_bytes(body), self.headers(), answer.written) as response:
             if response.status_code != 200:
                 refusal = (await refusal_of(response)).decode("utf-8", "replace")
                 raise self._refused(request, body, response, refusal)
-            out.began = True
-            out.came.set()
+            answer.began = True
+            answer.came.set()
             events, found = EventReader(), 0
             async for piece in response.aiter_raw():
-                found += self._events(events.feed(piece), reading)
-                out.came.set()
-            if not found + self._events(events.end(), reading):
+                found += self._events(events.feed(piece), answer)
+                answer.came.set()
+            if not found + self._events(events.end(), answer):
                 came = b"\n".join(events.stray)
-                reading.whole(self._object(came, "sent no answer", errors.EMPTY_TRIES))
+                answer.read_whole(self._object(came, "sent no answer", errors.EMPTY_TRIES))
 
     def failure(self, error: Exception, *, answering: bool) -> ProviderError:
         """One of our errors for what the transport raised; `answering`: the answer had begun."""
         return errors.by_transport(error, self.endpoint, answering=answering)
 
-    def _events(self, found: list[bytes], reading: Reader) -> int:
+    def _events(self, found: list[bytes], answer: Answer) -> int:
         for data in found:
             if data.strip() != b"[DONE]":
-                reading.take(self._object(data, "sent something that is no answer", errors.CUT_TRIES))
+                answer.read(self._object(data, "sent something that is no answer", errors.CUT_TRIES))
         return len(found)
 
     def _object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
@@ -153,21 +149,21 @@ class Native(ABC):
             raise errors.by_event(value["error"], self.endpoint)
         return value
 
-    def _last(self, body: dict[str, Any], reading: Reader) -> ModelChunk:
+    def _last(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """The last chunk. Raises ProviderError where the answer did not end, or holds nothing."""
-        out, at = reading.out, self.endpoint.address
-        if out.ending is None:
+        at = self.endpoint.address
+        if answer.ending is None:
             what, tries = (
-                ("cut its answer off", errors.CUT_TRIES) if out.answered else ("sent no answer", errors.EMPTY_TRIES)
+                ("cut its answer off", errors.CUT_TRIES) if answer.answered else ("sent no answer", errors.EMPTY_TRIES)
             )
             raise Unavailable(f"{at} {what}.", "Try again.", tries=tries)
-        stop = self.stops.get(out.ending, "stop")
-        if not out.answered and stop in ("content_filter", "refusal"):
+        stop = self.stops.get(answer.ending, "stop")
+        if not answer.answered and stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Say it in other words.")
-        if not out.answered and stop == "length":
+        if not answer.answered and stop == "length":
             raise AnswerUsedUp(f"{at} used up the answer's length before it began to answer.", "Raise max_tokens.")
-        if not out.answered and stop in ("stop", "tool_calls"):
-            thoughts = errors.one_line(out.thoughts, SHOWN)
+        if not answer.answered and stop in ("stop", "tool_calls"):
+            thoughts = errors.one_line(answer.thoughts, SHOWN)
             came = f" with thoughts only: {thoughts}" if thoughts else "."
             raise Unavailable(f"{at} sent an empty answer{came}", "Try again.", tries=errors.EMPTY_TRIES)
         self._renewed = False  # the key is good, and what was learned on the way to the answer is true
@@ -175,12 +171,12 @@ class Native(ABC):
             fact = self._unproved.pop(0)
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, *fact)
-        known = out.ending in self.stops or out.ending in _PLAIN_ENDINGS
-        note = "" if known else f"{at} ended the answer with {errors.one_line(out.ending, SHOWN)!r}"
-        cost = self.profile.cost(out.usage) if out.usage else None
-        content = [] if self.profile.think_back == "never" else reading.blocks()
+        known = answer.ending in self.stops or answer.ending in _PLAIN_ENDINGS
+        note = "" if known else f"{at} ended the answer with {errors.one_line(answer.ending, SHOWN)!r}"
+        cost = self.profile.cost(answer.usage) if answer.usage else None
+        content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content} if content else None
-        return ModelChunk(usage=out.usage, cost=cost, stop=stop, blocks=kept, note=note)
+        return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=kept, note=note)
 
     def prefix(self, body: Mapping[str, Any]) -> str:
         """A hash of what an answer was made from: opaque parts may be bound to it. "" where nothing is bound."""
@@ -205,13 +201,13 @@ class Native(ABC):
             messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{_NO_TOOLS}"}
         return replace(request, messages=messages, tools=[])
 
-    def _refused(self, request: ModelRequest, body: dict[str, Any], response: Any, answer: str) -> ProviderError:
+    def _refused(self, request: ModelRequest, body: dict[str, Any], response: Any, text: str) -> ProviderError:
         """The error for a status other than 200; what it teaches of the model is taken at once."""
         at, status = self.endpoint, int(response.status_code)
-        error = self.renewing(errors.by_answer(status, response.headers, answer, at))
+        error = self.renewing(errors.by_answer(status, response.headers, text, at))
         if status not in (400, 422):
             return error
-        words, param = errors.refusal_in(answer)
+        words, param = errors.refusal_in(text)
         lesson = lesson_of(at.model, body, self.profile.limit_name, param, words, at.extra_body)
         if lesson is None or getattr(self.profile, lesson.field, None) == lesson.value is not None:
             return error

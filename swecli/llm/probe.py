@@ -1,4 +1,4 @@
-"""What a server on this machine or network offers and serves: asked by bare sockets, before the first prompt."""
+"""What a server on this machine or network offers and serves: asked before the first prompt."""
 
 from __future__ import annotations
 
@@ -98,25 +98,16 @@ def _size(value: Any) -> int | None:
 
 
 def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
-    """What a server answers to a GET, or to a POST of a body; None for anything that is not JSON in time. By a bare
-    socket: the standard library's HTTP client costs more to import than this takes."""
-    sent = b"" if body is None else json.dumps(body).encode()
-    head = f"{'POST' if sent else 'GET'} {path} HTTP/1.0\r\nHost: {place[0]}:{place[1]}\r\nAccept: application/json\r\n"
-    head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n" if sent else ""
-    received = b""
-    with suppress(OSError), socket.create_connection(place, _CONNECT_SECONDS) as connection:
-        connection.settimeout(_ANSWER_SECONDS)
-        connection.sendall(f"{head}Connection: close\r\n\r\n".encode() + sent)
-        while not _whole(received) and len(received) < _ANSWER_BYTES and (piece := connection.recv(65536)):
-            received += piece
-    answer, _, text = received.partition(b"\r\n\r\n")
-    with suppress(ValueError, RecursionError):
-        return json.loads(text) if answer.split(b" ", 2)[1:2] == [b"200"] else None
+    """What a server answers to a GET, or to a POST of a body; None for anything that is not JSON in time."""
+    with suppress(OSError, ValueError, RecursionError), socket.create_connection(place, _CONNECT_SECONDS) as link:
+        link.settimeout(_ANSWER_SECONDS)
+        # late: httpx needs it too, but where no server is nothing does
+        from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
+
+        connection = HTTPConnection(*place)
+        connection.sock = link
+        with suppress(HTTPException):
+            connection.request("POST" if body else "GET", path, body and json.dumps(body))
+            answer = connection.getresponse()
+            return json.loads(answer.read(_ANSWER_BYTES)) if answer.status == 200 else None
     return None
-
-
-def _whole(received: bytes) -> bool:
-    """Whether the answer is there in the length that it names: not every server closes the connection after it."""
-    head, end, text = received.partition(b"\r\n\r\n")
-    length = re.search(rb"\r\ncontent-length: *(\d{1,9})", head.lower() + end)
-    return bool(end and length) and len(text) >= int(length[1])  # type: ignore[index]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
+from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, cost_of, limit
 from swecli.models.message import Usage
@@ -259,10 +260,8 @@ class LearnedFacts:
             yield models if models is not None else {}
             if models is None:
                 return
-            fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-                json.dump({"version": _VERSION, "models": models}, out, ensure_ascii=False, indent=1, sort_keys=True)
-            fresh.replace(self._path)
+            whole = {"version": _VERSION, "models": models}
+            write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
         finally:
             os.close(lock)
 

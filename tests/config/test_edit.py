@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.edit import from_words, set_in, template, toml_value, unset_in, write_settings
+from swecli.config.edit import from_words, set_in, template, toml_value, unset_in
 from swecli.config.load import load_settings
+from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
@@ -139,10 +140,10 @@ def test_a_file_says_what_was_set_last_and_keeps_every_comment(start: list[Any],
 
 
 def test_a_file_is_written_in_one_step_and_is_private() -> None:
-    write_settings(Path("new/config.toml"), "a")
+    write_file(Path("new/config.toml"), "a")
     assert Path("new/config.toml").stat().st_mode & 0o777 == 0o600
     Path("new/config.toml").chmod(0o640)
-    write_settings(Path("new/config.toml"), "bä\r\n")
+    write_file(Path("new/config.toml"), "bä\r\n")
     assert Path("new/config.toml").read_bytes() == "bä\r\n".encode()
     assert Path("new/config.toml").stat().st_mode & 0o777 == 0o640
     assert [p.name for p in Path("new").iterdir()] == ["config.toml"]
@@ -152,6 +153,6 @@ def test_a_linked_file_is_written_where_it_is() -> None:
     Path("dotfiles").mkdir()
     Path("dotfiles/c.toml").write_text("old")
     Path("config.toml").symlink_to("dotfiles/c.toml")
-    write_settings(Path("config.toml"), "new")
+    write_file(Path("config.toml"), "new")
     assert Path("config.toml").is_symlink()
     assert Path("dotfiles/c.toml").read_text() == "new"

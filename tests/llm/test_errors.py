@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from swecli.llm.endpoints import resolve
@@ -20,16 +18,14 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
         ({"retry-after": "7"}, "", 7.0),
         ({"retry-after": "0.5"}, "", 0.5),
         ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, "", 30.0),
-        ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, "", 0.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, "", None),
         ({"retry-after": "soon"}, "", None),
         ({"retry-after": "-3"}, "", None),
         ({}, '{"retryDelay": "17s"}', 17.0),
     ],
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
-    now = datetime(2026, 10, 21, 7, 28, 0, tzinfo=UTC)
-    assert retry_after(headers, said, now) == seconds
+    assert retry_after(headers, said) == seconds
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Gathered, anthropic_usage
+from swecli.llm.answer import Answer, anthropic_usage
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -20,17 +20,17 @@ _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 _OPAQUE = ("thinking", "redacted_thinking")
 
 
-class _MessageReader:
+class _MessageAnswer(Answer):
     """The events of a message."""
 
-    def __init__(self, out: Gathered) -> None:
-        self.out = out
-        self._usage: dict[str, Any] = {}
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[str, Any] = {}
         self._content: dict[int, dict[str, Any]] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}  # of one field of one block
         self._calls: dict[int, int] = {}  # block to call
 
-    def take(self, event: dict[str, Any]) -> None:
+    def read(self, event: dict[str, Any]) -> None:
         """One event."""
         kind, index = event.get("type"), event.get("index")
         index = index if isinstance(index, int) else 0
@@ -46,7 +46,7 @@ class _MessageReader:
             self._count(event.get("usage"))
             self._end(inner)
 
-    def whole(self, event: dict[str, Any]) -> None:
+    def read_whole(self, event: dict[str, Any]) -> None:
         """A `message` object."""
         self._count(event.get("usage"))
         content = event.get("content")
@@ -73,35 +73,35 @@ class _MessageReader:
         self._content[index] = block
         if block.get("type") == "tool_use":
             self._calls[index] = len(self._calls)
-            self.out.add_call(self._calls[index], str(block.get("id") or ""), str(block.get("name") or ""), "")
-        self.out.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
+            self.add_call(self._calls[index], str(block.get("id") or ""), str(block.get("name") or ""), "")
+        self.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         name = _DELTAS.get(str(delta.get("type")))
         if delta.get("type") == "input_json_delta":
             name, piece = "input", _text(delta, "partial_json")
-            self.out.add_call(self._calls.get(index, 0), "", "", piece)
+            self.add_call(self._calls.get(index, 0), "", "", piece)
         elif name:
             piece = _text(delta, name)
-            self.out.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
+            self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
         else:
             return
         self._pieces.setdefault((index, name), []).append(piece)
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
-            self._usage |= {name: value for name, value in usage.items() if value is not None}
-            self.out.usage = anthropic_usage(self._usage)
+            self._counts |= {name: value for name, value in usage.items() if value is not None}
+            self.usage = anthropic_usage(self._counts)
 
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
-            self.out.ending = str(holder["stop_reason"])
+            self.ending = str(holder["stop_reason"])
 
 
 class Anthropic(Native):
     """A model behind `/v1/messages`."""
 
-    reader = _MessageReader
+    answer = _MessageAnswer
     path = "/v1/messages"
     stops: Mapping[str, StopReason] = {
         "tool_use": "tool_calls",

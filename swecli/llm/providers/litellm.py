@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import Reader
+from swecli.llm.answer import Answer
 from swecli.llm.http import load_httpx
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.openai_chat import OpenAIChat
@@ -73,27 +73,27 @@ class LiteLLMModel(OpenAIChat):
         """The arguments of litellm's call, but for the key."""
         return super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
 
-    async def exchange(self, request: ModelRequest, body: dict[str, Any], reading: Reader) -> None:
+    async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Call litellm and read what comes. Raises TooLong, and whatever litellm raises."""
-        out, at = reading.out, self.endpoint
+        at = self.endpoint
         # in a thread: where it is not loaded yet, the screen must go on living
         litellm = await asyncio.to_thread(load_litellm)
-        out.written.set()
+        answer.written.set()
         headers = dict(at.headers) or None
         stream = await litellm.acompletion(
             **{**_ONE_TRY, "api_key": at.key, "api_base": at.base, "extra_headers": headers, **body}
         )
-        out.began = True
+        answer.began = True
         async with contextlib.aclosing(stream):
             google = await _google_ending(stream) if at.provider in _GOOGLE else None
             async for part in stream:
-                reading.take(part.model_dump())
-                out.came.set()
+                answer.read(part.model_dump())
+                answer.came.set()
         # litellm gives every stream an ending: this is the one that came
         word = getattr(stream, "received_finish_reason", None)
         if word is None and google:
             word = getattr(stream, "intermittent_finish_reason", None)
-        out.ending = None if word is None else str(word)
+        answer.ending = None if word is None else str(word)
 
     def failure(self, error: Exception, *, answering: bool) -> ProviderError:
         """One of our errors for whatever litellm raised."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Gathered, openai_usage
+from swecli.llm.answer import Answer, openai_usage
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -15,32 +15,30 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
-class _ChatReader:
+class _ChatAnswer(Answer):
     """Deltas, in every shape that servers of this protocol send them."""
 
-    def __init__(self, out: Gathered) -> None:
-        self.out = out
+    def __init__(self) -> None:
+        super().__init__()
         self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
         self._place = "head"
         self._opaque: dict[str, Any] = {}
         self._called = False
 
-    def take(self, event: dict[str, Any]) -> None:
-        """One chunk."""
+    def read(self, event: dict[str, Any]) -> None:
+        """One chunk, or a `chat.completion` object."""
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
             if usage:
-                self.out.usage = openai_usage(usage) or self.out.usage
+                self.usage = openai_usage(usage) or self.usage
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta)
         reason = choice.get("finish_reason")
         if reason:
             self._content("", last=True)
-            self.out.ending = str(reason)
-
-    whole = take  # a `chat.completion` object
+            self.ending = str(reason)
 
     def blocks(self) -> list[Any]:
         """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
@@ -53,7 +51,7 @@ class _ChatReader:
     def _delta(self, delta: Mapping[str, Any]) -> None:
         for name in _THOUGHTS:
             if isinstance(text := delta.get(name), str) and text:
-                self.out.add(reasoning=text)
+                self.add(reasoning=text)
                 if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
                     self._opaque.setdefault(name, []).append(text)
                 break
@@ -66,9 +64,9 @@ class _ChatReader:
                 for text in _texts(part.get("text")):
                     self._content(text)
                 for text in _texts(part.get("thinking")):
-                    self.out.add(reasoning=text)
+                    self.add(reasoning=text)
         if isinstance(refusal := delta.get("refusal"), str):
-            self.out.add(refusal=refusal)
+            self.add(refusal=refusal)
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
         for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *old]):
@@ -83,12 +81,12 @@ class _ChatReader:
         if isinstance(arguments, dict):  # some local servers send the object itself
             arguments = json.dumps(arguments, ensure_ascii=False)
         place = index if isinstance(index, int) else position
-        self.out.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
+        self.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
 
     def _content(self, text: str, *, last: bool = False) -> None:
         """Text; thoughts in `<think>` tags at its head are reasoning."""
         if self._place == "text":
-            self.out.add(text=text)
+            self.add(text=text)
             return
         self._head += text
         if self._place == "head":
@@ -97,24 +95,24 @@ class _ChatReader:
                 self._place, self._head = "thoughts", begun[len(_OPEN) :]
             elif last or not _OPEN.startswith(begun):
                 self._place, head, self._head = "text", self._head, ""
-                self.out.add(text=head)
+                self.add(text=head)
                 return
         if self._place == "thoughts":
             thoughts, closed, rest = self._head.partition(_CLOSE)
             if closed:
-                self.out.add(reasoning=thoughts)
+                self.add(reasoning=thoughts)
                 self._place, self._head = "text", ""
-                self.out.add(text=rest.lstrip("\n"))
+                self.add(text=rest.lstrip("\n"))
                 return
             keep = 0 if last else _overlap(thoughts, _CLOSE)
-            self.out.add(reasoning=thoughts[: len(thoughts) - keep])
+            self.add(reasoning=thoughts[: len(thoughts) - keep])
             self._head = thoughts[len(thoughts) - keep :]
 
 
 class OpenAIChat(Native):
     """A model behind `/chat/completions`."""
 
-    reader = _ChatReader
+    answer = _ChatAnswer
     path = "/chat/completions"
     stops: Mapping[str, StopReason] = {
         "tool_calls": "tool_calls",

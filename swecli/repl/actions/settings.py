@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.edit import from_words, set_in, toml_value, unset_in, write_settings
+from swecli.config.edit import from_words, set_in, toml_value, unset_in
 from swecli.config.load import read_toml
+from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
@@ -42,7 +43,7 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
 def write_to(path: Path, text: str) -> None:
     """Put the text in the settings file's place. Raises ConfigError."""
     try:
-        write_settings(path, text)
+        write_file(path, text)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be written: {error.strerror}.", "Check its permissions, or set SWECLI_HOME."
