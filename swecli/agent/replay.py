@@ -81,7 +81,7 @@ class _PastModel:
         """The time as it was."""
         return datetime.fromtimestamp(self.step.at, UTC)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """The next answer. Raises SwecliError where the turn ended before it."""
         if request.purpose == "condense":
             counter = self._history.counter

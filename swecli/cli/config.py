@@ -10,8 +10,7 @@ from pathlib import Path
 
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
-from swecli.config.edit import template
-from swecli.config.load import load_settings
+from swecli.config.load import load_settings, template
 from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult

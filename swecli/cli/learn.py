@@ -16,8 +16,7 @@ from swecli.config.paths import find_paths, is_trusted, project_root
 from swecli.config.settings import Settings
 from swecli.context.system_message import load_instructions, load_prompt
 from swecli.llm.base import ChatModel
-from swecli.llm.default_model import choose_model
-from swecli.llm.registry import make_model
+from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.playbook.action import ActionResult

@@ -12,11 +12,10 @@ from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import find_paths
 from swecli.llm.base import ChatModel
-from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.profile import LearnedFacts
-from swecli.llm.registry import in_tree, installed, load, make_model
+from swecli.llm.registry import choose_model, in_tree, installed, live_models, load, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec

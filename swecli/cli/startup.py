@@ -14,8 +14,8 @@ from typing import Any
 from swecli.config.load import PROJECT_FILE, Start, load_settings
 from swecli.config.logs import log_to
 from swecli.config.paths import Paths, find_paths, is_trusted, project_root
-from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import prepare_environment
+from swecli.llm.registry import choose_model
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
 
 _SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "review_loops", "reflect_at_end", "color")

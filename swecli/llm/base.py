@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +20,7 @@ class ChatModel(Protocol):
     name: str
     profile: Profile
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries `stop`; a stream that ends without
         one was cut off. Raises a kind of ProviderError (see `models/errors.py`) at any point."""
         ...

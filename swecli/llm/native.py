@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +51,7 @@ class Native(ABC):
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as the service takes it; the same request gives the same bytes."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`. Raises
         ProviderError at any point: Unavailable also for an answer that has no end, or nothing in it."""
         return watched(self._chunks(request), self.endpoint)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import find_paths
@@ -13,15 +15,18 @@ from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, SERVICES, Endpoint, resolve
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, SERVICES, Endpoint, Service, base_of, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
-from swecli.llm.probe import probe
+from swecli.llm.probe import listed, probe
 from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_in
-from swecli.models.errors import AuthFailed, ModelNotFound, SwecliError
-from swecli.models.message import ModelChunk, ModelRequest
+from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
+from swecli.models.message import Choice, ModelChunk, ModelRequest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
+
+_LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
+_MOST = 20  # models of one server
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
@@ -49,7 +54,7 @@ class _Unreachable:
     profile: Profile
     reason: SwecliError
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         raise self.reason
         yield ModelChunk()
 
@@ -160,3 +165,43 @@ def model_at(
     from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
 
     return OpenAIChat(endpoint, profile, facts)
+
+
+def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """The models that servers on this machine list, each asked at its usual port or at the one its variable names: the
+    model's name and that port."""
+    for service in LOCAL:
+        port = _loopback_port(service, environ)
+        for model in listed(service.name, ("127.0.0.1", port))[:_MOST] if port else ():
+            yield f"{service.name}/{model}", port
+
+
+def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
+    """The model to start with: the setting, a key in the environment, a local server, or the demo."""
+    if settings.model:
+        layer = settings.origins.get("model", "the settings")
+        return Choice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
+    services = [*KEYED]
+    # to load the providers of the tree would hold up the first prompt: `acme.py` counts where ACME_API_KEY is set
+    files = Path(providers.__path__[0]).glob("*.py")
+    if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
+        services += [own.service for own in in_tree()]
+    ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
+    for key, service in ready:
+        if service.default_model:
+            return Choice(service.default_model, f"{key} is set")
+    for name, port in live_models(environ):
+        return Choice(name, f"a local server answers on port {port}")
+    for key, service in ready:
+        why = f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
+        return Choice(DEMO, why)
+    return Choice(DEMO, "no key and no local server was found")
+
+
+def _loopback_port(service: Service, environ: Mapping[str, str]) -> int:
+    """0 where the variable points to another machine: that is asked only where the user names it."""
+    try:
+        parts = urlsplit(base_of(service, environ) or "")
+        return parts.port or service.port if parts.hostname in ("127.0.0.1", "localhost") else 0
+    except (ValueError, ConfigError):
+        return 0

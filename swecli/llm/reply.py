@@ -57,13 +57,16 @@ async def stream_with_retry(
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
-        came = False
+        came = stopped = False
         try:
-            async with aclosing(_complete(model, request)) as source:
+            async with aclosing(model.stream(request)) as source:
                 async for chunk in source:
                     came = came or bool(chunk.text or chunk.reasoning or chunk.call)
+                    stopped = stopped or chunk.stop is not None
                     yield chunk
-            return
+            if stopped:
+                return
+            raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
         except FeatureRefused as refused:
             features += 1
             if attempt == attempts or features > _FEATURES:
@@ -97,20 +100,6 @@ def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:
         return max(0.0, asked) if asked <= LONGEST_WAIT else None
     full = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
     return full * (0.5 + chance / 2)
-
-
-async def _complete(model: ChatModel, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-    """The model's chunks. Raises Unavailable when none of them carried a stop."""
-    stopped, source = False, model.stream(request)
-    try:
-        async for chunk in source:
-            stopped = stopped or chunk.stop is not None
-            yield chunk
-    finally:  # a generator left to the collector keeps its connection
-        if (close := getattr(source, "aclose", None)) is not None:
-            await close()
-    if not stopped:
-        raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
 
 
 async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
@@ -52,7 +52,7 @@ class Tour:
     profile = Profile(32_000, 4_096, offline=True, estimates=True)
     review_notice = _NO_REVIEW
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Answer one request, piece by piece. Raises nothing."""
         text, call = _reply(request)
         for chunk in _chunks(request, text, call):

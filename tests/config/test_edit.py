@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.edit import from_words, set_in, template, toml_value, unset_in
-from swecli.config.load import load_settings
+from swecli.config.load import from_words, load_settings, set_in, template, toml_value, unset_in
 from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import ConfigError

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.default_model import choose_model, live_models
 from swecli.llm.endpoints import KEYED, SERVICES
+from swecli.llm.registry import choose_model, live_models
 from swecli.models.message import Choice
 from tests.support.strict_provider import StrictProvider
 
@@ -150,7 +150,7 @@ def test_choosing_imports_nothing_heavy_and_looks_up_no_name() -> None:
         "    if event == 'socket.getaddrinfo' and args[0] != '127.0.0.1': os._exit(9)\n"
         "sys.addaudithook(guard)\n"
         "from swecli.config.settings import Settings\n"
-        "from swecli.llm.default_model import choose_model\n"
+        "from swecli.llm.registry import choose_model\n"
         "choose_model(Settings(), {})\n"
         "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'http.client', 'asyncio', 'ssl')\n"
         "print([m for m in heavy if m in sys.modules])"

@@ -21,7 +21,7 @@ from pathlib import Path
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.load import Start
-from swecli.llm.default_model import choose_model
+from swecli.llm.registry import choose_model
 from swecli.models.message import Choice
 from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input

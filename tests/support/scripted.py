@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class ScriptedModel:
         except (OSError, ValueError, TypeError) as error:
             raise BadInput(f"The script {path} cannot be used: {error}", "It is a JSON list of replies.") from None
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Play the next reply. Raises what the script says."""
         self.requests.append(request)
         step = self._replies if callable(self._replies) else next(self._replies, ProviderError("The script is over."))

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from swecli import __version__
 from swecli.config.load import Start
-from swecli.llm.default_model import choose_model
 from swecli.llm.price_table import tokenizer_folder
-from swecli.llm.registry import make_model
+from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import SwecliError
 from swecli.playbook.action import ActionResult
 from swecli.store.sqlite.database import open_database

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.edit import from_words, set_in, toml_value, unset_in
-from swecli.config.load import read_toml
+from swecli.config.load import from_words, read_toml, set_in, toml_value, unset_in
 from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from swecli.models.coverage import Skip
+from swecli.models.review_events import Skip
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<went>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@(?P<name>.*)")
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")

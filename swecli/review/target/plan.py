@@ -12,8 +12,8 @@ from typing import TypeVar
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
-from swecli.models.coverage import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
 from swecli.models.message import Usage
+from swecli.models.review_events import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
 from swecli.review.judge.sources import Source, Sources
 from swecli.review.target.diffs import DiffHunk, FileDiff, rule_by_text
 from swecli.review.target.targets import Target

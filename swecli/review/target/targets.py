@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.config.paths import project_root
-from swecli.models.coverage import Skip
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.review_events import Skip
 from swecli.review.judge.sources import LARGEST
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
 from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state

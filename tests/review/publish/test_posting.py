@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from scripts.benchmarks.pushes import pushes
-from swecli.models.coverage import Coverage
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
-from swecli.models.review_events import ReviewFinished
+from swecli.models.review_events import Coverage, ReviewFinished
 from swecli.review.publish.posting import MOST_INLINE, Push, Wanted, plan_push
 from swecli.review.target.diffs import FileDiff, hunks_of
 from swecli.review.target.github import GitHub, packed, read_state
