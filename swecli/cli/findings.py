@@ -9,28 +9,20 @@ from contextlib import closing
 from pathlib import Path
 
 from swecli.cli.flags import Parser
+from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
-
-_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed since:R-2 WORD"
-_ACTIONS = {
-    "list": (_FILTER, "findings, the open ones unless a state is named"),
-    "show": ("F-12", "one finding with its evidence"),
-    "dismiss": ("F-12 WHY", "dismiss a finding for good, and say why"),
-    "fixed": ("F-12 [WHY]", "mark a finding as fixed"),
-    "reopen": ("F-12 [WHY]", "open a finding again"),
-    "recheck": ("F-12 ...", "compare findings with the files as they are now"),
-    "check": ("F-12 ...", "let the model check gone and unverified findings; without --yes the price"),
-    "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
-}
+from swecli.repl.actions.findings import ACTIONS, perform, store_of
 
 
 def findings(parser: Parser) -> None:
     """List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
-    doing = {"show": _show, "check": _check, "export": _export}
-    for name, (usage, about) in _ACTIONS.items():
-        added = parser.action(name, doing.get(name, _perform), about)
+    for name, (usage, about) in ACTIONS.items():
+        if name in ("walk", "apply"):  # these need a screen
+            continue
+        more = "; without --yes the price" if name == "check" else ""
+        added = parser.action(name, {"check": _check, "export": _export}.get(name, _perform), about + more)
         added.add_argument("words", nargs="*", metavar="WORD", help=usage)
         if name == "check":
             added.add_argument("--yes", action="store_true", help="really ask")
@@ -40,25 +32,9 @@ def findings(parser: Parser) -> None:
 
 
 def _perform(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
-    from swecli.cli.playbook import session_of  # noqa: PLC0415
-    from swecli.repl.actions.findings import perform  # noqa: PLC0415
-
     with open_sessions(args) as sessions:
         sessions.current_session = session_of(sessions, None)
         return perform(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
-
-
-def _show(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
-    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
-    from swecli.review.publish.view import view  # noqa: PLC0415
-
-    with open_sessions(args) as sessions:
-        store = store_of(sessions, Path.cwd())
-        finding = store.get(" ".join(args.words))
-        laid_out = view(finding, Path(store.project), store.history(finding.id))
-        return ActionResult(finding.to_json(), tuple(laid_out.lines()))
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
@@ -66,7 +42,6 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
     from swecli.review.read.job import by_hand, check  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
@@ -82,7 +57,6 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need no database
-    from swecli.repl.actions.findings import store_of  # noqa: PLC0415
     from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
     from swecli.review.publish.view import chosen  # noqa: PLC0415
 

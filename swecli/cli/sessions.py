@@ -118,7 +118,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
 
 def _replay(args: argparse.Namespace) -> ActionResult:
     # late: the other actions need no agent
-    from swecli.cli.session_replay import replay_session  # noqa: PLC0415
+    from swecli.cli.replay import replay_session  # noqa: PLC0415
 
     return replay_session(args)
 

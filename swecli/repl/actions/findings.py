@@ -1,75 +1,94 @@
-"""What can be done with the findings of a project without a model, at the prompt and from a shell."""
+"""What can be done with the findings of a project, at the prompt and from a shell; below, what needs no model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
 from swecli.models.errors import UsageError
 from swecli.models.finding import FindingState
 from swecli.playbook.action import ActionResult
-from swecli.review.judge.ledger import change_line, lesson_note, lessons, recheck, settle
-from swecli.review.publish.view import chosen
-from swecli.store.reviews import ReviewStore
-from swecli.store.session_manager import SessionManager
+
+if TYPE_CHECKING:  # the prompt completes the actions' names before any of these is loaded
+    from swecli.store.reviews import ReviewStore
+    from swecli.store.session_manager import SessionManager
+
+_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed since:R-2 WORD"
+# by name: the arguments and what it does; a screen alone has walk and apply, a shell alone has export
+ACTIONS = {
+    "list": (_FILTER, "findings, the open ones unless a state is named"),
+    "walk": (_FILTER, "one after the other, with keys to apply, fix, dismiss and check"),
+    "show": ("F-12", "one finding with its evidence"),
+    "apply": ("F-12", "put its suggestion in place, without a model"),
+    "dismiss": ("F-12 WHY", "dismiss a finding for good, and say why"),
+    "fixed": ("F-12 [WHY]", "mark a finding as fixed"),
+    "reopen": ("F-12 [WHY]", "open a finding again"),
+    "recheck": ("F-12 ...", "compare findings with the files as they are now"),
+    "check": ("F-12 ...", "let the model check gone and unverified findings"),
+    "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
+}
+_SETTLED: dict[str, tuple[FindingState, str]] = {
+    "dismiss": ("dismissed", "is dismissed and stays so: {}"),
+    "fixed": ("fixed", "is fixed; found again it counts as regressed"),
+    "reopen": ("open", "is open"),
+}
 
 
 def perform(sessions: SessionManager, here: Path, words: Sequence[str], command: str = "") -> ActionResult:
-    """Do what the words ask, an action of `ACTIONS` first; `command` is how the user writes what begins with a slash.
+    """Do what the words ask, the name of an action first; `command` is how the user writes what begins with a slash.
     Raises SwecliError."""
-    store, name = store_of(sessions, here), words[0]
-    done = ACTIONS[name](store, here, words[1:])
+    # late: most sessions review nothing
+    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
+    from swecli.review.publish.view import chosen, view  # noqa: PLC0415
+
+    store, (name, *rest) = store_of(sessions, here), words
+    if name == "list":
+        found = chosen(store, rest)
+        rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found)
+        head = ("id", "place", "type", "severity", "state", "message")
+        nothing = () if found else ("No such findings; a review makes them.",)
+        return ActionResult([f.to_json() for f in found], nothing, head, rows)
+    if name == "show":
+        finding = store.get(" ".join(rest))
+        laid_out = view(finding, Path(store.project), store.history(finding.id))
+        return ActionResult(finding.to_json(), tuple(laid_out.lines()))
+    if name == "recheck":
+        changed = recheck(store, here, rest)
+        lines = tuple(change_line(before, after) for before, after in changed) or ("Nothing has changed.",)
+        done = ActionResult([after.to_json() for _, after in changed], lines)
+    else:
+        done = _settle(store, name, rest)
     notes = proposals(sessions, store, command) if name in ("fixed", "recheck") else []
-    return replace(done, note="\n".join(notes)) if notes else done
+    return replace(done, note="\n".join(notes))
 
 
 def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
     """The findings of the project that this folder is in."""
+    # late: as above
+    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
+
     return ReviewStore(sessions.database, str(project_root(here)))
 
 
 def proposals(sessions: SessionManager, store: ReviewStore, command: str = "") -> list[str]:
     """A line for each smell that was fixed again and again and is now proposed to the playbook."""
+    # late: as above
+    from swecli.review.judge.ledger import lesson_note, lessons  # noqa: PLC0415
+
     proposed = lessons(sessions, store, sessions.current_session)
     return [lesson_note(applied, f"{command or '/'}playbook") for applied in proposed]
 
 
-def _list(store: ReviewStore, here: Path, words: Sequence[str]) -> ActionResult:
-    found = chosen(store, words)
-    rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found)
-    head = ("id", "place", "type", "severity", "state", "message")
-    lines = () if found else ("No such findings; a review makes them.",)
-    return ActionResult([f.to_json() for f in found], lines, head, rows)
+def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> ActionResult:
+    # late: as above
+    from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
-
-def _settle(state: FindingState, store: ReviewStore, words: Sequence[str]) -> ActionResult:
     ref, why = " ".join(words[:1]), " ".join(words[1:])
-    if state == "dismissed" and store.get(ref) and not why:
+    if name == "dismiss" and store.get(ref) and not why:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
+    state, line = _SETTLED[name]
     finding = settle(store, ref, state, why)
-    return ActionResult(finding.to_json(), (f"{finding.id} {_SETTLED[state].format(finding.reason)}.",))
-
-
-_SETTLED = {
-    "dismissed": "is dismissed and stays so: {}",
-    "fixed": "is fixed; found again it counts as regressed",
-    "open": "is open",
-}
-
-
-def _recheck(store: ReviewStore, here: Path, words: Sequence[str]) -> ActionResult:
-    changed = recheck(store, here, words)
-    lines = tuple(change_line(before, after) for before, after in changed)
-    return ActionResult([after.to_json() for _, after in changed], lines or ("Nothing has changed.",))
-
-
-_Perform = Callable[[ReviewStore, Path, Sequence[str]], ActionResult]
-ACTIONS: dict[str, _Perform] = {
-    "list": _list,
-    "dismiss": lambda store, _, words: _settle("dismissed", store, words),
-    "fixed": lambda store, _, words: _settle("fixed", store, words),
-    "reopen": lambda store, _, words: _settle("open", store, words),
-    "recheck": _recheck,
-}
+    return ActionResult(finding.to_json(), (f"{finding.id} {line.format(finding.reason)}.",))

@@ -92,17 +92,16 @@ async def perform(ctx: CommandContext, name: str, rest: str) -> None:
     if doing := _DOINGS.get(name):
         await doing(ctx, store_of(ctx.runtime.sessions, ctx.runtime.cwd), rest)
         return
-    if name not in ACTIONS:
-        raise UsageError(f"/findings cannot {name!r}.", f"It knows: {', '.join((*ACTIONS, *_DOINGS))}")
-    if _act(ctx, name, rest):
-        ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
+    if name not in ACTIONS or name == "export":
+        raise UsageError(f"/findings cannot {name!r}.", "/help findings lists what it can.")
+    _act(ctx, name, rest)
 
 
-def _act(ctx: CommandContext, name: str, rest: str) -> bool:
-    """Do it and print the answer; whether that is a list."""
+def _act(ctx: CommandContext, name: str, rest: str) -> None:
     result = act(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
     ctx.report(result)
-    return bool(result.rows)
+    if result.rows:
+        ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
 
 
 async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from swecli.models.errors import UsageError
+from swecli.repl.actions.findings import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
 
 _TARGETS = (
@@ -15,18 +16,7 @@ _TARGETS = (
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
 )
-_FILTER = "[STATE] [severity>=high] [path:src/**] [type:LEAK] [verdict:confirmed] [since:R-2] [words]: the open ones"
-_DOINGS = (
-    ("list", _FILTER),
-    ("walk", "[the same words]: one after the other, with keys to apply, fix, dismiss and check"),
-    ("show", "F-1: one with its evidence"),
-    ("apply", "F-1: put its suggestion in place, without a model"),
-    ("dismiss", "F-1 WHY: it is none; it stays dismissed"),
-    ("fixed", "F-1: it was repaired"),
-    ("reopen", "F-1: it is open again"),
-    ("recheck", "[F-1]: compare with the files as they are now, by rule and free"),
-    ("check", "[F-1]: ask the model about gone and unverified ones; the price is named first"),
-)
+_DOINGS = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
 
 
 @command(

@@ -1,0 +1,294 @@
+"""A stored session once more: what each policy would have sent and cost (`swecli context replay`), and today's turns
+with where their requests would differ (`swecli sessions replay`)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from difflib import SequenceMatcher, unified_diff
+from pathlib import Path
+from typing import Any
+
+from swecli.cli.flags import Parser
+from swecli.cli.learn import instructions_in
+from swecli.cli.subcommands import configuration_of, open_sessions, positive, table_lines, write_file
+from swecli.context.replay.history import History, PastTurn, as_sent
+from swecli.context.replay.run import (
+    MINIMUM_PREFIX,
+    OURS,
+    POLICIES,
+    TTL,
+    Assumed,
+    Figures,
+    Replayed,
+    account,
+    plot,
+    prices_of,
+    svg,
+)
+from swecli.models.context import Reduction
+from swecli.models.errors import BadInput
+from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
+from swecli.models.learning_events import event_line
+from swecli.models.message import ApiMessage
+from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from swecli.playbook.action import ActionResult
+from swecli.redact import redact_value
+
+_HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
+_TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_POLICIES = (*POLICIES, OURS)
+_Change = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _load(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduction]]:
+    """The session with all of its turns, and its reductions."""
+    with open_sessions(args) as sessions:
+        session = sessions.resume(args.session, directory, window_hint=1)
+        sessions.load_back_to(1)
+        return session, sessions.context.log(session, 1_000_000)
+
+
+def add_replay(parser: Parser) -> None:
+    """The action `swecli context replay`."""
+    about = "compare what each policy would have sent and cost; nothing is sent"
+    add = parser.action("replay", _replay_policies, about).add_argument
+    add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
+    add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
+    add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
+    add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default: the session's model)")
+    add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
+    add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default: 5m)")
+    add("--turns", action="store_true", help="print each turn, too")
+    add("--plot", action="store_true", help="draw tokens by turn")
+    add("--svg", type=Path, metavar="FILE", help="write that drawing as SVG")
+
+
+def _window(text: str) -> WindowSpec:
+    try:
+        spec = WindowSpec.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if spec.mode != "fixed":
+        raise argparse.ArgumentTypeError(f"{text!r} is not a window size (give N or N+S, for example 5+3)")
+    return spec
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,7})([smh]?)", text, re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time (give seconds, or for example 5m or 1h)")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _replay_policies(args: argparse.Namespace) -> ActionResult:
+    # late: the agent and the tools are loaded after all that can be wrong with the arguments
+    from swecli.agent.replay import ASSUMED_WINDOW, read_past, replay_turns  # noqa: PLC0415
+
+    session, _ = _load(args, str(Path.cwd()))
+    settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
+    window = args.context_window or prices.context_window or ASSUMED_WINDOW
+    assumed, history = Assumed(prices, args.window, window, args.ttl), read_past(session, settings, window)
+    replays = []
+    for name in dict.fromkeys(args.policy or _POLICIES):
+        ours = name == OURS
+        turns = [t for t, _ in replay_turns(history, assumed, settings)] if ours else POLICIES[name](history, assumed)
+        replays.append(account(name, turns, history, assumed))
+    if args.svg:
+        write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
+    totals = {replayed.policy: replayed.totals() for replayed in replays}
+    rows = tuple((name, *_cells(total, assumed)) for name, total in totals.items())
+    lines = _turn_lines(replays, assumed) if args.turns else []
+    lines += ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
+    lines += ["", *_notes(history, replays[0], totals, assumed)]
+    whose = "as given" if args.context_window else "from the local table" if prices.context_window else ""
+    lines.append(f"The model's window is {whose or 'unknown and was assumed'}; --context-window sets it.")
+    lines += [f"Wrote {args.svg}."] if args.svg else []
+    return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
+
+
+def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:
+    cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
+    visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
+    share, peak = f"{figures.cached_share:.1%}", f"{figures.peak:,}"
+    return f"{figures.requests:,}", f"{figures.input:,}", share, cost, visible, peak
+
+
+def _turn_lines(replays: list[Replayed], assumed: Assumed) -> list[str]:
+    rows = [
+        (f"T{turn.turn}", replayed.policy, *_cells(turn, assumed))
+        for turns in zip(*(replayed.turns for replayed in replays), strict=True)
+        for replayed, turn in zip(replays, turns, strict=True)
+    ]
+    return ["", *table_lines(_TURN_HEAD, rows)]
+
+
+def _notes(history: History, first: Replayed, totals: dict[str, Figures], assumed: Assumed) -> list[str]:
+    """How ours compares with each of the others, and what was assumed, a line each."""
+    counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
+    how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
+    over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
+    return [
+        *_savings({name: total.cost for name, total in totals.items()}),
+        f"A simulation over the {len(first.turns):,} stored turns of {history.session.id}: nothing was sent to a "
+        f"model. Tokens are {how}.",
+        _priced(assumed),
+        f"Cache: kept {assumed.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
+        f"{cold:,} turns began later.",
+        f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
+        f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
+        *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
+        "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
+    ]
+
+
+def _priced(assumed: Assumed) -> str:
+    prices = assumed.prices
+    each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
+    if prices.unit == "USD":
+        return f"Prices of {prices.model} in litellm's local table, USD per million tokens: {each}."
+    named = f"No price is known for {prices.model!r}" if prices.model else "The session names no model"
+    return f"{named}: cost in relative units, for a token of {each}."
+
+
+def _savings(costs: dict[str, float]) -> list[str]:
+    """How ours compares with the others, and which part of the layout saves what against compacting."""
+    own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
+    if own is None or not others:
+        return []
+    less = (f"{abs(1 - own / c):.1%} {'less' if own <= c else 'more'} than {name}" for name, c in others)
+    lines = [f"ours costs {', '.join(less)}."]
+    if {"compact90", "exact", "slack"} <= dict(others).keys():
+        whole, exact, slack = costs["compact90"], costs["exact"], costs["slack"]
+        window, prefix, ladder = (f"{part / whole:+.1%}" for part in (exact - whole, slack - exact, own - slack))
+        parts = f"the window {window}, the prefix kept by slack {prefix}, snapshot and ladder {ladder}"
+        lines.append(f"Parts of the difference to compact90, in its cost: {parts}.")
+    return lines
+
+
+def _to_json(history: History, replays: list[Replayed], assumed: Assumed, each_turn: bool) -> dict[str, Any]:
+    found = []
+    for replayed in replays:
+        totals = replayed.totals()
+        turns = {"by_turn": [asdict(turn) for turn in replayed.turns]} if each_turn else {}
+        own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
+        own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share}
+        found.append({"policy": replayed.policy, **own, **turns})
+    prices = assumed.prices
+    return {
+        "simulation": True,
+        "session_id": history.session.id,
+        "turns": len(replays[0].turns),
+        "window": str(assumed.window),
+        "model": prices.model,
+        "cost_unit": prices.unit,
+        "prices": prices.per_million() if prices.unit == "USD" else prices.row,
+        "context_window": assumed.context_window,
+        "ttl": assumed.ttl,
+        "tokens_estimated": history.counter.estimated,
+        "policies": found,
+    }
+
+
+def replay_session(args: argparse.Namespace) -> ActionResult:
+    """The session as it happens today, or with `args.diff` how its requests differ, and then as exit code 1. Raises
+    BadInput: there is no such session, or nothing to compare."""
+    # late: the agent and the tools are loaded after all that can be wrong with the arguments
+    from swecli.agent.replay import ASSUMED_WINDOW, read_past, replay_turns  # noqa: PLC0415
+
+    session, log = _load(args, "")
+    settings, prices = configuration_of(args).settings, prices_of(session.model)
+    window = prices.context_window or ASSUMED_WINDOW
+    history = as_sent(read_past(session, settings, window, instructions_in(session.working_directory)), log)
+    if args.diff and not any(turn.stored for turn in history.turns):
+        raise BadInput("What this session sent is not stored: another tool made it.", "Replay it without --diff.")
+    assumed = Assumed(prices, session.window, window, settings.cache_minutes * 60)
+    turns, sizes = replay_turns(history, assumed, settings), list[int]()
+    tools, seen, different = history.counter.count_tools(history.texts.tools), set[_Change](), 0
+    lines, values = list[str](), list[dict[str, Any]]()
+    for past, (sent, events) in zip(history.turns, turns, strict=True):
+        sizes += (each := [tools + history.counter.count_messages(request.messages) for request in sent.requests])
+        value: dict[str, Any] = {"turn": past.number, "query": past.query, "requests": each}
+        if args.diff:
+            today = next((request.messages for request in sent.requests if not request.condense), [])
+            changes = list(_changes(past.stored, today))
+            different += bool(changes)
+            before, after = map(history.counter.count_messages, (past.stored, today))
+            names = (f"T{past.number} then, {before:,} tokens", f"T{past.number} today, {after:,} tokens")
+            value |= {"tokens": [before, after], "diff": [line for change in changes for line in _diff(names, change)]}
+            lines += _report(past, names, changes, seen)
+        else:
+            steps = [size for size, request in zip(each, sent.requests, strict=True) if not request.condense]
+            lines += _lines(past, events, steps)
+        values.append(value)
+    outcome = f"{different} of {len(turns)} turns send something else" if different else "the requests are the same"
+    sums = f"{len(turns)} turns, {len(sizes)} requests, {sum(sizes):,} tokens"
+    ends = [*([outcome] if args.diff else []), f"{sums}; nothing was sent, no tool ran."]
+    whole = redact_value({"session_id": session.id, "turns": values})
+    return ActionResult(whole, (*lines, ": ".join(ends)), code=int(different > 0))
+
+
+def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
+    """What happened in a turn, a line each; an answer as it is."""
+    text = ""
+    for event in events:
+        if isinstance(event, TextDelta):
+            text += event.text
+            continue
+        if text:
+            yield f"  {text}"
+            text = ""
+        match event:
+            case TurnStarted():
+                yield f"T{past.number} {past.query}"
+            case StepStarted() if event.n <= len(sizes):  # else the turn ended before it was sent
+                yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
+            case WindowApplied():
+                yield f"  window: {event.removed} turns left, {event.kept} are kept"
+            case ToolFinished():
+                given = json.dumps(event.call.parameters, ensure_ascii=False)
+                first, *more = event.result.for_model.strip().splitlines() or ["nothing"]
+                yield f"  {event.call.name} {given} -> {first}" + (f" (+{len(more)} lines)" if more else "")
+            case TurnFailed():
+                yield f"  {event.error}"
+            case _:
+                if line := event_line(event):
+                    yield f"  {line}"
+    if text:
+        yield f"  {text}"
+
+
+def _changes(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
+    """Where the messages of a turn's first request differ, none where they are not stored."""
+    then, now = [_text(message) for message in stored], [_text(message) for message in today]
+    for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
+        if kind != "equal":
+            yield tuple(then[a:b]), tuple(now[c:d])
+
+
+def _text(message: ApiMessage) -> str:
+    calls = "".join(f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ())
+    return f"{message['role']}: {message.get('content') or ''}{calls}"
+
+
+def _report(past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], seen: set[_Change]) -> Iterator[str]:
+    """The changes that no earlier turn had; a line for the others."""
+    for change in changes:
+        if change not in seen:
+            yield from _diff(names, change)
+    if before := sum(change in seen for change in changes):
+        yield f"T{past.number}: {before} of {len(changes)} differences as before"
+    seen.update(changes)
+    if not past.stored:
+        yield f"T{past.number}: what it sent is not stored"
+
+
+def _diff(names: tuple[str, str], change: _Change) -> Iterator[str]:
+    then, now = ("\n".join(side).splitlines() for side in change)
+    return unified_diff(then, now, *names, lineterm="", n=1)
