@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -112,28 +111,19 @@ class Background:
 
 
 _Result = TypeVar("_Result")
-PAUSE = 0.002
-_TYPING = 0.3
 
 
-def spawn(
-    work: Callable[[], _Result], name: str, last_key: Callable[[], float] | None = None
-) -> asyncio.Future[_Result]:
+def spawn(work: Callable[[], _Result], name: str) -> asyncio.Future[_Result]:
     """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception. Waiting for
     the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread itself cannot be
-    stopped. `last_key`: see `PoliteFinder`."""
+    stopped."""
     done: Future[_Result] = Future()
     done.set_running_or_notify_cancel()
     loop = asyncio.get_running_loop()
 
     def run() -> None:
-        finder = PoliteFinder(last_key or (lambda: float("-inf")))
-        sys.meta_path.insert(0, finder)
         try:
-            try:
-                result = work()
-            finally:
-                sys.meta_path.remove(finder)
+            result = work()
         except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
             if not loop.is_closed():  # else the program is leaving, nobody waits
                 done.set_exception(error)
@@ -147,14 +137,19 @@ def spawn(
     return future
 
 
-class PoliteFinder:
-    """Finds no module; makes one thread pause before each while keys are coming in, so that typing stays quick.
-    `last_key` gives the time of the last key by `time.monotonic`."""
+_PAUSE, _TYPING = 0.002, 0.3
 
-    def __init__(self, last_key: Callable[[], float], sleep: Callable[[float], object] = time.sleep) -> None:
-        self._last_key, self._sleep, self._thread = last_key, sleep, threading.get_ident()
+
+class PoliteFinder:
+    """Finds no module; makes threads beside the loop's pause before each while keys are coming in and nobody waits for
+    what they load, so that typing stays quick. `last_key` by `time.monotonic`."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.last_key = float("-inf")
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Pause, if it is this thread's import and somebody types."""
-        if threading.get_ident() == self._thread and time.monotonic() - self._last_key() < _TYPING:
-            self._sleep(PAUSE)
+        """Pause, if somebody types."""
+        beside = threading.current_thread() is not threading.main_thread()
+        if beside and not self._program.working and time.monotonic() - self.last_key < _TYPING:
+            time.sleep(_PAUSE)

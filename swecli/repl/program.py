@@ -99,6 +99,9 @@ class Program(Protocol):
     def begin_loading(self) -> asyncio.Future[None]:
         """Load what is slow, once; what is waited for before a line can be done."""
 
+    def key_pressed(self) -> None:
+        """Let keys go before loading."""
+
     def submit(self, typed: str) -> None:
         """Take a line that was sent, its pastes not written out yet."""
 

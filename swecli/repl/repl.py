@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from prompt_toolkit.application import get_app
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
-from swecli.repl.background import CLOSING, Background
-from swecli.repl.dispatch import Dispatcher, LineReader, Work
+from swecli.repl.background import CLOSING, Background, PoliteFinder
+from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
-from swecli.repl.program import Program
+from swecli.repl.input.by_line import PromptByLine
+from swecli.repl.input.completer import FileIndex, LineCompleter
+from swecli.repl.input.prompt import PromptLine
+from swecli.repl.program import LineQueue, Program
+from swecli.repl.render.formatting import is_dumb
 from swecli.repl.render.known_terminal import notification
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure, show_session
@@ -41,24 +49,30 @@ class REPL(Program):
         self._code = 0
         self._up: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._work = Work()
         self._footer = Footer(start)
-        self._background = Background(self)
-        self._startup = Startup(start, build)
-        self.reader = LineReader(start, self._startup, self._footer, self, keyboard, output)
-        self._prompt, self.queue, self.theme = self.reader.prompt, self.reader.queue, self.reader.theme
-        self._dispatcher = Dispatcher(self, self.reader, self._startup, self._work, self._background)
+        self._background, self._polite = Background(self), PoliteFinder(self)
+        self._startup, self._files = Startup(start, build), FileIndex(start.cwd)
+        self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
+        self.prompt: PromptLine | PromptByLine
+        if is_dumb(start.environ):
+            self.prompt = PromptByLine(self, start)
+        else:
+            completer = LineCompleter(self._startup, self._files)
+            self.prompt = PromptLine(self, start, completer, self._footer_line, keyboard, output)
+        self.theme = self.prompt.theme
+        self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
     async def run(self) -> int:
         """Read and do lines until the user leaves. Returns the exit code."""
         loop = asyncio.get_running_loop()
+        sys.meta_path.insert(0, self._polite)
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, 128 + number)
-        self._prompt.write(banner(self.start, self._prompt.color, self._prompt.size[0]))
+        self.prompt.write(banner(self.start, self.prompt.color, self.prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
-            await self._prompt.run()
+            await self.prompt.run()
         except SwecliError as error:  # it could not be built: there is nothing to go on with
             self.report(error)
             self._code = error.exit_code
@@ -66,6 +80,7 @@ class REPL(Program):
             if not self._code:  # else the terminal went away, and that is why it ends
                 raise
         finally:
+            sys.meta_path.remove(self._polite)
             working.cancel()
             await asyncio.wait([working])
             await self._close()
@@ -81,9 +96,9 @@ class REPL(Program):
             self._startup.parts.runtime.close()
             with suppress(OSError):  # the terminal may be gone
                 if ended:
-                    self._prompt.write(f"{ended}\n")
+                    self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
-                    self._prompt.write(f"to continue this session: swecli --resume {session.id}\n")
+                    self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
     def begin_loading(self) -> asyncio.Task[None]:
         if self._up is None:
@@ -94,10 +109,11 @@ class REPL(Program):
     async def _come_up(self) -> None:
         """Load, and put the parts together. When that fails, the reading ends with the line that says why."""
         try:
-            parts = await self._startup.assemble(self, self._background, self._prompt)
+            parts = await self._startup.assemble(self, self._background, self.prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
             known = self._known(error)
-            self.reader.give_up(known)
+            self.prompt.history.append_string(self.prompt.draft)
+            self.prompt.end(known)
             raise known from error
         self._footer.loaded(parts.runtime)
         for notice in parts.runtime.notices:
@@ -106,7 +122,7 @@ class REPL(Program):
         if self.start.resume is not None and session is not None:
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
-        self._prompt.redraw()
+        self.prompt.redraw()
         self._background.catch_up(parts.runtime.learning)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
@@ -141,7 +157,10 @@ class REPL(Program):
 
     @property
     def working(self) -> bool:
-        return self._work.busy
+        return self._dispatcher.busy
+
+    def key_pressed(self) -> None:
+        self._polite.last_key = time.monotonic()
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)
@@ -149,38 +168,39 @@ class REPL(Program):
     def line_done(self, seconds: float) -> None:
         for event in self._background.take_held():
             self.renderer.show(event)
-        self._prompt.close_output()
+        self.prompt.close_output()
+        self._files.forget()  # some may have come or gone
         settings = self._parts.runtime.settings
         if seconds >= settings.notify_after and not self.queue:
-            self._prompt.call(notification(settings.notify, self.start.environ, "finished"))
+            self.prompt.call(notification(settings.notify, self.start.environ, "finished"))
         self._footer.measure()
         self._refresh()
         self._startup.warm(self.agent)
 
     def interrupt(self) -> None:
         self.queue.hold()
-        self._work.interrupt()
+        self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
         if self.working and self._startup.parts is not None and self.agent.steer(text):
-            self._prompt.echo(text)
+            self.prompt.echo(text)
         else:
             self.queue.put(text)
 
     def leave(self, code: int = 0) -> None:
         self._code = self._code or code
-        self._prompt.end()
+        self.prompt.end()
 
     def expand_last(self) -> None:
         if self._startup.parts is not None and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
 
     def set_draft(self, text: str) -> None:
-        self._prompt.set_draft(text)
+        self.prompt.set_draft(text)
 
     def cycle_mode(self) -> None:
         self._footer.cycle_mode()
-        self._prompt.redraw()
+        self.prompt.redraw()
 
     @property
     def hinted(self) -> str:
@@ -189,7 +209,7 @@ class REPL(Program):
     def hint(self, text: str) -> None:
         if text != self._footer.state.hint:
             self._footer.state.hint = text
-            self._prompt.redraw()
+            self.prompt.redraw()
 
     def show(self, event: Event) -> None:
         self.renderer.show(event)
@@ -202,13 +222,20 @@ class REPL(Program):
     def report(self, error: BaseException | str) -> None:
         known = self._known(error)
         if self._startup.parts is None:  # the screen, which breaks lines between words, is not loaded yet
-            self._prompt.write(failure(known, self._prompt.color))
+            self.prompt.write(failure(known, self.prompt.color))
         else:
             self.renderer.screen.error(known.message, known.hint)
 
+    def _footer_line(self, width: int) -> list[tuple[str, str]]:
+        """The footer, with the mode of vi where its keys are in use."""
+        app = get_app()
+        if app.editing_mode is EditingMode.VI:
+            self._footer.state.editing = app.vi_state.input_mode.value.replace("-", " ")
+        return self._footer.line(width)
+
     def _refresh(self) -> None:
         self._footer.refresh()
-        self._prompt.redraw()
+        self.prompt.redraw()
 
     def _known(self, error: BaseException | str) -> SwecliError:
         """The line for the user; for a fault of the program the log gets the trace."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from swecli.repl.input.by_line import PromptByLine
     from swecli.repl.input.prompt import PromptLine
 
-_PAUSE = 0.4  # seconds without a key that count as a pause
 _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
 
@@ -42,29 +40,14 @@ class Parts:
 
 
 class Startup:
-    """Loads in daemon threads, and politely: while keys come it lets the prompt go first. `build` makes the runtime."""
+    """Loads in daemon threads. `build` makes the runtime."""
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
         self.parts: Parts | None = None  # what was put together, once all is loaded
-        self._last_key = float("-inf")
-        self._hurried = False
         self._table: asyncio.Future[CommandTable] | None = None
         self._runtime: Runtime | None = None
-        self._warm: asyncio.Future[None] | None = None
-        self._warm_for = ""
-
-    def key_pressed(self) -> None:
-        """A key came: give way for a moment."""
-        self._last_key = time.monotonic()
-
-    def hurry(self) -> None:
-        """Someone waits: no more politeness."""
-        self._hurried = True
-
-    def last_key(self) -> float:
-        """When the last key came, by `time.monotonic`; long ago when someone waits for the loading."""
-        return float("-inf") if self._hurried else self._last_key
+        self._warm: tuple[str, asyncio.Future[None]] | None = None  # by the model's name
 
     async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
         """Name, aliases and help of the commands, which are known a moment after the first prompt."""
@@ -80,7 +63,7 @@ class Startup:
     async def load(self) -> Runtime:
         """Build the runtime. Raises what building it raises: SwecliError for what the user can put right."""
         await self._commands()
-        runtime = self._runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load", self.last_key)
+        runtime = self._runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load")
         self.warm(runtime.agent)
         return runtime
 
@@ -104,33 +87,27 @@ class Startup:
         assert self.parts is not None, "a call runs once all is there"
         return await self.parts.approver(request)
 
-    async def warmed(self, agent: Agent) -> None:
-        """Wait until a first request costs no more than a second one."""
-        self.warm(agent)
-        if self._warm is not None:
-            await asyncio.shield(self._warm)
-
-    def warm(self, agent: Agent) -> None:
-        """Begin to load what the agent's model needs, unless that was begun before: token table, library."""
-        if agent.model.name != self._warm_for:
-            self._warm_for = agent.model.name
-            self._warm = spawn(lambda: self._warm_up(agent), "swecli-warm", self.last_key)
+    def warm(self, agent: Agent) -> asyncio.Future[None]:
+        """Load what the agent's model needs, once: token table, library. When that is done, a first request costs no
+        more than a second one."""
+        name = agent.model.name
+        if self._warm is None or self._warm[0] != name:
+            self._warm = name, spawn(lambda: _warm_up(agent), "swecli-warm")
+        return self._warm[1]
 
     async def _commands(self) -> CommandTable:
         if self._table is None:
-            self._table = spawn(lambda: _discover(self._start), "swecli-commands", self.last_key)
+            self._table = spawn(lambda: _discover(self._start), "swecli-commands")
         return await asyncio.shield(self._table)
 
-    def _warm_up(self, agent: Agent) -> None:
-        warm = getattr(agent.model, "warm", None)
-        if warm is not None:
-            try:
-                warm()
-            except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
-                _log.warning("the model's library could not be loaded beforehand", exc_info=True)
-        while time.monotonic() - self.last_key() < _PAUSE:
-            time.sleep(0.02)  # the table is built in one piece of a tenth of a second that nothing can interrupt
-        agent.warm()
+
+def _warm_up(agent: Agent) -> None:
+    if (warm := getattr(agent.model, "warm", None)) is not None:
+        try:
+            warm()
+        except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
+            _log.warning("the model's library could not be loaded beforehand", exc_info=True)
+    agent.warm()
 
 
 def _discover(start: Start) -> CommandTable:

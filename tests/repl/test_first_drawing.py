@@ -31,7 +31,7 @@ with create_pipe_input() as pipe:
     start = Start(Settings(), find_paths(os.environ), Path.cwd(), dict(os.environ), choice)
     repl = REPL(start, pipe, DummyOutput())
     seen = []
-    repl.reader.prompt.app.after_render += lambda _: seen or (seen.extend(sys.modules), pipe.send_text("\\x04"))
+    repl.prompt.app.after_render += lambda _: seen or (seen.extend(sys.modules), pipe.send_text("\\x04"))
     asyncio.run(repl.run())
 print("\\n".join(seen))
 """

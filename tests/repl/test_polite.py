@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from swecli.repl.background import PAUSE, PoliteFinder, spawn
+from swecli.repl.background import PoliteFinder, spawn
+from tests.support.screenless import play
 
 
-async def test_it_leaves_the_import_system_as_it_was() -> None:
+async def test_a_run_leaves_the_import_system_as_it_was() -> None:
     before = list(sys.meta_path)
-    with pytest.raises(ImportError):
-        await spawn(lambda: __import__("a_module_that_is_not_there"), "worker", time.monotonic)
+    await play("exit\r")
     assert sys.meta_path == before
 
 
-def test_imports_pause_only_while_somebody_types_and_only_in_their_own_thread() -> None:
-    pauses: list[float] = []
-    last = [float("-inf")]
-    finder = PoliteFinder(lambda: last[0], pauses.append)
-    assert finder.find_spec("x", None) is None
+async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, pauses = SimpleNamespace(working=False), list[float]()
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    finder = PoliteFinder(program)  # type: ignore[arg-type]
+    await spawn(lambda: finder.find_spec("x", None), "worker")
     assert pauses == []
-    last[0] = time.monotonic() + 60
+    finder.last_key = time.monotonic() + 60
     finder.find_spec("x", None)
-    assert pauses == [PAUSE]
-    other = threading.Thread(target=finder.find_spec, args=("x", None))
-    other.start()
-    other.join()
-    assert pauses == [PAUSE]
+    assert pauses == [], "the loop's own imports never wait"
+    await spawn(lambda: finder.find_spec("x", None), "worker")
+    assert len(pauses) == 1
+    program.working = True
+    await spawn(lambda: finder.find_spec("x", None), "worker")
+    assert len(pauses) == 1

@@ -62,18 +62,9 @@ async def test_a_failure_is_raised_and_offers_no_values() -> None:
     assert await it.values("model") == ()
 
 
-async def test_keys_slow_it_down_until_somebody_waits() -> None:
-    it = loading()
-    assert it.last_key() == float("-inf")
-    it.key_pressed()
-    assert it.last_key() > 0
-    it.hurry()
-    assert it.last_key() == float("-inf")
-
-
 async def test_an_offline_model_needs_its_token_table_and_no_library() -> None:
     it = loading()
     runtime = await it.load()
-    await it.warmed(runtime.agent)
+    await it.warm(runtime.agent)
     assert not runtime.agent.counter.estimated or runtime.agent.counter.load() is False
     runtime.close()

@@ -3,64 +3,73 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import termios
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.history import History
-from prompt_toolkit.input import Input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
+from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import clean, one_line
+from swecli.repl.render.theme import Theme
+
+if TYPE_CHECKING:
+    from swecli.config.load import Start
 
 _MARK = "> "
 
 
 class PromptByLine:
-    """Has the methods of `PromptLine`."""
+    """Has the methods of `PromptLine`. The terminal itself lets the line be edited, and sends it whole."""
 
-    color = False
+    color, size, draft = False, (80, 24), ""
 
-    def __init__(self, history: History, program: Program, keyboard: Input | None = None) -> None:
-        self._program = program
+    def __init__(self, program: Program, start: Start) -> None:
+        self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
+        self._program, self._output = program, PlainTextOutput(sys.stdout)
+        self._typed: asyncio.Queue[str] = asyncio.Queue()  # "" at the end of the input
         self._reading: asyncio.Task[None] | None = None
         self._error: Exception | None = None
-        self._draft = ""
-        # prompt-toolkit has a prompt of its own for dumb terminals, for which nobody may name an output
-        self._output = PlainTextOutput(sys.stdout)
-        with create_app_session(output=self._output):
-            self._session: PromptSession[str] = PromptSession(history=history, input=keyboard)
 
     async def run(self) -> None:
         """Read lines until `end`, or the end of the input. Raises what `end` was given."""
+        loop, self._reading = asyncio.get_running_loop(), asyncio.ensure_future(self._read_on())
+        loop.add_reader(sys.stdin.fileno(), self._read)
+        loop.add_signal_handler(signal.SIGINT, self._stop)
         self._program.begin_loading()
-        self._reading = asyncio.ensure_future(self._read_on())
         await asyncio.wait([self._reading])
         if self._error is not None:
             raise self._error
-        if not self._reading.cancelled():
-            self._reading.result()
 
     async def _read_on(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            # the line's own handler has taken its place
-            loop.add_signal_handler(signal.SIGINT, self._program.interrupt)
             await self._program.queue.idle.wait()
-            draft, self._draft = self._draft, ""
-            try:
-                self._program.submit(
-                    await self._session.prompt_async(_MARK, default=draft, set_exception_handler=False)
-                )
-            except (EOFError, KeyboardInterrupt):
+            self.write(_MARK)
+            line = await self._typed.get()
+            if not line:
                 return
+            self.history.append_string(line.rstrip("\n"))
+            self._program.submit(line)
+
+    def _read(self) -> None:
+        try:
+            self._typed.put_nowait(os.read(sys.stdin.fileno(), 1 << 16).decode(errors="replace"))
+        except OSError:  # the terminal is gone
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._typed.put_nowait("")
+
+    def _stop(self) -> None:
+        if self._program.working:
+            self._program.interrupt()
+        else:
+            self._program.leave()
 
     def end(self, error: Exception | None = None) -> None:
         """Stop reading; `run` then raises the error, if any."""
@@ -68,19 +77,9 @@ class PromptByLine:
         if self._reading is not None:
             self._reading.cancel()
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Columns and rows: such a terminal is taken for an ordinary one."""
-        return 80, 24
-
-    @property
-    def draft(self) -> str:
-        """What is being typed."""
-        return self._session.default_buffer.text
-
     def set_draft(self, text: str) -> None:
-        """Begin the next line with this."""
-        self._draft = text
+        """Print what was not done, to be copied: nothing can be put into such a terminal's line."""
+        self.write(f"not sent: {clean(text)}\n")
 
     def write(self, text: str) -> None:
         """Print."""
@@ -108,9 +107,11 @@ class PromptByLine:
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
         self.write("\n".join([clean(title), *shown]) + "\n")
-        if guarded:
-            _forget_typed()
-        while typed := await self._line(_MARK):
+        if guarded:  # what was typed before now is no answer to what was not on the screen
+            with suppress(termios.error):
+                termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            self._typed = asyncio.Queue()
+        while typed := await self.ask_text(_MARK.strip()):
             for place, option in enumerate(options):
                 if typed in (marks[place], option.letter):
                     return place
@@ -122,22 +123,9 @@ class PromptByLine:
 
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None for none."""
-        return await self._line(f"{clean(label)} ") or None
+        self.write(f"{clean(label)} ")
+        return (await self._typed.get()).strip() or None
 
     async def hand_over(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
         await asyncio.to_thread(subprocess.call, argv)
-
-    async def _line(self, label: str) -> str:
-        try:
-            return (await self._session.prompt_async(label, set_exception_handler=False)).strip()
-        except EOFError:
-            return ""
-        except KeyboardInterrupt:
-            raise asyncio.CancelledError from None
-
-
-def _forget_typed() -> None:
-    """Drop what was typed before now and not read yet: it is no answer to what was not on the screen."""
-    with suppress(OSError, ValueError, termios.error):  # no terminal: nothing can have been typed ahead
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

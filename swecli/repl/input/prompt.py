@@ -11,16 +11,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
-from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
-from prompt_toolkit.history import History
-from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import merge_key_bindings
 from prompt_toolkit.layout import (
     AnyContainer,
     BufferControl,
@@ -33,18 +34,23 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from swecli.repl.input.history import LineHistory
+from swecli.repl.input.keys import make_keys
 from swecli.repl.input.picker import Picker
 from swecli.repl.input.question import Option, Question, make_answer_keys
-from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, Terminal
+from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import clean
-from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT
-from swecli.repl.render.theme import ASK
+from swecli.repl.render.formatting import clean, wants_color
+from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT, known_as, notification
+from swecli.repl.render.theme import ASK, Theme
+
+if TYPE_CHECKING:
+    from swecli.config.load import Start
 
 _MARK = "> "
 _MENU_ROWS = 8
@@ -53,26 +59,34 @@ _SMALL = 3  # rows of a screen that is too small for a footer
 
 
 class PromptLine:
-    """The line, and what stands around it. `footer` is called at each drawing with the width in columns. `keys` are the
-    bindings beside the editor's and the answers' own."""
+    """The line, and what stands around it. `footer` is called at each drawing with the width in columns. `keyboard` and
+    `output` take the place of the terminal."""
 
     def __init__(
         self,
         program: Program,
-        history: History,
-        keys: KeyBindings,
+        start: Start,
         completer: Completer,
         footer: Callable[[int], list[tuple[str, str]]],
-        terminal: Terminal,
+        keyboard: Input | None = None,
+        output: Output | None = None,
     ) -> None:
-        self._footer, self._program, self.color, self._terminal = footer, program, terminal.color, terminal
+        environ, settings = start.environ, start.settings
+        self._footer, self._program = footer, program
+        self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
+        self.color = wants_color(environ, terminal=True, setting=settings.color)
+        self._marked = self.color and bool(known_as(environ))
+        self._waiting, self._patience = (
+            notification(settings.notify, environ, "a question waits for you"),
+            settings.notify_after,
+        )
         self._last_key = float("-inf")
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
         self._opening: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
             completer=completer,
-            history=history,
+            history=self.history,
             complete_while_typing=True,
             multiline=True,
             tempfile_suffix=".md",
@@ -81,16 +95,17 @@ class PromptLine:
         )
         self.app = InlineApplication(
             self._layout(),
-            key_bindings=merge_key_bindings([keys, make_answer_keys(self)]),
-            style=Style.from_dict(COLOURS if terminal.color else PLAIN),
-            color_depth=None if terminal.color else ColorDepth.DEPTH_1_BIT,
+            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, environ), make_answer_keys(self)]),
+            style=Style.from_dict(COLOURS if self.color else PLAIN),
+            color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
+            editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
             erase_when_done=True,
-            input=terminal.keyboard or PasteInput(sys.stdin),
-            output=terminal.output or HeldOutput.from_pty(sys.stdout),
+            input=keyboard or PasteInput(sys.stdin),
+            output=output or HeldOutput.from_pty(sys.stdout),
         )
         for end in (self.app.input, self.app.output):
             if isinstance(end, PasteInput | HeldOutput):
-                end.theme = terminal.theme
+                end.theme = self.theme
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.3
         self.app.after_render += self._drawn
@@ -137,12 +152,12 @@ class PromptLine:
         """Print a line that was sent, as it stood in the prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         shown = clean(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        before, behind, output = (PROMPT, SENT, OUTPUT) if self._terminal.marked else ("", "", "")
+        before, behind, output = (PROMPT, SENT, OUTPUT) if self._marked else ("", "", "")
         self.write(f"{before}{mark}{behind}{shown}{output}")
 
     def close_output(self) -> None:
         """What a line led to is printed: the next one is set off."""
-        self.write(f"{DONE if self._terminal.marked else ''}\n")
+        self.write(f"{DONE if self._marked else ''}\n")
 
     def call(self, sequence: str) -> None:
         """Write a sequence that draws nothing: a notification, a question to the terminal."""
@@ -186,8 +201,8 @@ class PromptLine:
         async with self._one_question:
             self.question = question
             self.redraw()
-            loop, seen = asyncio.get_running_loop(), self._last_key + self._terminal.patience
-            call = loop.call_at(max(loop.time(), seen), self.call, self._terminal.waiting)
+            loop, seen = asyncio.get_running_loop(), self._last_key + self._patience
+            call = loop.call_at(max(loop.time(), seen), self.call, self._waiting)
             if not question.guarded:  # the user's own command asks: they are there
                 call.cancel()
             try:
@@ -207,8 +222,8 @@ class PromptLine:
 
     def _drawn(self, _: Application[None]) -> None:
         self._program.begin_loading()
-        if self.color and self._terminal.theme.asks:
-            self._terminal.theme.asked()
+        if self.color and self.theme.asks:
+            self.theme.asked()
             self.call(ASK)
         opens = self.question.drawn() if self.question is not None else None
         if opens is not None and (self._opening is None or self._opening.when() <= opens):
@@ -216,6 +231,7 @@ class PromptLine:
 
     def _key_pressed(self, _: object) -> None:
         self._last_key = asyncio.get_running_loop().time()
+        self._program.key_pressed()
         if self.question is not None:
             self.question.key_pressed()
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import Input
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from swecli.repl.render.theme import Theme
@@ -24,20 +21,6 @@ _CHUNK = 1 << 16
 _FRAME = 0.03  # seconds between two printings, at least: each draws everything below it again
 _SETTLING = 0.25
 """Seconds without another change of size before the line is drawn again: terminals move their lines first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terminal:
-    """The terminal's ends: the program's own where they are None. `color`: whether it may be coloured; `marked`: it
-    knows marks between prompts. `waiting` calls the user to a question once no key came for `patience` seconds."""
-
-    color: bool = True
-    keyboard: Input | None = None
-    output: Output | None = None
-    theme: Theme = field(default_factory=lambda: Theme("dark", {}))
-    marked: bool = False
-    waiting: str = ""
-    patience: float = 10.0
 
 
 class HeldOutput(Vt100_Output):

@@ -9,16 +9,13 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 
-from swecli.repl.input.keys import make_keys
-from swecli.repl.input.lines import Pastes
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import QUIET, Option, Question
-from swecli.repl.input.terminal import Terminal
 from swecli.repl.program import LineQueue
+from tests.support.runtime import make_start
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]
@@ -60,6 +57,8 @@ class Desk:
 
     def begin_loading(self) -> None: ...
 
+    def key_pressed(self) -> None: ...
+
     def submit(self, typed: str) -> None:
         self.sent.append(typed)
 
@@ -86,17 +85,10 @@ class Desk:
 class Typist:
     """A prompt, and somebody at its keyboard."""
 
-    def __init__(self, pipe: PipeInput, output: Output | None = None, terminal: Terminal | None = None) -> None:
+    def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
         self.pipe, self.desk = pipe, Desk()
-        self.sent = self.desk.sent
-        self.prompt = PromptLine(
-            self.desk,
-            InMemoryHistory(),
-            make_keys(self.desk, Pastes(), {}),
-            DummyCompleter(),
-            lambda width: [],
-            terminal or Terminal(keyboard=pipe, output=output or Drawn()),
-        )
+        self.sent, start = self.desk.sent, make_start(**settings)
+        self.prompt = PromptLine(self.desk, start, DummyCompleter(), lambda width: [], pipe, output or Drawn())
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
         """One key after the other, `gap` seconds apart."""

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.input.terminal import Terminal
 from swecli.repl.render.known_terminal import known_as, notification
 from swecli.repl.repl import REPL
 from tests.repl.input.test_question import OPTIONS, Drawn, Typist
@@ -73,7 +72,7 @@ def test_a_question_calls_once_no_key_came_for_a_while_and_not_when_it_was_answe
     async def waited(*seconds: float) -> list[int]:
         heard, counts = Heard(), []
         with create_pipe_input() as pipe:
-            typist = Typist(pipe, terminal=Terminal(keyboard=pipe, output=heard, waiting="\x1b]9;x\x07"))
+            typist = Typist(pipe, heard, notify="osc9")
             running = asyncio.ensure_future(typist.prompt.run())
             await typist.type("a", "\x7f")
             asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
