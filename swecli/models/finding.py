@@ -60,8 +60,8 @@ class Finding:
     `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
     digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
     check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
-    wordings it was reported in; `late` is found in code that was read before. `same_as` is what the reviewer named.
-    `id` is `F-` and a number, "" until it is in the ledger.
+    wordings it was reported in; `late` is found in code that was read before. `same_as` is the finding that
+    it may be, as the reviewer named it, or by its words. `id` is `F-` and a number, "" until it is in the ledger.
     """
 
     path: str

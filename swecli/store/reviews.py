@@ -18,7 +18,7 @@ from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
 _COLUMNS = shared(Finding, FindingRow)
-_MORE = ("symbol", "verdict", "source", "late")  # as they are, in one column
+_MORE = ("symbol", "verdict", "source", "late", "same_as")  # as they are, in one column
 _PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
 _WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
 _MOST_ALIASES = 12
@@ -142,6 +142,18 @@ class ReviewStore:
                     change.cause, change.why = cause, finding.reason
                     db.add(change)
                 _fill(row, finding)
+
+    def merge(self, ref: str, known: str) -> None:
+        """Let the reviews that reported a finding have reported the known one that it is; its words become an alias."""
+        with self.database.transaction() as db:
+            row, same = self._row(db, ref), self._row(db, known)
+            _complete(same, _finding_of(row))
+            links = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
+            for link in db.exec(links).all():
+                if _is_reported(db, _review_row(db, f"R-{link.review}"), same):
+                    db.delete(link)
+                else:
+                    link.finding = same.number or 0
 
     def history(self, ref: str) -> list[Change]:
         """How a finding's state changed, oldest first. Raises BadInput for an unknown id."""

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
 from swecli.review.judge.sources import LIMITS, Source, Sources
 
@@ -27,24 +26,12 @@ _MOVES: Mapping[str, Mapping[str, FindingState]] = {
     "fixed": {"open": "fixed", "gone": "fixed", "regressed": "fixed"},
     "over the limit": {"fixed": "regressed"},
 }
-_BY_USER: Mapping[str, tuple[str, ...]] = {
-    "fixed": ("open", "gone", "regressed"),
-    "open": ("gone", "dismissed", "refuted", "fixed"),
-    "dismissed": ("open", "gone", "regressed", "refuted", "fixed", "dismissed"),
-}
 
 
 def move(finding: Finding, what: str, why: str = "") -> Finding:
     """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere."""
     to = _MOVES[what].get(finding.state, finding.state)
     return finding if to == finding.state else replace(finding, state=to, reason=why)
-
-
-def move_by_user(finding: Finding, to: FindingState, why: str) -> Finding:
-    """The finding in the state that the user names. Raises UsageError for a change that the user cannot make."""
-    if finding.state not in _BY_USER.get(to, ()):
-        raise UsageError(f"{finding.id} is {finding.state}, it cannot become {to}.", "See: /findings show")
-    return replace(finding, state=to, reason=why)
 
 
 # The code of a finding, found again
@@ -206,9 +193,10 @@ def _overlap(one: str, other: str) -> float:
     return len(words[0] & words[1]) / min(map(len, words)) if all(words) else 0.0
 
 
-def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> str:
-    """The id of the row that a candidate is, "" for a new one; the first rule that decides counts. `mine` are the ids
-    that this review has reported already: only lines that overlap make one of those."""
+def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> tuple[str, str]:
+    """The id of the row that a candidate is, and of the one that it may be, which a model has to decide; "" for none.
+    The first rule that decides counts. `mine` are the ids that this review has reported already: only lines that
+    overlap make one of those."""
     rows = [row for row in known if row.path == candidate.path]
     alias = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
     certain = [
@@ -217,8 +205,8 @@ def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str]
         *(row for row in rows if alias in row.aliases),
     ]
     if certain:
-        return certain[0].id
-    best = (0.0, "")
+        return certain[0].id, ""
+    best = like = (0.0, "")
     for row in rows:
         families = family(row.code_smell_type), family(candidate.code_smell_type)
         if all(families) and families[0] != families[1]:
@@ -228,19 +216,20 @@ def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str]
         alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
         if _touch(row, candidate) and (all(families) and alike or shared >= _SAME):
             best = max(best, (1.0 + shared, row.id))
-        elif shared >= _SAME and row.id not in mine and _one_place(row, candidate):
-            best = max(best, (shared, row.id))
-    return best[1]
+        elif shared > _NEW and row.id not in mine and _one_place(row, candidate):
+            best, like = (max(best, (shared, row.id)), like) if shared >= _SAME else (best, max(like, (shared, row.id)))
+    return best[1], "" if best[1] else like[1]
 
 
 def identified(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
-    """Each candidate with the id of its row. Exact places are matched first."""
+    """Each candidate with the id of its row, or in `same_as` of the row it may be. Exact places are matched first."""
     out: dict[int, Finding] = {}
     taken = set(mine)
     candidates = list(enumerate(found))
     exact = {row.key for row in known}
     for number, candidate in sorted(candidates, key=lambda pair: pair[1].key not in exact):
-        out[number] = replace(candidate, id=identify(candidate, known, taken))
+        row, like = identify(candidate, known, taken)
+        out[number] = replace(candidate, id=row, same_as=like)
         taken |= {out[number].id} - {""}
     return [out[number] for number, _ in candidates]
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall
 from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.review.judge.grounding import ground, move, move_by_user, places, read_block
+from swecli.review.judge.grounding import ground, move, places, read_block
 from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
+_BY_USER: Mapping[str, tuple[str, ...]] = {
+    "fixed": ("open", "gone", "regressed"),
+    "open": ("gone", "dismissed", "refuted", "fixed"),
+    "dismissed": ("open", "gone", "regressed", "refuted", "fixed", "dismissed"),
+}
 _TIMES = 3  # fixes of a smell that are worth a strategy
 _QUOTED = 5  # findings named as its evidence
-_MEASURED = re.compile(r"`\w+` has \d+ \w+ now, at most \d+ are meant")
 
 
 def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
@@ -36,15 +39,12 @@ def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tu
 
 def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
-    finding = move_by_user(store.get(ref), state, reason)
+    before = store.get(ref)
+    if before.state not in _BY_USER.get(state, ()):
+        raise UsageError(f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show")
+    finding = replace(before, state=state, reason=reason)
     store.put([finding], "user", "user")
     return finding
-
-
-def reopen(store: ReviewStore, findings: Iterable[Finding]) -> None:
-    """Open what was fixed or gone, and is reported again, unchecked."""
-    again = [move(finding, "reported again") for finding in findings if finding.state in ("fixed", "gone")]
-    store.put(again, "reported again", "reviewer")
 
 
 def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
             fixed = move(finding, "fixed", function.measured(smell))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
         if min(now, block.measure) > limit:
-            again = finding.state == "fixed" and _MEASURED.fullmatch(finding.reason)
+            again = finding.state == "fixed" and finding.reason.endswith(" are meant")  # by the measure
             back = move(finding, "over the limit") if again else finding
             return _there(back, source, line or function.line, last)
     if line:

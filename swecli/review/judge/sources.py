@@ -116,10 +116,6 @@ class Sources:
         """The file of that name; never raises."""
         return self._kept(path)
 
-    def fresh(self) -> Sources:
-        """The same, looking at each file again."""
-        return Sources(self.root)
-
     def alike(self, path: str) -> list[str]:
         """Other files of the same ending, those of the same name first; the first few of a large project."""
         wanted, found = Path(path), list[str]()
@@ -193,18 +189,15 @@ def _paths(node: ast.AST) -> int:
 
 def _block(lines: Sequence[str], line: int) -> Symbol | None:
     """The nearest block whose first line looks like that of a function or a class."""
-    depth = _indent(lines[line - 1]) if lines[line - 1].strip() else 10**6
+    depth = 10**6
     for first in range(line, max(0, line - _MOST_UP), -1):
         text = lines[first - 1]
-        if not text.strip() or (first < line and _indent(text) >= depth):
+        if not depth or not text.strip() or _indent(text) >= depth:
             continue
-        header = _HEADER.search(text) is not None and not _CONTROL.match(text)
-        if header and (last := _last(lines, first)) >= line and last > first:
+        if _HEADER.search(text) and not _CONTROL.match(text) and (last := _last(lines, first)) >= line and last > first:
             match = _NAME.search(text)
             return Symbol((match["a"] or match["b"]) if match else "", first, last)
-        depth = min(depth, _indent(text)) if first < line or not header else depth
-        if depth == 0 and first < line:
-            return None
+        depth = _indent(text)
     return None
 
 
@@ -212,12 +205,10 @@ def _last(lines: Sequence[str], first: int) -> int:
     """The last line of the block that begins there: what is indented deeper, and the bracket that closes it."""
     depth, last = _indent(lines[first - 1]), first
     for number in range(first + 1, len(lines) + 1):
-        text = lines[number - 1]
-        if not text.strip():
-            continue
-        if _indent(text) <= depth:
-            return number if text.strip()[0] in "})]" else last
-        last = number
+        text = lines[number - 1].strip()
+        if text and _indent(lines[number - 1]) <= depth:
+            return number if text[0] in "})]" else last
+        last = number if text else last
     return last
 
 

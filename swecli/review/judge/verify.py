@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.finding import SEVERITIES, Finding, Judgement, Verdict
-from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
+from swecli.models.finding import Finding, Judgement, Verdict, one_spaced, worst_first
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
 from swecli.review.judge.grounding import move, squeezed
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
@@ -28,7 +27,7 @@ _MOST_CLAIMS = 6  # of one file in one request
 SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
 _REPLY_TOKENS = 120  # a judgement, about
 LEAST_TOKENS = 20_000  # that verification may take in a small review
-_VERSION = "1"  # of the prompt; judgements of another one are not used again
+_VERSION = "2"  # of the prompt; judgements of another one are not used again
 _TOOL = "judge_findings"
 _MOST_LINES = 80  # of the enclosing symbol
 _MOST_CALLERS = 5
@@ -42,6 +41,7 @@ _ENTRY: dict[str, Any] = {
     "properties": {
         "id": _TEXT, "verdict": {"type": "string", "enum": ["confirmed", "refuted", "cannot_tell"]}, "path": _TEXT,
         "line": {"type": "integer"}, "quote": _TEXT, "why": _TEXT, "see": {"type": "array", "items": _TEXT},
+        "same_as": _TEXT,
     },
     "required": ["id", "verdict"],
 }  # fmt: skip
@@ -54,17 +54,14 @@ _SPEC = ToolSpec(
 
 @dataclass(slots=True)
 class Verification:
-    """What a verification came to: `judged` by finding id, what it took, and a line for each request that failed."""
+    """What a verification came to: `judged` by finding id; `same` has the claims that are a known finding, by id."""
 
     judged: dict[str, Judgement] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     requests: int = 0
     problems: list[str] = field(default_factory=list)
-
-    def record(self, model: str, interaction: int) -> RequestRecord:
-        """What it took, as requests of that turn."""
-        return RequestRecord(model, "verify", interaction, self.requests, self.usage, self.cost, 0)
+    same: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,6 @@ class Verifier:
     max_tokens: int | None = None
     tokens: int = 10_000_000  # who asks for a check by hand has seen its price
 
-    def within(self, tokens: int) -> Verifier:
-        """The same for at most so many tokens; it looks at the files again."""
-        return replace(self, tokens=tokens, sources=self.sources.fresh())
-
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge them, the worst first: by rule, from judgements that are stored, by requests. No failure is raised."""
         keys, known = self._known(claims)
@@ -89,7 +82,10 @@ class Verifier:
         for batch in _batches([finding for finding in claims if finding.id not in known]):
             if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
-        made = {keys[ref]: judged for ref, judged in out.judged.items() if judged.by == self.model.name}
+        made = {
+            keys[ref]: judged for ref, judged in out.judged.items()
+            if judged.by == self.model.name and ref not in out.same
+        }  # fmt: skip
         self.store.keep_judgements(made)
         return out
 
@@ -126,6 +122,9 @@ class Verifier:
             for finding in asked:
                 row = next((row for row in rows if str(row.get("id")) == finding.id), {})
                 judged = grounded_verdict(row, self.sources, self.model.name)
+                if finding.same_as and str(row.get("same_as")) == finding.same_as:
+                    out.same[finding.id] = finding.same_as
+                    judged = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)
                 out.judged[finding.id] = judged
                 see = [str(place) for place in row.get("see") or () if isinstance(place, str)][:2]
                 if see and judged.verdict == "cannot_tell" and not again:
@@ -135,7 +134,9 @@ class Verifier:
         return True
 
     async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        packs = await asyncio.to_thread(lambda: [_evidence_pack(f, self.sources, see[f.id]) for f in asked])
+        packs = await asyncio.to_thread(
+            lambda: [self._like(f) + _evidence_pack(f, self.sources, see[f.id]) for f in asked]
+        )
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(packs)},
@@ -149,6 +150,14 @@ class Verifier:
         out.cost = None if out.cost is None or reply.cost is None else out.cost + reply.cost
         out.requests += 1
         return reply
+
+    def _like(self, finding: Finding) -> str:
+        """The known problem that a claim may be, in other words."""
+        if not finding.same_as:
+            return ""
+        known = self.store.get(finding.same_as)
+        claim = f"{known.code_smell_type} at {known.place}: {one_spaced(known.message)}"
+        return f"{finding.id} may be {known.id}, which is known: {claim}\n"
 
     def _key(self, finding: Finding) -> str:
         source = self.sources.get(finding.path)
@@ -192,7 +201,8 @@ def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Fi
     """The finding with its verdict, and in the state that this leads to: what is gone is open again when it holds
     still, and fixed when it was refuted; a fixed one that was reported `again` and is confirmed has regressed."""
     verdict = judgement.verdict
-    found = replace(finding, judgement=judgement, verdict=verdict)
+    undecided = finding.same_as if verdict == "cannot_tell" else ""
+    found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if finding.state in ("gone", "regressed") and verdict == "refuted":
         return move(found, "fixed", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
@@ -205,15 +215,11 @@ def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Fi
 
 def _batches(claims: Sequence[Finding]) -> list[list[Finding]]:
     """Up to six of one file, gone ones first, then the worst."""
-    worst: tuple[str, ...] = SEVERITIES
-    ranked = sorted(claims, key=lambda f: (f.state != "gone", -worst.index(f.severity) if f.severity in worst else 9))
-    first = {finding.path: number for number, finding in reversed(list(enumerate(ranked)))}
-    by_path = sorted(ranked, key=lambda finding: first[finding.path])
-    out: list[list[Finding]] = []
-    for _, group in groupby(by_path, key=lambda finding: finding.path):
-        listed = list(group)
-        out += [listed[at : at + _MOST_CLAIMS] for at in range(0, len(listed), _MOST_CLAIMS)]
-    return out
+    ranked = sorted(claims, key=lambda finding: (finding.state != "gone", worst_first(finding)[1]))
+    by_path: dict[str, list[Finding]] = {}
+    for finding in ranked:
+        by_path.setdefault(finding.path, []).append(finding)
+    return [some[at : at + _MOST_CLAIMS] for some in by_path.values() for at in range(0, len(some), _MOST_CLAIMS)]
 
 
 def _rows(reply: ModelReply) -> list[dict[str, Any]]:

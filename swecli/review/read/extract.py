@@ -25,23 +25,15 @@ _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
 _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A well-formed report: for which part (None: the running one), and whether it says that the part is done (None:
-    it does not say)."""
-
-    part: int | None
-    done: bool | None
-
-
 @dataclass(slots=True)
 class Extraction:
     """What one response reported: all of it, repetitions too. `lost` has a line for each thing that could not be used,
-    `withdrawn` the ids the reviewer takes back."""
+    `reports` the part (None: the running one) of each well-formed report, and whether it calls that done (None: it does
+    not say), `withdrawn` the ids the reviewer takes back."""
 
     findings: list[Finding] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    reports: list[Report] = field(default_factory=list)
+    reports: list[tuple[int | None, bool | None]] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
 
 
@@ -105,7 +97,7 @@ def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
     if isinstance(listed, list) and taken >= len(listed):
         part, done = value.get("part"), value.get("done")
         number = part if isinstance(part, int) and not isinstance(part, bool) else None
-        out.reports.append(Report(number, done if isinstance(done, bool) else None))
+        out.reports.append((number, done if isinstance(done, bool) else None))
 
 
 def _note_loss(value: Found, taken: int, out: Extraction) -> None:

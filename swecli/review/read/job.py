@@ -14,8 +14,10 @@ from swecli.context.skills import front_matter
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted
+from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
-from swecli.review.judge.ledger import recheck, reopen
+from swecli.review.judge.grounding import move
+from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.requests import Rule, system_prompt
@@ -165,12 +167,14 @@ async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJu
     of the tokens that the reviewer's requests have `used`."""
     store, found = job.store, job.store.of_review(review)
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
-        reopen(store, found)
+        store.put([move(f, "reported again") for f in found], "reported again", "reviewer")
         return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
     claims += store.findings(["gone"], job.plan.files)
-    verifier = job.verifier.within(max(LEAST_TOKENS, int(used * SHARE)))
+    claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
+    tokens, sources = max(LEAST_TOKENS, int(used * SHARE)), Sources(job.verifier.sources.root)  # as they are now
+    verifier = replace(job.verifier, tokens=tokens, sources=sources)
     return await check(verifier, job.sessions, claims, {f.id for f in found})
 
 
@@ -187,23 +191,26 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     return verifier, claims, f"{counted(len(claims), 'finding')} to check: {sizes}, {price}"
 
 
-def _claims(findings: Iterable[Finding]) -> list[Finding]:
-    known = {f.id: f for f in findings if f.anchor or f.block}
-    return [finding for finding in known.values() if finding.state not in ("dismissed", "refuted", "fixed")]
+def _claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
+    """What can be checked; of fixed ones those that were reported again."""
+    known = {f.id: f for f in findings if (f.anchor or f.block) and f.state not in ("dismissed", "refuted")}
+    return [finding for finding in known.values() if finding.state != "fixed" or finding.id in reported]
 
 
 async def check(
     verifier: Verifier, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
 ) -> tuple[FindingsJudged, Verification]:
     """Judge findings and commit the verdicts; `reported` are the ids of those that were just reported."""
-    claims, name = _claims(findings), verifier.model.name
+    claims, name = _claims(findings, reported), verifier.model.name
     taken = await verifier.verify(claims)
-    again = {f.id for f in claims if f.id in reported and f.state in ("fixed", "gone")}
-    after = [judged(f, taken.judged[f.id], again=f.id in again) for f in claims if f.id in taken.judged]
+    after = [judged(f, taken.judged[f.id], again=f.id in reported) for f in claims if f.id in taken.judged]
     verifier.store.put(after, "check", name)
+    for ref, known in taken.same.items():
+        verifier.store.merge(ref, known)
     session = sessions.current_session
     if session is not None and session.interactions and taken.requests:
-        sessions.record_request(taken.record(name, session.interactions))
+        took = (taken.requests, taken.usage, taken.cost, 0)
+        sessions.record_request(RequestRecord(name, "verify", session.interactions, *took))
     count = {word: sum(f.verdict == word for f in after) for word in ("confirmed", "refuted", "cannot_tell")}
     return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(after)), taken
 

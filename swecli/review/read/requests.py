@@ -3,6 +3,7 @@ tools, which only read, with the one that reports; and how far the review is."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -181,10 +182,10 @@ def opening(messages: list[ApiMessage], left: str, part: str = "") -> list[ApiMe
     if len(messages) < 2 or (messages[1]["role"] == "user" and not missing):
         return messages
     note = f"(Earlier messages of this review were left out to save room; every finding is stored.) {left}"
-    text = f"{note}\n\n{part}" if missing else note
-    if messages[1]["role"] == "user":  # two of them in a row are more than some services take
-        return [messages[0], {"role": "user", "content": f"{text}\n\n{messages[1]['content']}"}, *messages[2:]]
-    return [messages[0], {"role": "user", "content": text}, *messages[1:]]
+    texts, rest = [note, *([part] if missing else [])], messages[1:]
+    if rest[0]["role"] == "user":  # two of them in a row are more than some services take
+        texts, rest = [*texts, str(rest[0]["content"])], rest[1:]
+    return [messages[0], {"role": "user", "content": "\n\n".join(texts)}, *rest]
 
 
 @dataclass(slots=True)
@@ -205,7 +206,8 @@ class Progress:
     failed: int = 0  # parts in a row of whose answers nothing could be read
     unreadable: bool = False
     lost: list[str] = field(default_factory=list)
-    code: dict[str, str] = field(default_factory=dict)  # what was shown, without white space
+    code: str = ""  # of the running part, without white space
+    looked: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_CODE))  # what tools have shown, newest last
     end: ReviewEnd | None = None
 
     def __post_init__(self) -> None:
@@ -223,7 +225,7 @@ class Progress:
 
     def open(self, part: Part, text: str) -> None:
         self.part, self.text, self.steps, self.repair = part, text, 0, False
-        self.code["part"] = "".join("".join(hunk.code for hunk in part.hunks).split())
+        self.code = _bare(text)
 
     def add_user_message(self, text: str) -> None:
         """Add it to the conversation; to the last message where that is the user's too, as some services ask."""
@@ -235,19 +237,16 @@ class Progress:
     def look(self, call: ToolCall, result: ToolResult) -> None:
         """Remember what the model was shown."""
         if result.ok and call.name != TOOL:
-            lines = (line.lstrip().lstrip("0123456789").lstrip("\t|: →") for line in result.for_model.split("\n"))
-            newest = [pair for pair in self.code.items() if pair[0] != "part"][1 - _KEPT_CODE :]
-            shown = "".join("".join(lines).split())
-            self.code = {"part": self.code.get("part", ""), **dict(newest), call.id: shown}
+            self.looked.append(_bare(result.for_model))
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Take a reply into account: close the part where its report came; the message to send, where one is due. A
         missing or unreadable report is asked for once; a part without one is given up, and counts as shown."""
         self.steps += 1
         alone = all(call.name == TOOL for call in reply.calls)
-        for report in read.reports:
-            if report.done or (report.done is None and alone):
-                self._close(next((other for other in self.plan.parts if other.number == report.part), part))
+        for number, done in read.reports:
+            if done or (done is None and alone):
+                self._close(next((other for other in self.plan.parts if other.number == number), part))
         if self.part is None:
             return None
         broken = any(call.id in reply.malformed for call in reply.calls)
@@ -285,3 +284,9 @@ class Progress:
     def shown(self) -> set[str]:
         """Digests of the hunks that stood in an answered request."""
         return {hunk.digest for part in self.plan.parts if part.number in self.stood for hunk in part.hunks}
+
+
+def _bare(text: str) -> str:
+    """Code as it was shown, without numbers and signs in front of its lines, and without white space."""
+    lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
+    return "".join("".join(lines).split())

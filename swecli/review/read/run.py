@@ -10,13 +10,12 @@ from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.turn import ModelStep
-from swecli.agent.turn_record import stored_as_it_comes
+from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import (
-    INTERRUPTED_RESULT,
     AskRequest,
     ChatMessage,
     Decision,
@@ -34,6 +33,7 @@ from swecli.models.review_events import (
 )
 from swecli.review.judge.grounding import ground, identified
 from swecli.review.judge.ledger import withdraw
+from swecli.review.judge.sources import Sources
 from swecli.review.read.extract import extract
 from swecli.review.read.job import ReviewJob, planned, run_checks
 from swecli.review.read.requests import Progress, ReviewRequest, part_message, read_only
@@ -61,7 +61,7 @@ class Review:
         ctx = replace(agent.ctx, root=self._root, results=job.sessions, seen={}, todos=[], page_limit=limit * 4 // 5)
         self._request = ReviewRequest(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _nobody), job.sessions, limit, agent.counter)
-        self._files = set(job.plan.target.files)
+        self._files, self._turns = set(job.plan.target.files), TurnRecord(job.sessions, agent.counter)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._ended: ReviewFinished | None = None
 
@@ -133,8 +133,8 @@ class Review:
         assert at.state.step is not None, "a request ends with its step, or raises"
         reply = at.state.step.reply
         yield self._save(reply, at.state.step.duration_ms, loop)
-        read = extract(reply, loop, self._files, "".join(at.code.values()))
-        found = await asyncio.to_thread(ground, read.findings, self.job.verifier.sources.fresh())
+        read = extract(reply, loop, self._files, "".join([at.code, *at.looked]))
+        found = await asyncio.to_thread(ground, read.findings, Sources(self._root))
         accumulated = self._note(found, read.lost, loop)
         withdraw(self._store, read.withdrawn)
         if read.findings:
@@ -194,8 +194,7 @@ class Review:
 
     def _save(self, reply: ModelReply, duration_ms: int, loop: int) -> Event:
         state, name = self._at.state, self._model.name
-        answer = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, reasoning=reply.reasoning)
-        message = self._sessions.append(answer)
+        message = self._turns.reply(reply)
         state.step, state.open_calls = None, message.tool_calls
         usage = reply.usage or Usage(input=self._request.sent, output=self._counter.count(reply.text))
         record = RequestRecord(name, "review", message.interaction, loop, usage, reply.cost, duration_ms)
@@ -249,7 +248,7 @@ class Review:
         events: list[Event] = []
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
             found = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._files)
-            events.append(self._note(ground(found.findings, self.job.verifier.sources.fresh()), found.lost, loop))
+            events.append(self._note(ground(found.findings, Sources(self._root)), found.lost, loop))
         at.left = self._left()
         at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
         return events
@@ -270,13 +269,9 @@ class Review:
             return
         if text := at.state.partial:
             found = extract(ModelReply(text), self.record.loops + 1, self._files)
-            kept = ground(found.findings, self.job.verifier.sources.fresh())
-            self.record = self._store.note(self.record, kept).review
-            sessions.append(ChatMessage(Role.ASSISTANT, text, status="partial"))
-            at.state.step = None
-        for call in at.state.open_calls:
-            if call.result is None:
-                call.result, call.error = INTERRUPTED_RESULT, "interrupted"
-                sessions.record_call(call)
+            kept = ground(found.findings, Sources(self._root))
+            self.record = self._store.note(self.record, identified(kept, [])).review
+        self._turns.settle(at.state)
+        at.state.step = None
         sessions.finish_interaction("done")
         sessions.playbook.record_reflection(session.id, session.interactions, "skipped")

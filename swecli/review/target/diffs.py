@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import groupby
 
 from swecli.models.review_events import Skip
 
@@ -46,14 +47,9 @@ class DiffHunk:
     def planned(self) -> set[int]:
         """What a review has to read: the added lines, and one for each place where lines only went."""
         lines: set[int] = set()
-        run: list[tuple[str, int]] = []
-        for sign, number, _ in (*self.rows, (" ", 0, "")):
-            if sign != " ":
-                run.append((sign, number))
-                continue
-            added = {n for mark, n in run if mark == "+"}
-            lines |= added or {max(1, n) for _, n in run[:1]}
-            run = []
+        for changed, group in groupby(self.rows, key=lambda row: row[0] != " "):
+            run = list(group) if changed else []
+            lines |= {number for sign, number, _ in run if sign == "+"} or {max(1, number) for _, number, _ in run[:1]}
         return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -42,14 +43,13 @@ _TRIM = 0.1  # of the measured ratios, left out at each end
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Some neighbouring lines to review. `lines` are the planned ones; `text` is as the model sees it, `code` without
-    signs and numbers; `why` says why it cannot be sent, "" where it can."""
+    """Some neighbouring lines to review: `lines` are the planned ones, `text` is what the model sees, `why` says why it
+    cannot be sent, "" where it can."""
 
     id: str
     path: str
     lines: tuple[int, ...]
     text: str
-    code: str
     digest: str
     old_path: str = ""
     tokens: int = 0
@@ -110,15 +110,15 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
         if rule := rule_by_text(source.lines, target.attributes.get(path, {})):
             skips.append(Skip(path, rule))
             continue
-        cut = _of_diff(diff, source) if diff.hunks else _of_file(source)
         why = "" if diff.hunks else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
         made = []
-        for symbol, rows in cut:  # about three letters a token, with the number in front of each line
+        for symbol, rows in _stretches(diff, source):
+            # about three letters a token, with the number in front of each line
             pieces = _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
             made += [_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
-        hunks += made or ([Hunk("", path, (1,), "", "", f"unreadable {path}", why=why)] if why else [])
+        hunks += made or ([Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     ordered = [
         replace(hunk, id=f"H{n}", tokens=counter.count(hunk.text)) for n, hunk in enumerate(_riskier_first(hunks), 1)
     ]
@@ -136,21 +136,18 @@ def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> Hunk:
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
     squeezed = "".join(f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks)
     digest = hashlib.sha256(f"{diff.path}\0{squeezed}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
-    code = "\n".join(line for _, _, line in rows)
-    return Hunk("", diff.path, tuple(sorted(planned)), text, code, digest, diff.old_path, why=why)
+    return Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
-def _of_diff(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
+def _stretches(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
+    """The hunks of a diff; a whole file cut where a function or class at its top begins."""
     for hunk in diff.hunks:
         planned = hunk.planned()
         symbol = source.symbol(min(planned)).name if planned else ""
         yield symbol or hunk.name[:80], list(hunk.rows)
-
-
-def _of_file(source: Source) -> Iterator[tuple[str, list[_Row]]]:
-    """A whole file, cut where a function or class at its top begins."""
-    starts = {1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)}
-    ends = sorted(starts)
+    if diff.hunks:
+        return
+    ends = sorted({1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)})
     for first, behind in zip(ends, ends[1:], strict=False):
         yield source.symbol(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, behind)]
 
@@ -169,11 +166,9 @@ def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Ite
         yield group
 
 
-def _riskier_first(hunks: Iterable[Hunk]) -> list[Hunk]:
+def _riskier_first(hunks: Sequence[Hunk]) -> list[Hunk]:
     """Source, config, tests, docs; within these folder by folder, the files with more planned lines first."""
-    sizes: dict[str, int] = {}
-    for hunk in hunks:
-        sizes[hunk.path] = sizes.get(hunk.path, 0) + len(hunk.lines)
+    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
 
     def order(hunk: Hunk) -> tuple[int, str, int, str]:
         risk = next((3 - n for n, kind in enumerate((_DOCS, _TESTS, _CONFIG)) if kind.fullmatch(hunk.path)), 0)
@@ -220,23 +215,20 @@ def _range(ratios: Sequence[float]) -> tuple[float, float]:
 def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0) -> Coverage:
     """The coverage of a plan, by the digests of the hunks of which a report came back (`read`) and of those that stood
     in an answered request (`shown`); `end` is "" while the review runs."""
-    by_path: dict[str, list[Hunk]] = {}
     read = {*read, *(hunk.digest for hunk in plan.earlier)}
     earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
+    lines: dict[str, dict[str, set[int]]] = {
+        path: {"read": set(), "shown": set(), "not_read": set()} for path in plan.files
+    }
+    whys: dict[str, dict[str, None]] = {path: {} for path in plan.files}
     for hunk in plan.hunks:
-        by_path.setdefault(hunk.path, []).append(hunk)
-    files = []
-    counts = {"read": 0, "shown": 0, "not_read": 0}
-    for path, hunks in by_path.items():
-        classes: dict[str, set[int]] = {name: set() for name in counts}
-        whys: list[str] = []
-        for hunk in hunks:
-            name = "read" if hunk.digest in read else "shown" if hunk.digest in shown else "not_read"
-            classes[name].update(hunk.lines)
-            whys += [hunk.why or _WHY.get(end, "")] if name == "not_read" else []
-        counts = {name: count + len(classes[name]) for name, count in counts.items()}
-        ranges = {name: ranges_of(lines) for name, lines in classes.items()}
-        why = ", ".join(dict.fromkeys(filter(None, whys)))
-        files.append(FileCoverage(path, ranges["read"], ranges["shown"], ranges["not_read"], why))
-    total = sum(counts.values())
-    return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, total, **counts)
+        name = "read" if hunk.digest in read else "shown" if hunk.digest in shown else "not_read"
+        lines[hunk.path][name].update(hunk.lines)
+        if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
+            whys[hunk.path][why] = None
+    counts = {name: sum(len(of[name]) for of in lines.values()) for name in ("read", "shown", "not_read")}
+    files = [
+        FileCoverage(path, **{name: ranges_of(some) for name, some in of.items()}, why=", ".join(whys[path]))
+        for path, of in lines.items()
+    ]
+    return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, sum(counts.values()), **counts)

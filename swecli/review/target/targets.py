@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -61,32 +62,24 @@ def find_target(
     `here` outside of one). Raises UsageError for words that do not go together, BadInput, and GitHubFailed."""
     words, root = tuple(spec), project_root(here)
     at = _Place(root, environ, tuple(include))
-    if words and words[0].startswith("-"):
-        return _flagged(at, words)
-    if not words:
-        return _changes(at, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
-    if all((here / word).exists() for word in words):
+    match words:
+        case ():
+            return _changes(at, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
+        case ("--staged",):
+            return _changes(at, words, ("--cached",), "the staged changes", "HEAD")
+        case ("--base", _):
+            return _base(at, words)
+        case ("--pr", number):
+            return _pull(at, number)
+        case (flag, *_) if flag.startswith("-"):
+            hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
+            raise UsageError(f"A review has no {' '.join(words)}.", hint)
+    missing = [word for word in words if not (here / word).exists()]
+    if not missing:
         return _paths(at, tuple(_from_top(root, here, word) for word in words))
     if len(words) == 1:
         return _commits(at, words)
-    missing = next(word for word in words if not (here / word).exists())
-    raise BadInput(f"There is no file {missing!r}.", "Paths are relative to the working directory.")
-
-
-def _flagged(at: _Place, words: tuple[str, ...]) -> Target:
-    flag, count = words[0], len(words)
-    examples = {"--staged": "--staged", "--base": "--base main", "--pr": "--pr 12"}
-    if flag not in examples:
-        raise UsageError(f"A review has no {flag}.", "It takes --staged, --base BRANCH, --pr N, a commit or paths.")
-    wanted = len(examples[flag].split())
-    if count != wanted:
-        what = f"needs {'a branch' if flag == '--base' else 'a number'}" if count < wanted else "stands alone"
-        raise UsageError(f"{flag} {what}.", f"For example: {examples[flag]}")
-    if flag == "--pr":
-        return _pull(at, words[1])
-    if flag == "--base":
-        return _base(at, words)
-    return _changes(at, words, ("--cached",), "the staged changes", "HEAD")
+    raise BadInput(f"There is no file {missing[0]!r}.", "Paths are relative to the working directory.")
 
 
 def _base(at: _Place, words: tuple[str, ...]) -> Target:
@@ -185,7 +178,10 @@ def _pull_diffs(github: GitHub, number: int) -> list[FileDiff]:
 def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None) -> Target:
     """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left. No rule
     leaves out whole files that were `named` one by one."""
-    attributes = _attributes(at, target.base if named is None else "HEAD", [diff.path for diff in diffs])
+    base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
+    if base:  # the base's, so that a change cannot hide itself from its review; no repository or such commit: none
+        with suppress(BadInput):
+            attributes = attributes_of(at.root, base, ATTRIBUTES, [diff.path for diff in diffs], at.environ)
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
     for diff in diffs:
@@ -239,12 +235,3 @@ def _paths(at: _Place, words: tuple[str, ...]) -> Target:
     names = dict.fromkeys([*(word for word in words if word in named), *below])
     label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
     return _fit(at, Target(words, label, ()), [FileDiff(name) for name in names], named)
-
-
-def _attributes(at: _Place, base: str, paths: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The attributes that decide what is skipped, as the base commit gives them; none where there is no such commit.
-    The base's, so that a change cannot hide itself from its review."""
-    try:
-        return attributes_of(at.root, base, ATTRIBUTES, paths, at.environ) if base else {}
-    except BadInput:  # no repository, or a commit that this clone lacks
-        return {}

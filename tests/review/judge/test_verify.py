@@ -15,7 +15,9 @@ from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import Verification, Verifier, judged
+from swecli.review.read.job import check as check_findings
 from swecli.store.reviews import ReviewStore
+from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.reviews import verdict
 from tests.support.runtime import calls
@@ -141,3 +143,26 @@ async def test_the_worst_go_first_and_the_budget_ends_it(store: ReviewStore) -> 
 def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, after: str) -> None:
     found = judged(replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again)
     assert found.state == after
+
+
+async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(store: ReviewStore) -> None:
+    [known] = note(store, CLAIM)
+    store.put([replace(known, state="dismissed", reason="meant so")])
+    [claim] = note(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
+    ask = ("judge_findings", {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]})
+    model = ScriptedModel([calls(ask)])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await check_findings(verifier, SessionManager(store.database), [claim], {"F-2"})
+    assert "F-2 may be F-1, which is known: DIVISION_BY_ZERO at a.py:5: an empty" in str(model.requests[0].messages)
+    assert (store.get("F-2").state, store.get("F-2").reason) == ("refuted", "it is F-1, in other words")
+    assert [(f.id, f.state) for f in store.of_review("R-2")] == [("F-1", "dismissed")]
+    assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
+
+
+async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
+    [known] = note(store, CLAIM)
+    store.put([replace(known, state="fixed")])
+    model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await check_findings(verifier, SessionManager(store.database), [store.get("F-1")], {"F-1"})
+    assert store.get("F-1").state == "regressed"
