@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def _epochs(row: SessionRow) -> list[ReductionRow]:
     """An epoch for every four turns, as a window of 5+3 gives."""
     made = []
     for first in range(1, row.interactions + 1, TURNS_OF_AN_EPOCH):
-        epoch = Epoch(first, SYSTEM, {"P-1": "Run make check."}, spec="5+3").to_json()
+        epoch = asdict(Epoch(first, SYSTEM, {"P-1": "Run make check."}, spec="5+3"))
         made.append(ReductionRow(session_id=row.id, how="window", opens=True, interaction=first + 4, epoch=epoch))
     return made
 

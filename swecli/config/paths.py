@@ -97,14 +97,7 @@ def trust(paths: Paths, folder: Path) -> None:
 def project_root(folder: Path) -> Path:
     """The repository a folder belongs to, or the folder itself."""
     resolved = folder.resolve()
-    return next((parent for parent in (resolved, *resolved.parents) if _is_there(parent / ".git")), resolved)
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a folder above that may not be looked into
-        return False
+    return next((parent for parent in (resolved, *resolved.parents) if os.access(parent / ".git", os.F_OK)), resolved)
 
 
 def write_file(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from swecli.config.model_entry import ModelEntry, check_address
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CLOCKS = ("first_byte", "first_token", "quiet")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
 Api = Literal["openai", "anthropic", "litellm"]
 
@@ -77,7 +78,7 @@ SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for nam
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One model at one address. `api` is the wire. `base` and `key` are None where litellm finds them itself;
-    `address` and `key_name` are for messages. Clocks are in seconds, None for ever: without any byte once the request
+    `address` and `key_name` are for messages. Clocks are in seconds: without any byte once the request
     was sent, until the first token while bytes come, and without a byte after it. `headers`, `extra_body` and
     `thinking` are the user's own, `max_tokens` the length of an answer that the user set. `key_command` prints the key:
     it is run when the first request needs one."""
@@ -91,9 +92,9 @@ class Endpoint:
     address: str
     key_name: str
     local: bool
-    first_byte: float | None = 300.0
-    first_token: float | None = 900.0
-    quiet: float | None = 120.0
+    first_byte: float = 300.0
+    first_token: float = 900.0
+    quiet: float = 120.0
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
@@ -120,7 +121,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
         )
     own = entry or ModelEntry(name)
     service = SERVICES.get(head) or _keyed(head.replace("-", "_"), head, api="litellm")
-    base = base_of(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
+    base = _base_of(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
     needed = (own.key_env,) if own.key_env else ()
     optional = () if own.base_url or own.key_command else service.keys
     key_name, key = _first(environ, needed or optional)
@@ -138,7 +139,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
         address = address.removesuffix("/v1")
     if api == "litellm" and own.base_url and not own.key_command:
         key = key or "none"  # else litellm looks for one in the environment that was not meant for this address
-    near = service.local or urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
+    near = service.local or urlsplit(address).hostname in LOOPBACK
     clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
     clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
     return Endpoint(
@@ -162,7 +163,7 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
 
 
-def base_of(service: Service, environ: Mapping[str, str]) -> str | None:
+def _base_of(service: Service, environ: Mapping[str, str]) -> str | None:
     """The address the environment gives for a provider, None for none; a local one has a usual one, and gets scheme,
     port and `/v1` filled in. Raises ConfigError for one that is none."""
     variable, given = _first(environ, service.bases)

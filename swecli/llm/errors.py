@@ -113,10 +113,10 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
 
 
-def silent(at: str, seconds: float | None, what: str) -> Unavailable:
+def silent(at: str, seconds: float, what: str) -> Unavailable:
     """A service that took the request and keeps silent: it is not asked again, that would be paid twice."""
     hint = "It may have been billed. Try again, or choose another model with -m."
-    return Unavailable(f"{at} {what} for {seconds or 0:g} s.", hint, tries=1)
+    return Unavailable(f"{at} {what} for {seconds:g} s.", hint, tries=1)
 
 
 def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_MOST_VALUES = 200  # values looked for in one text
-_MOST_TRIES = 2_000
+_MOST_TRIES = 2_000  # brackets of one text that are looked at
 _DEEPEST = 60
 _OPENS = re.compile(r"[\[{]")
 _CLOSES = {"{": "}", "[": "]"}
@@ -43,7 +42,7 @@ def values_in(text: str) -> list[Found]:
     at = 0
     for _ in range(_MOST_TRIES):
         opens = _OPENS.search(text, at)
-        if opens is None or len(found) >= _MOST_VALUES:
+        if opens is None:
             break
         try:
             read, end = json.JSONDecoder().raw_decode(text, opens.start())

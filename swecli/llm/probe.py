@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from swecli.llm.endpoints import Endpoint
+from swecli.llm.endpoints import LOOPBACK, Endpoint
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
 _ANSWER_BYTES = 1 << 22
@@ -34,14 +34,10 @@ def probe(at: Endpoint) -> dict[str, Any]:
 
 
 def offered(at: Endpoint) -> list[str]:
-    """The chat models that the server itself lists, where it is a local one."""
-    place = _place(at)
-    return listed(at.provider, place) if place else []
-
-
-def listed(provider: str, place: tuple[str, int]) -> list[str]:
-    """The chat models that a local server lists; none where it lists none, or is no model's server."""
-    if provider in ("ollama", "ollama_chat"):
+    """The chat models that the server itself lists, where it is a local one; none where it is no model's server."""
+    if (place := _place(at)) is None:
+        return []
+    if at.provider in ("ollama", "ollama_chat"):
         names = [row.get("name") for row in _rows(_ask(place, "/api/tags"), "models")]
     else:
         names = [row.get("id") for row in _rows(_ask(place, "/v1/models"), "data")]
@@ -52,8 +48,7 @@ def listed(provider: str, place: tuple[str, int]) -> list[str]:
 def _place(at: Endpoint) -> tuple[str, int] | None:
     """Host and port of a server that may be asked: a local one, or one on this machine."""
     parts = urlsplit(at.address)
-    near = at.local or parts.hostname in ("127.0.0.1", "localhost", "::1")
-    usable = near and parts.scheme == "http" and at.api == "openai"
+    usable = (at.local or parts.hostname in LOOPBACK) and parts.scheme == "http" and at.api == "openai"
     return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,9 @@ from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, SERVICES, Endpoint, Service, base_of, resolve
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
-from swecli.llm.probe import listed, probe
+from swecli.llm.probe import offered, probe
 from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_in
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import Choice, ModelChunk, ModelRequest
@@ -171,9 +172,11 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """The models that servers on this machine list, each asked at its usual port or at the one its variable names: the
     model's name and that port."""
     for service in LOCAL:
-        port = _loopback_port(service, environ)
-        for model in listed(service.name, ("127.0.0.1", port))[:_MOST] if port else ():
-            yield f"{service.name}/{model}", port
+        with suppress(AuthFailed, ConfigError):  # what is wrong with a variable is reported when its server is named
+            at = resolve(f"{service.name}/*", environ)
+            place = urlsplit(at.address)
+            for model in offered(at)[:_MOST] if place.hostname in LOOPBACK else ():
+                yield f"{service.name}/{model}", place.port or 0
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
@@ -192,16 +195,7 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
             return Choice(service.default_model, f"{key} is set")
     for name, port in live_models(environ):
         return Choice(name, f"a local server answers on port {port}")
-    for key, service in ready:
-        why = f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
-        return Choice(DEMO, why)
-    return Choice(DEMO, "no key and no local server was found")
-
-
-def _loopback_port(service: Service, environ: Mapping[str, str]) -> int:
-    """0 where the variable points to another machine: that is asked only where the user names it."""
-    try:
-        parts = urlsplit(base_of(service, environ) or "")
-        return parts.port or service.port if parts.hostname in ("127.0.0.1", "localhost") else 0
-    except (ValueError, ConfigError):
-        return 0
+    if not ready:
+        return Choice(DEMO, "no key and no local server was found")
+    key, service = ready[0]
+    return Choice(DEMO, f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME")

@@ -25,7 +25,7 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between two tries
-_NO_BYTE, _NO_WORD = "sent no byte", "sent no word of an answer"
+_NO_WORD = "sent no word of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
 
@@ -107,24 +107,24 @@ async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGene
     sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks) are signs of life, not tokens. Raises
     Unavailable on a stall; it is not tried again, the answer may have been paid."""
     clock = asyncio.get_running_loop().time
-    limit, what = None, ""  # the transport watches how long sending takes
-    sent, began = 0.0, False
+    limit: float | None = None  # the transport watches how long sending takes
+    sent, began, what = 0.0, False, ""
     async with aclosing(chunks):
         while True:
             try:
                 async with asyncio.timeout(limit):
                     chunk = await anext(chunks, None)
             except TimeoutError:
-                raise silent(at.address, at.first_token if what == _NO_WORD else limit, what) from None
+                raise silent(at.address, at.first_token if what == _NO_WORD else limit or 0.0, what) from None
             if chunk is None:
                 return
             sent = sent or clock()
             began = began or bool(chunk.text or chunk.reasoning or chunk.call)
             yield chunk
-            limit, what = (at.quiet, "stopped in its answer and sent no byte") if began else (at.first_byte, _NO_BYTE)
-            left = None if began or at.first_token is None else sent + at.first_token - clock()
-            if left is not None and (limit is None or left < limit):
-                limit, what = left, _NO_WORD
+            if began:
+                limit, what = at.quiet, "stopped in its answer and sent no byte"
+            else:
+                limit, what = min((at.first_byte, "sent no byte"), (sent + at.first_token - clock(), _NO_WORD))
 
 
 @dataclass(slots=True)

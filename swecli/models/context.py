@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -34,13 +34,9 @@ class Epoch:
     spec: str = ""
     began: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        return asdict(self) | {"pins": list(self.pins)}
-
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        """The epoch that `to_json` wrote."""
+        """The epoch out of its fields as JSON."""
         return cls(**(value | {"pins": tuple(value.get("pins", ()))}))
 
 
@@ -60,13 +56,9 @@ class Edits:
     def __bool__(self) -> bool:
         return bool(self.drop or self.replace or self.insert)
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        return {"drop": list(self.drop), "replace": self.replace, "insert": [list(pair) for pair in self.insert]}
-
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Edits:
-        """The edits that `to_json` wrote."""
+        """The edits out of their fields as JSON."""
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
         return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
 

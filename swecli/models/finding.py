@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 _Severity = Literal["low", "medium", "high", "critical"]
@@ -44,10 +44,6 @@ class Judgement:
     quote: str = ""
     why: str = ""
     by: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """All fields but `block` and `same_as` as plain JSON values."""
         out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as")}
-        return out | {"judgement": self.judgement.to_json() if self.judgement else None, "aliases": list(self.aliases)}
+        return out | {"judgement": self.judgement and asdict(self.judgement), "aliases": list(self.aliases)}
 
 
 @dataclass(frozen=True, slots=True)

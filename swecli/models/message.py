@@ -207,10 +207,6 @@ class Usage:
         """Everything sent and received."""
         return self.prompt + self.output + self.reasoning
 
-    def to_json(self) -> dict[str, int]:
-        """The buckets by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:

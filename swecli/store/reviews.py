@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import sqlmodel
@@ -171,7 +171,7 @@ class ReviewStore:
         """Commit judgements under their keys."""
         with self.database.transaction() as db:
             for key, judgement in judged.items():
-                db.merge(JudgementRow(key=key, value=judgement.to_json()))
+                db.merge(JudgementRow(key=key, value=asdict(judgement)))
 
     def spent(self, most: int = 20) -> list[dict[str, float]]:
         """What the newest reviews took that came to their end, each with its parts."""
@@ -212,7 +212,7 @@ def _finding_of(row: FindingRow) -> Finding:
 def _fill(row: FindingRow, finding: Finding) -> None:
     for name in _COLUMNS:
         setattr(row, name, getattr(finding, name))
-    judgement = finding.judgement.to_json() if finding.judgement else None
+    judgement = finding.judgement and asdict(finding.judgement)
     aliases = list(finding.aliases)[-_MOST_ALIASES:]
     row.more = values(finding, _MORE) | {"judgement": judgement, "aliases": aliases}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
 from swecli.headless.plain import complaint, one_line
@@ -86,7 +86,7 @@ class _TurnSummary:
             "result": done.text if done else text,
             "session_id": self.session_id,
             "total_cost_usd": self.cost,
-            "usage": self.usage.to_json(),
+            "usage": asdict(self.usage),
             "permission_denials": [{"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied],
         }
 

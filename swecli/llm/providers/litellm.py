@@ -31,20 +31,15 @@ _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
 def load_litellm() -> Any:
     """The litellm module, silent and local; 2 to 4 s at the first call, so call it behind the prompt."""
-    first, collecting = "litellm" not in sys.modules, gc.isenabled()
-    if first:
-        # reads the environment: litellm looks at the process's own while it is imported
-        prepare_environment(os.environ)
-        load_httpx()
-        gc.disable()  # it would look at 2,600 new modules again and again
+    # reads the environment: litellm looks at the process's own while it is imported
+    prepare_environment(os.environ)
+    load_httpx()
+    gc.disable()  # it would look at 2,600 new modules again and again: a second
     try:
         # late: seconds of start-up; one that another thread is loading is waited for
         import litellm  # noqa: PLC0415
     finally:
-        if first:
-            gc.freeze()  # what was loaded is out of its sight for good
-        if collecting:
-            gc.enable()
+        gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     # usage is what the provider counted or unknown; counting here would load tables, or fetch them

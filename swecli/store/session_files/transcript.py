@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -91,7 +92,7 @@ class Transcript:
         turn = max(1, len(self._turns))
         step = sum(request["interaction"] == turn for request in self._requests[-200:]) + 1
         row = {"model": self.model, "purpose": "turn", "interaction": turn, "step": step, "created_at": self.at}
-        self._requests.append(row | usage.to_json() | {"cost": cost})
+        self._requests.append(row | asdict(usage) | {"cost": cost})
 
     def _add(self, role: str, text: str) -> dict[str, Any]:
         if not self._turns and role != "user":

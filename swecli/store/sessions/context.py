@@ -48,7 +48,7 @@ class ContextStore:
 
     def add(self, session: Session, row: Reduction) -> Reduction:
         """Commit a reduction; it comes back with its number, as a reader will get it."""
-        epoch, edits = row.epoch and row.epoch.to_json(), row.edits.to_json() if row.edits else None
+        epoch, edits = row.epoch and asdict(row.epoch), asdict(row.edits) if row.edits else None
         stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, _PLAIN))
         stored.epoch, stored.edits = epoch, edits
         with self._database.transaction() as db:
