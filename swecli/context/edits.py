@@ -92,7 +92,7 @@ def without_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[A
     """Keyed messages, those of interactions before `began` without what they told of strategies."""
     return [
         message | {"content": without_strategies(message["content"])}
-        if message["role"] == "user" and interaction_of(message) < began and isinstance(message["content"], str)
+        if message["role"] == "user" and interaction_of(message) < began
         else message
         for message in messages
     ]

@@ -192,9 +192,8 @@ def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> 
     kept = max(0, len(results) - keep)
     out, count = list(messages), 0
     for i in results[:kept]:
-        content = messages[i].get("content")
-        text = content if i < step and isinstance(content, str) and not content.startswith(_CLEARED) else ""
-        if len(text) > _WORTH_CLEARING:
+        text = messages[i]["content"]
+        if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
             name = _short(str(messages[i].get("tool_call_id")))
             stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
             out[i], count = messages[i] | {"content": stub}, count + 1
@@ -242,14 +241,12 @@ def cut(text: str, cap: int, name: str = "") -> str:
 
 
 def characters(messages: list[ApiMessage]) -> int:
-    """Characters of all that is said in the messages, calls included, images left out."""
+    """Characters of all that stands in the messages, calls included, images left out."""
     return sum(len(text) for message in messages for text in _texts(message))
 
 
 def _texts(message: ApiMessage) -> Iterator[str]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    yield from (b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str))
+    yield message.get("content") or ""
     for call in message.get("tool_calls") or ():
         yield from (call["function"]["name"], call["function"]["arguments"])
 
@@ -260,13 +257,7 @@ def _short(call_id: str) -> str:
 
 
 def _shrunk(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
-    content = message.get("content")
-    if isinstance(content, str):
-        return message | {"content": cut(content, cap, name)}
-    blocks = content if isinstance(content, list) else []
-    texts = (isinstance(b, dict) and isinstance(b.get("text"), str) for b in blocks)
-    shorter = [b | {"text": cut(b["text"], cap)} if text else b for b, text in zip(blocks, texts, strict=True)]
-    return message | {"content": shorter} if blocks else message
+    return message | {"content": cut(message["content"], cap, name)} if message.get("content") else message
 
 
 def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def clean_text(text: str) -> str:
 
 
 def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
-    """The same history as every provider takes it. The input is not changed; a legal one comes out equal.
+    """The same history as every provider takes it, of messages in the shape of `ChatMessage.to_api`. The input is not
+    changed; a legal one comes out equal.
 
     One system message, first; then a user message; no two messages of one side in a row; each assistant message says or
     calls something; ids of calls are unique; each call is answered right behind its message, in order, by its own
@@ -89,18 +90,15 @@ class _History:
             made = self._call(call)
             message.setdefault("tool_calls", []).append(made)
             self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT})
-            fresh.setdefault(_given_id(call), []).append(self.messages[-1])
+            fresh.setdefault(call["id"], []).append(self.messages[-1])
         # A new call under an old id: from here on results under it are the new one's.
         self.waiting.update(fresh)
 
-    def _call(self, call: Any) -> dict[str, Any]:
-        call = call if isinstance(call, dict) else {}
-        function = call.get("function")
-        function = function if isinstance(function, dict) else {}
-        name = _BAD_NAME.sub("_", str(function.get("name") or ""))[:_MAX_NAME] or "unknown"
-        arguments = _arguments(function.get("arguments"))
-        fixed = {"function": function | {"name": name, "arguments": arguments}}
-        return {**call, "id": self._unique(_given_id(call)), "type": "function", **fixed}
+    def _call(self, call: dict[str, Any]) -> dict[str, Any]:
+        function = call["function"]
+        name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
+        fixed = {"function": function | {"name": name, "arguments": _arguments(function["arguments"])}}
+        return {**call, "id": self._unique(call["id"]), "type": "function", **fixed}
 
     def _unique(self, given: str) -> str:
         # ids that carry a signature stay whole: the service that made them needs it
@@ -120,35 +118,19 @@ class _History:
             result.update(_without(message, "tool_calls") | found)
 
 
-def _given_id(call: Any) -> str:
-    return str(call.get("id") or "") if isinstance(call, dict) else ""
-
-
 def _one_system(found: list[ApiMessage]) -> list[ApiMessage]:
     if len(found) < 2:
         return found
-    texts = [m["content"] for m in found if not _blank(m.get("content"))]
-    if all(isinstance(text, str) for text in texts):
-        return [found[0] | {"content": "\n\n".join(texts)}]
-    blocks = [b for t in texts for b in ([{"type": "text", "text": t}] if isinstance(t, str) else t)]
-    return [found[0] | {"content": blocks}]
+    return [found[0] | {"content": "\n\n".join(m["content"] for m in found if not _blank(m["content"]))}]
 
 
-def _blank(content: Any) -> bool:
-    if isinstance(content, str):
-        return not content.strip()
-    if not content:
-        return True
-    if not isinstance(content, list):
-        return False
-    return all(isinstance(b, dict) and b.get("type") == "text" and _blank(b.get("text")) for b in content)
+def _blank(content: str | None) -> bool:
+    return not (content or "").strip()
 
 
-def _arguments(given: Any) -> str:
+def _arguments(text: str) -> str:
     """The arguments as the text of a JSON object; what is none is kept as one field's text."""
-    if isinstance(given, dict):
-        given = _dump(given)
-    text = str(given or "{}")
+    text = text or "{}"
     try:
         value = json.loads(text, parse_constant=int)  # NaN and Infinity are no JSON
         cleaned = _clean(value) if _BAD_ESCAPE.search(text) else value

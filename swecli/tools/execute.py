@@ -7,8 +7,8 @@ import difflib
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,9 +16,9 @@ from swecli.discovery import by_name, declared_in
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult, ToolSpec
 from swecli.tools import builtin
-from swecli.tools.base import Tool, ToolContext, ToolPlan
+from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, readable
-from swecli.tools.permissions import Permissions, PermissionVerdict, lasting_rule
+from swecli.tools.permissions import Permissions, lasting_rule
 
 _log = logging.getLogger(__name__)
 
@@ -57,13 +57,6 @@ class ToolRegistry:
         return [tool.spec() for tool in self]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    tool: Tool
-    params: BaseModel
-    plan: ToolPlan
-
-
 async def execute(
     call: ToolCall,
     registry: ToolRegistry,
@@ -81,56 +74,59 @@ async def execute(
     CancelledError goes on.
     """
     ctx = replace(ctx, may_read=permissions.may_read)
-    ready = _prepare(call, registry, ctx, problem)
-    if isinstance(ready, ToolResult):
-        return _recorded(call, ready), _not_begun(call)
-    summary = one_line(ready.plan.summary)
-    refusal = await _permit(call, ready, ctx, permissions, ask)
+    try:
+        tool, params = _parsed(call, registry, problem)
+        plan = tool.plan(params, ctx)
+    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
+        return _recorded(call, _failure(call.name, error)), _not_begun(call)
+    summary = one_line(plan.summary)
+    refusal = await _permit(call, tool, plan, ctx, permissions, ask)
     if refusal is not None:
         return _recorded(call, refusal), summary
     ctx.started(call, summary)
-    async with _changes_kept(ready, ctx):
-        return _recorded(call, await _run(call, ready, ctx)), summary
+    changes = None if tool.kind.reads else ctx.changes
+    async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
+        return _recorded(call, await _run(call, tool, params, plan, ctx)), summary
 
 
-def _prepare(call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: str | None) -> _Ready | ToolResult:
+def _parsed(call: ToolCall, registry: ToolRegistry, problem: str | None) -> tuple[Tool, BaseModel]:
+    """The tool that is called, and its parameters. Raises ToolError."""
     tool = registry.get(call.name)
     if tool is None:
         near = registry.nearest(call.name)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
-        return failed(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry.names())}.")
+        raise ToolError(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry.names())}.")
     if problem is not None:
-        return failed(
+        raise ToolError(
             f"The arguments of {tool.name} could not be read: {problem}\n"
             "Nothing was done. Send the call again with one complete JSON object."
         )
     try:
-        params = tool.params.model_validate(call.parameters)
+        return tool, tool.params.model_validate(call.parameters)
     except ValidationError as error:
         lines = "\n".join(f"- {line}" for line in _complaints(error))
-        return failed(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}")
-    try:
-        return _Ready(tool, params, tool.plan(params, ctx))
-    except SwecliError as error:
-        return failed(str(error))
-    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
-        return _fault(tool, error)
+        raise ToolError(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}") from error
 
 
 async def _permit(
-    call: ToolCall, ready: _Ready, ctx: ToolContext, permissions: Permissions, ask: Ask
+    call: ToolCall, tool: Tool, plan: ToolPlan, ctx: ToolContext, permissions: Permissions, ask: Ask
 ) -> ToolResult | None:
     """The refusal, or None where the call may run."""
-    verdict = permissions.decide(ready.tool, ready.plan, ctx)
-    if not ready.tool.kind.reads or verdict.outcome != "allow":
-        permissions.last = _account(ready, verdict, permissions.mode)
+    verdict = permissions.decide(tool, plan, ctx)
+    if not tool.kind.reads or verdict.outcome != "allow":
+        done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
+        why = verdict.why or f"mode {permissions.mode}"
+        permissions.last = f"{one_line(plan.summary, 80)}: {done} ({why})"
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
-        return denied(f"Not permitted: {verdict.why} Do not try to reach the same in another way.")
-    request = _question(call, ready, verdict, ctx, permissions)
+        return _failed(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
+    rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)
+    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
+    shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
+    request = AskRequest(call, *shown, why=verdict.why, project_file=file)
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
@@ -138,10 +134,12 @@ async def _permit(
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is reported
         _log.exception("asking for approval failed")
-        return denied(f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.")
+        return _failed(
+            f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.", denied=True
+        )
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
     if not decision.allow:
-        return denied(_refused(decision))
+        return _failed(_refused(decision), denied=True)
     if decision.scope == "session" and request.session_rule:
         permissions.allow_for_session(request.session_rule)
     if decision.scope == "project" and request.session_rule:
@@ -150,23 +148,6 @@ async def _permit(
         except ConfigError as error:  # it holds for the session; /permissions shows why for no longer
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
-
-
-def _account(ready: _Ready, verdict: PermissionVerdict, mode: str) -> str:
-    """What became of a call, and why, on one line."""
-    done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
-    return f"{one_line(ready.plan.summary, 80)}: {done} ({verdict.why or f'mode {mode}'})"
-
-
-def _question(
-    call: ToolCall, ready: _Ready, verdict: PermissionVerdict, ctx: ToolContext, permissions: Permissions
-) -> AskRequest:
-    plan, tool = ready.plan, ready.tool
-    rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)
-    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
-    return AskRequest(
-        call, tool.kind.question, one_line(plan.summary), plan.preview, label, rule, why=verdict.why, project_file=file
-    )
 
 
 def _refused(decision: Decision) -> str:
@@ -178,26 +159,18 @@ def _refused(decision: Decision) -> str:
     return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
 
 
-async def _run(call: ToolCall, ready: _Ready, ctx: ToolContext) -> ToolResult:
+async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext) -> ToolResult:
     begun = time.monotonic()
     try:
-        return await ready.tool.run(ready.params, ctx, ready.plan)
+        return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = "cancelled"
         call.result = cut_off(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
         raise
-    except SwecliError as error:
-        return failed(str(error))
-    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
-        return _fault(ready.tool, error)
+    except Exception as error:  # noqa: BLE001  the boundary: as above
+        return _failure(tool.name, error)
     finally:
         call.duration_ms = round((time.monotonic() - begun) * 1000)
-
-
-def _changes_kept(ready: _Ready, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
-    if ctx.changes is None or ready.tool.kind.reads:
-        return nullcontext()
-    return ctx.changes.around(ready.tool.kind.name, ready.plan.subject)
 
 
 def _not_begun(call: ToolCall) -> str:
@@ -212,17 +185,16 @@ def cut_off(how: str, output: str) -> str:
     return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
 
-def failed(text: str) -> ToolResult:
-    return ToolResult(ok=False, for_model=text, for_user=Display(body=text))
+def _failed(text: str, *, denied: bool = False) -> ToolResult:
+    return ToolResult(ok=False, for_model=text, for_user=Display(body=text), denied=denied)
 
 
-def denied(text: str) -> ToolResult:
-    return ToolResult(ok=False, for_model=text, for_user=Display(body=text), denied=True)
-
-
-def _fault(tool: Tool, error: Exception) -> ToolResult:
-    _log.exception("the tool %s failed", tool.name)
-    return failed(f"{tool.name} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
+def _failure(tool: str, error: Exception) -> ToolResult:
+    """What became of a call that raised; what no tool should raise is logged."""
+    if isinstance(error, SwecliError):
+        return _failed(str(error))
+    _log.error("the tool %s failed", tool, exc_info=error)
+    return _failed(f"{tool} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
 
 
 def _recorded(call: ToolCall, result: ToolResult) -> ToolResult:

@@ -12,7 +12,7 @@ from swecli.models.session import Session
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
-from swecli.tools.edits import unified
+from swecli.tools.diffs import unified
 from swecli.tools.files import decode, printable
 from swecli.undo.changes import ChangeRecorder, RestorePlan, apply, plan
 from swecli.undo.versions import UNKEPT, FileVersions

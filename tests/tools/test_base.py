@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from swecli.tools.base import READ, ToolContext
-from swecli.tools.builtin import read_file as module
+from swecli.tools.builtin import read as module
 
 
 def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:
     tool = module.read_file
     assert (tool.name, tool.kind) == ("read_file", READ)
-    assert tool.description == Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
+    assert tool.description == Path(module.__file__).with_name("read_file.md").read_text(encoding="utf-8").strip()
 
 
 def test_contexts_share_nothing(tmp_path: Path) -> None:

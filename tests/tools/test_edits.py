@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.edits import Edit, apply_edits
+from swecli.tools.builtin.change_files import Edit, apply_edits
 from swecli.tools.files import TextFile
 
 

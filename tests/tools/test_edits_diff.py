@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.edits import unified
+from swecli.tools.diffs import unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "dd", " e"]), max_size=30)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.edits import make_change, plan_change, read_base
+from swecli.tools.builtin.change_files import make_change, plan_change, read_base
 from swecli.tools.files import decode, digest
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.near_miss import hint
+from swecli.tools.diffs import hint
 
 TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\treturn value + 1\n    return "two" \n'
 

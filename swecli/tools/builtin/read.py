@@ -1,0 +1,128 @@
+"""Reading: the lines of a text file, more of an earlier call's stored result, a skill with its files."""
+
+from __future__ import annotations
+
+import mimetypes
+from itertools import islice
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
+from swecli.tools.limits import fold, one_line, page, visible
+from swecli.tools.paths import locate, read_guard, relative
+
+_FIRST = "First line, counted from 1."
+_LAST = "Last line, itself included. Without it: as much as fits."
+_LARGEST = 1_000_000  # bytes of a skill's file
+_LISTED, _LOOKED_AT = 50, 1_000  # files beside it
+
+
+class _ReadFileParams(Params):
+    path: str = Field(description="File to read, relative to the workspace.")
+    start_line: int = Field(1, ge=1, description=_FIRST)
+    end_line: int | None = Field(None, ge=1, description=_LAST)
+
+
+class _ReadResultParams(Params):
+    call_id: str = Field(min_length=1, description="Id of the call, as its cut result names it, or job-N.")
+    start_line: int = Field(1, ge=1, description=_FIRST)
+    end_line: int | None = Field(None, ge=1, description=_LAST)
+
+
+_Lines = _ReadFileParams | _ReadResultParams
+
+
+def _check_lines(params: _Lines) -> None:
+    if params.end_line is not None and params.end_line < params.start_line:
+        raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
+
+
+def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list[str], str, str]:
+    """The lines that are asked for, as far as they fit: with their numbers; which they are; and how to read on."""
+    if params.start_line > len(lines):
+        raise ToolError(f"{name} has {len(lines)} lines: line {params.start_line} is past its end.")
+    rows, last = page(lines, params.start_line, params.end_line, limit)
+    read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
+    return rows, f"lines {params.start_line}-{last} of {len(lines)}", read_on
+
+
+def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
+    path = locate(ctx.root, params.path)
+    subject = relative(ctx.root, path)
+    _check_lines(params)
+    lines = f" {params.start_line}-{params.end_line or ''}" if params.end_line or params.start_line > 1 else ""
+    return ToolPlan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
+
+
+@tool(READ, _ReadFileParams, _plan_file)
+async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    path: Path = plan.state
+    shown = visible(plan.subject, keep="")
+    data = read_bytes(ctx.root, path)
+    file = decode(data)
+    if file is None:
+        kind = mimetypes.guess_type(path.name)[0] or "binary"
+        raise ToolError(f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here.")
+    ctx.seen[path] = digest(data)
+    lines = [printable(line) for line in split_lines(file.text)]
+    if not lines:
+        return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
+    rows, span, read_on = _page(lines, params, shown, ctx.page_limit)
+    whole = len(rows) == len(lines)
+    notes = [] if whole else [f"[{span} in {shown}{read_on}]"]
+    if not file.clean:
+        notes.append(r"[not UTF-8: bytes that are no text are written \xNN here; edit_file leaves them as they are]")
+    count = f"{len(lines)} lines" if whole else span
+    return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))
+
+
+def _plan_result(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
+    _check_lines(params)
+    return ToolPlan(f"Read on in the result of {params.call_id} from line {params.start_line}")
+
+
+@tool(READ, _ReadResultParams, _plan_result)
+async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    job = ctx.jobs.find(params.call_id)
+    stored = ctx.results.read_result(params.call_id) if ctx.results is not None else None
+    text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
+    if text is None:
+        raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")
+    rows, span, read_on = _page(fold(text), params, "The result", ctx.page_limit)
+    return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))
+
+
+class _SkillParams(Params):
+    name: str = Field(min_length=1, description="Name of the skill, as it is listed.")
+    file: str = Field("SKILL.md", min_length=1, description="A file in its folder.")
+
+
+def _plan_skill(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
+    if params.name not in ctx.skills:
+        raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {', '.join(ctx.skills) or 'none'}.")
+    more = "" if params.file == "SKILL.md" else f", {params.file}"
+    return ToolPlan(f"Read skill {params.name}{more}", state=ctx.skills[params.name])
+
+
+@tool(READ, _SkillParams, _plan_skill)
+async def skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    known: Path = plan.state
+    folder = known.resolve().parent
+    try:
+        file = (known.parent / params.file).resolve()
+        if not file.is_relative_to(folder):
+            raise ToolError(f"{one_line(params.file)} is outside the skill's folder.")
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
+        near = islice(folder.rglob("*"), _LOOKED_AT)
+        beside = sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ToolError(f"{one_line(params.file)}: {getattr(error, 'strerror', None) or error}.") from error
+    if len(data) > _LARGEST or b"\0" in data:
+        raise ToolError(f"{one_line(params.file)} is no text of at most {_LARGEST:,} bytes.")
+    listed = ", ".join(beside[:_LISTED]) + (f" and {len(beside) - _LISTED} more" if len(beside) > _LISTED else "")
+    head = f"[{folder}/{file.relative_to(folder)}{f'; beside it: {listed}' if listed else ''}]"
+    return ToolResult(True, f"{head}\n{data.decode('utf-8', 'replace')}", Display(title=str(file)))
