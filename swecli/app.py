@@ -12,7 +12,7 @@ from swecli.agent.request_builder import RequestBuilder
 from swecli.config.load import Start
 from swecli.config.paths import is_trusted, project_root, trust
 from swecli.config.settings import Settings
-from swecli.context.skills import Project, load_project
+from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model

@@ -14,7 +14,8 @@ from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of, open_sessions, positive, print_line
 from swecli.config.paths import find_paths, is_trusted, project_root
 from swecli.config.settings import Settings
-from swecli.context.system_message import load_instructions, load_prompt
+from swecli.context.project import load_instructions
+from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput

@@ -1,15 +1,12 @@
-"""The system message: the product's own prompts, the project's AGENTS.md from its root down, and the head of an epoch,
-with what outlives every reduction."""
+"""The system message: the product's own prompts, and the head of an epoch, with what outlives every reduction."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from swecli.config.paths import project_root
 from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
 from swecli.models.finding import Finding, one_spaced
@@ -20,14 +17,6 @@ from swecli.models.session import Session
 PromptName = Literal["system", "system_small", "reflect", "condense"]
 
 _PROMPTS = Path(__file__).parent / "prompts"
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-_MOST_INSTRUCTIONS = 32_768  # characters
-_HEAD = (
-    "## Project instructions\n"
-    "Written by the people of this project. Later ones are nearer to the working directory and win where they "
-    "disagree; the user's words win over all of them."
-)
-_TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
 
 _MAX_ITEMS = 40  # of one kind; the newest
 _MAX_LENGTH = 400  # characters of one item
@@ -118,65 +107,6 @@ def open_findings(findings: Iterable[Finding], most: int = 20) -> str:
     rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in findings]
     more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
     return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Instructions:
-    """What a prompt gets, "" for none; the files it was read from; lines the user should see."""
-
-    text: str = ""
-    files: list[Path] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-
-
-def load_instructions(
-    cwd: Path, *, trusted: bool, trust_hint: str = "To use them, trust this folder.", limit: int = _MOST_INSTRUCTIONS
-) -> Instructions:
-    """Read the chain of instruction files for a working directory: from the nearest one with a `.git` down to `cwd`
-    (only `cwd` where there is none), in each AGENTS.md, or CLAUDE.md where there is none. Never raises for a file.
-    Without `trusted` nothing is read but named in a notice, ending with `trust_hint`. Of `limit` characters in all the
-    nearest files get their share first; what is cut is marked in the text and in a notice."""
-    cwd = cwd.resolve()
-    root = project_root(cwd)
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
-    chain = (next((f / name for name in INSTRUCTION_FILES if (f / name).exists()), None) for f in folders)
-    found = [path for path in chain if path]  # one per directory
-    if not trusted:
-        listed = ", ".join(str(path.relative_to(root)) for path in found)
-        notice = f"Project instructions ({listed}) are not read: this folder is not trusted. {trust_hint}"
-        return Instructions(notices=[notice] if found else [])
-    parts: list[str] = []
-    notices: list[str] = []
-    used: list[Path] = []
-    for path in reversed(found):
-        name = str(path.relative_to(root))
-        text, notice = _read(path, root, limit)
-        notices += [f"{name}: {notice}"] if notice else []
-        if text:
-            limit -= len(text)
-            used.append(path)
-            parts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
-    if not parts:
-        return Instructions(notices=notices[::-1])
-    return Instructions("\n".join([_HEAD, *parts[::-1]]), used[::-1], notices[::-1])
-
-
-def _read(path: Path, root: Path, limit: int) -> tuple[str, str]:
-    """A file's text within `limit` characters, and what the user should know about it, or ""."""
-    if not path.resolve().is_relative_to(root):
-        return "", "not read: it is a link that leads out of the repository"
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            text = file.read(limit + 1)
-        size = path.stat().st_size
-    except OSError as failure:
-        return "", f"not read: {failure.strerror or failure}"
-    if len(text) <= limit:
-        return text.strip(), ""
-    if limit <= 0:
-        return "", f"left out ({size:,} bytes): the instructions nearer to the working directory fill the room"
-    kept = text[:limit].rstrip()
-    return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
 
 
 def load_prompt(name: PromptName) -> str:

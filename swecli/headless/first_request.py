@@ -13,7 +13,7 @@ from swecli.agent.turn import Turn
 from swecli.config.load import Start
 from swecli.config.paths import project_root
 from swecli.context.budget import is_lean, request_limit
-from swecli.context.skills import Project, load_project
+from swecli.context.project import Project, load_project
 from swecli.context.system_message import cache_marks, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.system_message import Instructions, load_instructions
+from swecli.context.project import Instructions, load_instructions
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.skills import Skills, find_skills
+from swecli.context.project import Project, find_skills
 from tests.support.runtime import make_start
 
 GOOD = "---\nname: {name}\ndescription: What {name} is for.\n---\nDo it so."
@@ -19,7 +19,7 @@ def write(folder: Path, name: str, text: str = GOOD) -> Path:
     return file
 
 
-def find(*, trusted: bool = True) -> Skills:
+def find(*, trusted: bool = True) -> Project:
     return find_skills(make_start(), trusted=trusted)
 
 
@@ -29,20 +29,20 @@ def test_those_of_the_project_and_the_users_own_are_listed() -> None:
     write(Path.home() / ".claude/skills", "letters")
     write(make_start().paths.config / "skills", "poems")
     found = find()
-    assert sorted(found.files) == ["excel", "letters", "pdf", "poems"]
+    assert sorted(found.skills) == ["excel", "letters", "pdf", "poems"]
     assert found.notices == []
-    for name in found.files:
+    for name in found.skills:
         assert f"\n- {name}: What {name} is for." in found.text
     assert "Do it so." not in found.text
     untrusted = find(trusted=False)
-    assert sorted(untrusted.files) == ["letters", "poems"]
+    assert sorted(untrusted.skills) == ["letters", "poems"]
     assert untrusted.notices == [
         "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
     ]
 
 
 def test_without_any_there_is_nothing() -> None:
-    assert find() == Skills()
+    assert find() == Project()
 
 
 def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.Monkey
     write(Path(".agents/skills"), "pdf")
     Path("deep/er").mkdir(parents=True)
     monkeypatch.chdir("deep/er")
-    assert list(find().files) == ["pdf"]
+    assert list(find().skills) == ["pdf"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) 
     write(Path(".agents/skills"), "broken", text)
     write(Path(".agents/skills"), "whole")
     found = find()
-    assert list(found.files) == ["whole"]
+    assert list(found.skills) == ["whole"]
     (notice,) = found.notices
     assert notice.startswith(".agents/skills/broken/SKILL.md is not used: ")
     assert why in notice
@@ -105,7 +105,7 @@ def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> No
         f".agents/skills/{name}/SKILL.md is not used: it is a link that leads out of the project"
         for name in ("file", "leak")
     ]
-    assert list(found.files) == ["inside"]
+    assert list(found.skills) == ["inside"]
 
 
 def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
@@ -113,7 +113,7 @@ def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
     write(Path(".agents/skills"), "pdf")
     write(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
     found = find()
-    assert found.files == {"pdf": own}
+    assert found.skills == {"pdf": own}
     assert found.notices == [
         f".agents/skills/pdf/SKILL.md is not used: {own.parent} has the same name pdf",
         f".claude/skills/other/SKILL.md is not used: {own.parent} has the same name pdf",
@@ -125,6 +125,6 @@ def test_the_list_has_a_limit_and_what_is_left_out_is_named() -> None:
         write(Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n")
     found = find()
     assert len(found.text.encode()) < 6_300
-    assert len(found.files) == 30, "the user may still name one"
+    assert len(found.skills) == 30, "the user may still name one"
     (notice,) = found.notices
     assert notice.startswith("the list of skills is full: the model does not see s19, s20")

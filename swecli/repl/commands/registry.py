@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from swecli.context.skills import front_matter
+from swecli.context.project import front_matter
 from swecli.discovery import by_name, declared_in
 from swecli.models.errors import BadInput
 from swecli.repl.commands import builtin

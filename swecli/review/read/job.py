@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
-from swecli.context.skills import front_matter
+from swecli.context.project import front_matter
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted

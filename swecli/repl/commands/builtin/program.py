@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swecli.context.skills import find_skills
-from swecli.context.system_message import INSTRUCTION_FILES, load_instructions
+from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.repl.commands.base import Command, CommandContext, command
@@ -127,7 +126,7 @@ async def memory(ctx: CommandContext, args: str) -> None:
     runtime = ctx.runtime
     found = load_instructions(runtime.cwd, trusted=runtime.trusted, trust_hint="run /trust to use them")
     skills = find_skills(runtime.start, trusted=runtime.trusted)
-    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in (*found.files, *skills.files.values())]
+    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in (*found.files, *skills.skills.values())]
     if rows:
         ctx.screen.table(("file", "size"), rows)
     if not found.files and not found.notices:
