@@ -57,6 +57,13 @@ class Runtime:
         return is_trusted(self.start.paths, project_root(self.cwd))
 
     @property
+    def session(self) -> Session:
+        """The session in use: there is one from the start."""
+        session = self.sessions.current_session
+        assert session is not None
+        return session
+
+    @property
     def context_control(self) -> ContextControl:
         """What the user may see and change of what is sent."""
         return ContextControl(self.agent)
@@ -104,11 +111,8 @@ class Runtime:
     def set_window(self, spec: WindowSpec) -> None:
         """Change what the very next request holds."""
         self.settings = replace(self.settings, window=spec)
-        session = self.sessions.current_session
-        if session is None:
-            return
         self.sessions.set_window(spec)
-        self.sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
+        self.sessions.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
 
     def new_session(self, title: str = "") -> None:
         """Begin another session; the present one stays as it is."""

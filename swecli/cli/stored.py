@@ -12,7 +12,7 @@ from pathlib import Path
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of, open_sessions, positive
 from swecli.headless.plain import complaint
-from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.errors import SwecliError, UsageError
 from swecli.playbook.action import ActionResult
 
 
@@ -96,6 +96,7 @@ def report(parser: Parser) -> None:
 
 def _report(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need neither database nor templates
+    from swecli.pages.page import write_new  # noqa: PLC0415
     from swecli.pages.report import report  # noqa: PLC0415
     from swecli.store.spending import daily_spending  # noqa: PLC0415
 
@@ -103,13 +104,7 @@ def _report(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         found = daily_spending(sessions.database, args.days, today)
     path = Path(args.file or f"swecli-report-{today}.html").expanduser()
-    page = report(found).encode("utf-8", "replace")
-    try:
-        with path.open("xb") as file:
-            file.write(page)
-    except OSError as error:
-        why = "exists already" if isinstance(error, FileExistsError) else f"cannot be written: {error.strerror}"
-        raise BadInput(f"{path} {why}.", "Name another file: swecli report FILE") from error
+    write_new(path, report(found), "Name another file: swecli report FILE")
     return ActionResult({"file": str(path)} | found, (f"Written to {path}.",))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.errors import UsageError
+from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.pages.session import FORMATS, session_as
 from swecli.store.session_files.importing import import_session
 from swecli.store.sqlite.database import open_database
@@ -101,7 +101,7 @@ async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
     assert (printed[:-1], Path(printed[-1]).name) == (["exported", "1", "turn", "to"], f"out.{form}")
     text = Path(f"out.{form}").read_text(encoding="utf-8")
     assert "ghp_a1B2" not in text
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(BadInput, match="exists already"):
         await desk.type(f"/export {form} out.{form}")
     assert Path(f"out.{form}").read_text(encoding="utf-8") == text
 
@@ -119,7 +119,7 @@ async def test_what_was_exported_as_json_can_be_imported() -> None:
     [("pdf", "Unknown format 'pdf'"), ("html no/such/folder.html", "cannot be written: No such file")],
 )
 async def test_what_cannot_be_exported_is_one_line(args: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+    with pytest.raises(SwecliError, match=complaint):
         await Desk(await worked("hello")).type(f"/export {args}")
 
 

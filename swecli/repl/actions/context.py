@@ -42,10 +42,12 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
         if found.threshold is not None:
             above = tokens(found.threshold)
             lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
-    session = runtime.sessions.current_session
-    next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
     value = asdict(found) | {"parts": [{"name": name, "tokens": count} for name, count in found.parts]}
-    return ActionResult(value, (*lines, *next_one), ("part", "tokens", "share"), rows)
+    return ActionResult(value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows)
+
+
+def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
+    return plan(runtime).lines if runtime.session.context.epoch is not None else ()
 
 
 def plan(runtime: Runtime, text: str = "") -> ActionResult:
@@ -117,9 +119,7 @@ def unpin(runtime: Runtime, text: str = "") -> ActionResult:
 
 def window(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the window, change it to `text`, or with `preview` before it show what would change. Raises BadInput."""
-    session = runtime.sessions.current_session
-    now = session.window if session else runtime.settings.window
-    preview, wanted = text.startswith("preview"), text.removeprefix("preview").strip()
+    now, preview, wanted = runtime.session.window, text.startswith("preview"), text.removeprefix("preview").strip()
     spec = _window_of(wanted) if wanted else None
     if spec is not None and not preview:
         runtime.set_window(spec)
@@ -137,8 +137,7 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
     which = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
     left = f"; {then.first - 1} older ones are stored but not sent" if then.first > 1 else ""
     held = f"  the next request contains {which} ({tokens(then.after)} tokens in all){left}"
-    next_one = plan(runtime).lines if session is not None and session.context.epoch is not None else ()
-    return ActionResult(value, (f"window {spec or now}", held, *next_one))
+    return ActionResult(value, (f"window {spec or now}", held, *_next_reduction(runtime)))
 
 
 _CACHED = "everything above was sent before and may be billed as cached"

@@ -60,8 +60,7 @@ async def compact(ctx: CommandContext, args: str) -> None:
 
 
 def _turns(runtime: Runtime) -> list[tuple[str, str]]:
-    session = runtime.sessions.current_session
-    groups = list(session.by_interaction())[-12:] if session else []
+    groups = list(runtime.session.by_interaction())[-12:]
     return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
 
 

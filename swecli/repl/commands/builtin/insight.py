@@ -27,15 +27,13 @@ async def cost(ctx: CommandContext, args: str) -> None:
     from swecli.repl.actions.insight import tables  # noqa: PLC0415
     from swecli.store.spending import session_spending  # noqa: PLC0415
 
-    sessions = ctx.runtime.sessions
-    totals = sessions.totals()
+    runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
     ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")
-    if session := sessions.current_session:
-        for line in tables(session_spending(sessions.database, session.id), ctx.screen.width):
-            ctx.screen.line(line)
+    for line in tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
+        ctx.screen.line(line)
 
 
 @command(usage="[DAYS]", beside="*")

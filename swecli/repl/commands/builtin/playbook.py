@@ -64,8 +64,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
         stopped = await ctx.background.cancel()
         ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
         return
-    session = ctx.runtime.sessions.current_session
-    number = turn_within(args, session.interactions if session else 0)
+    number = turn_within(args, ctx.runtime.session.interactions)
     learning = ctx.runtime.learning
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
@@ -92,8 +91,7 @@ async def bad(ctx: CommandContext, args: str) -> None:
 
 
 async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
-    session = ctx.runtime.sessions.current_session
-    number = turn_within("", session.interactions if session else 0)
+    number = turn_within("", ctx.runtime.session.interactions)
     events = await ctx.runtime.learning.mark(is_good, why)
     ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:

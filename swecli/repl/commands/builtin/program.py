@@ -83,28 +83,21 @@ async def steer(ctx: CommandContext, args: str) -> None:
     ctx.program.steer(args.strip())
 
 
+_UNTRUSTED = ": its AGENTS.md is not used"
+
+
 @command(beside="*")
 async def status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
-    runtime = ctx.runtime
-    session = runtime.sessions.current_session
-    pending = len(runtime.sessions.playbook.pending(session.id)) if session else 0
-    database = runtime.sessions.database
+    runtime, session = ctx.runtime, ctx.runtime.session
+    pending, trusted = len(runtime.sessions.playbook.pending(session.id)), runtime.trusted
     rows = [
         ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
         ("mode", runtime.agent.permissions.mode),
-        ("window", str(session.window if session else runtime.settings.window)),
-        (
-            "folder",
-            f"{short_path(runtime.cwd)} ({'trusted' if runtime.trusted else 'not trusted: its AGENTS.md is not used'})",
-        ),
-        (
-            "session",
-            f"{session.title or 'unnamed'} · {counted(session.interactions, 'turn')} · {session.id}"
-            if session
-            else "none",
-        ),
-        ("database", str(database.path or "sqlite://")),
+        ("window", str(session.window)),
+        ("folder", f"{short_path(runtime.cwd)} ({'' if trusted else 'not '}trusted{'' if trusted else _UNTRUSTED})"),
+        ("session", f"{session.title or 'unnamed'} · {counted(session.interactions, 'turn')} · {session.id}"),
+        ("database", str(runtime.sessions.database.path or "sqlite://")),
         ("sandbox", "none: commands run as you, after you allow them"),
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),

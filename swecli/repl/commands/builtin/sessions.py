@@ -37,9 +37,8 @@ async def sessions(ctx: CommandContext, args: str) -> None:
     """Resume another session of this folder"""
     runtime, ref = ctx.runtime, args
     if not ref:
-        present = runtime.sessions.current_session
         found = runtime.sessions.list_sessions(str(runtime.cwd), _SEARCHED)
-        others = [info for info in found if info.interactions and (present is None or info.id != present.id)]
+        others = [info for info in found if info.interactions and info.id != runtime.session.id]
         endings = runtime.sessions.endings([info.id for info in others])
         options = [(info.id, _label(info)) for info in others]
         if not options:
@@ -51,23 +50,19 @@ async def sessions(ctx: CommandContext, args: str) -> None:
             return
     await ctx.settle()
     runtime.resume(ref)
-    session = runtime.sessions.current_session
-    if session is not None:
-        show_session(ctx.screen, session)
+    show_session(ctx.screen, runtime.session)
 
 
 @command(aliases=("branch",), usage="[T7]")
 async def fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
-    sessions = ctx.runtime.sessions
-    before = sessions.current_session
-    upto = turn_within(args, before.interactions if before else 0) if args else None
+    before = ctx.runtime.session
+    upto = turn_within(args, before.interactions) if args else None
     await ctx.settle()
-    copy = sessions.fork(upto=upto)
+    copy = ctx.runtime.sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)
     ctx.screen.note(f"continuing in a copy{f' that ends with T{upto}' if upto else ''}: {copy.id}")
-    if before is not None:
-        ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
+    ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
 
 
 def _label(info: SessionInfo) -> str:
@@ -86,10 +81,10 @@ def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
 async def new(ctx: CommandContext, args: str) -> None:
     """Start a new session (this one is kept)"""
     await ctx.settle()
-    before = ctx.runtime.sessions.current_session
+    before = ctx.runtime.session
     ctx.runtime.new_session(args)
     ctx.screen.note(f"new session{f' {args}' if args else ''}: nothing of the previous one is sent")
-    if before is not None and before.interactions:
+    if before.interactions:
         ctx.screen.note(f"the previous one is kept: {session_name(before)} · /resume {before.id}")
 
 
@@ -97,11 +92,8 @@ async def new(ctx: CommandContext, args: str) -> None:
 async def rename(ctx: CommandContext, args: str) -> None:
     """Rename this session"""
     name = " ".join(args.split())
-    session = ctx.runtime.sessions.current_session
     if not name:
-        called = f"is {session_name(session)}" if session else "has not begun"
-        ctx.screen.error(f"This session {called}.", "To name it: /rename NAME")
-        return
+        raise UsageError(f"This session is {session_name(ctx.runtime.session)}.", "To name it: /rename NAME")
     ctx.runtime.sessions.rename(name)
     ctx.screen.note(f"this session is now {name}")
 
@@ -132,8 +124,7 @@ _FORMATS = (("html", "one page, for a browser"), ("md", "Markdown"), ("json", "e
 @command(usage="[N]", beside="*")
 async def copy(ctx: CommandContext, args: str) -> None:
     """Copy the last answer (or the Nth last) to the clipboard"""
-    session = ctx.runtime.sessions.current_session
-    loaded = session.messages if session else []
+    loaded = ctx.runtime.session.messages
     answers = [message.content for message in loaded if message.role == "assistant" and message.content.strip()]
     if not (args or "1").isdecimal() or not 1 <= int(args or "1") <= len(answers):
         raise UsageError(f"There is no answer {args or 1} to copy ({len(answers)} are loaded).", "Use /copy or /copy 2")
@@ -165,21 +156,16 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 async def export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
     # late: templates and Markdown are loaded for this command alone
+    from swecli.pages.page import write_new  # noqa: PLC0415
     from swecli.pages.session import FORMATS, session_as  # noqa: PLC0415
 
     form, _, name = (args or "html").partition(" ")
     if form not in FORMATS:
         raise UsageError(f"Unknown format {form!r} (choose: {', '.join(FORMATS)}).", "For example: /export html")
-    session = ctx.runtime.sessions.current_session
-    if session is None or not session.interactions:
+    session = ctx.runtime.session
+    if not session.interactions:
         raise UsageError("There is nothing to export yet: this session has no turn.")
     path = ctx.runtime.cwd / (Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}")
     text = session_as(form, redact_value(ctx.runtime.sessions.export(session.id)))
-    if path.exists():
-        raise UsageError(f"{short_path(path)} exists already.", "Name another file: /export html FILE")
-    try:
-        path.write_text(text, "utf-8", "replace")
-    except OSError as error:
-        raise UsageError(f"{short_path(path)} cannot be written: {error.strerror}.") from error
-    turns = f"{session.interactions} turn{'' if session.interactions == 1 else 's'}"
-    ctx.screen.note(f"exported {turns} to {short_path(path)}")
+    write_new(path, text, "Name another file: /export html FILE")
+    ctx.screen.note(f"exported {counted(session.interactions, 'turn')} to {short_path(path)}")

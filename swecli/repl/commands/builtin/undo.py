@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.ids import turn_within
 from swecli.repl.commands.base import CommandContext, command
 from swecli.store.records import UNDO_PARTS
 
@@ -26,7 +26,7 @@ _ANSWERS = [
 @command(usage=f"[N] {_WORDS}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
 async def undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
-    history, (word, parts), turns = _history_of(ctx), _read(args), _turns_of(ctx)
+    history, (word, parts), turns = _history_of(ctx), _read(args), ctx.runtime.session.interactions
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
@@ -38,13 +38,11 @@ async def undo(ctx: CommandContext, args: str) -> None:
 @command(aliases=("restore",), usage=f"[T7] {_WORDS}")
 async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
-    history, (word, parts), turns = _history_of(ctx), _read(args), _turns_of(ctx)
-    named = re.fullmatch(r"[Tt]?(\d{1,9})", word)
-    if not turns or (word and not (named and 1 <= int(named[1]) <= turns)):
-        raise UsageError(f"There is no turn {word or 'to go back to'}: this session has {turns}.", "Use /rewind T7")
+    history, (word, parts) = _history_of(ctx), _read(args)
+    number = turn_within(word, ctx.runtime.session.interactions)
     await ctx.settle()
     options = [(str(number), line) for number, line in history.turns()]
-    first = named[1] if named else await ctx.pick("Go back to before which turn?", options)
+    first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
     if first and not args:
         ways = [(_ALL, _ALL), *((part, f"{part} only") for part in UNDO_PARTS)]
         answer = await ctx.pick(f"What of T{first} and later?", ways)
@@ -91,9 +89,8 @@ async def _ask(ctx: CommandContext, changed: Sequence[str]) -> bool | None:
 
 def _report(ctx: CommandContext, verb: str, result: Undone) -> None:
     """Load the session as it is stored now, and print what became of it."""
-    step, session = result.step, ctx.runtime.sessions.current_session
-    if session is not None:
-        ctx.runtime.resume(session.id)
+    step = result.step
+    ctx.runtime.resume(ctx.runtime.session.id)
     turns = f"T{step.first}" if step.first == step.last else f"T{step.first} to T{step.last}"
     some = "" if len(step.parts) == len(UNDO_PARTS) else f" ({', '.join(step.parts)} only)"
     ctx.screen.line(f"{verb} {turns}{some}", "head")
@@ -113,11 +110,6 @@ def _read(args: str) -> tuple[str, Collection[str]]:
     return "".join(others), [part for part in UNDO_PARTS if part in words] or UNDO_PARTS
 
 
-def _turns_of(ctx: CommandContext) -> int:
-    session = ctx.runtime.sessions.current_session
-    return session.interactions if session else 0
-
-
 def _history_of(ctx: CommandContext) -> TurnHistory:
     if ctx.runtime.history is None:
         raise BadInput("No file versions are kept: the database is in memory.", "Start without --db")
@@ -130,13 +122,9 @@ async def diff(ctx: CommandContext, args: str) -> None:
     # late: rich is not needed to declare a command
     from swecli.repl.render.tools import draw_diff, parse_diff  # noqa: PLC0415
 
-    turns = _turns_of(ctx)
-    named = re.fullmatch(r"[Tt]?(\d{1,9})", args or f"T{turns}")
-    if not turns or (args != "session" and not (named and 1 <= int(named[1]) <= turns)):
-        raise UsageError(
-            f"There is no turn {args or 'yet'}: this session has {turns}.", "Use /diff, /diff T7 or /diff session"
-        )
-    found = _history_of(ctx).diff(*((1, turns) if named is None else (int(named[1]), int(named[1]))))
+    turns, whole = ctx.runtime.session.interactions, args == "session"
+    last = turn_within("" if whole else args, turns)
+    found = _history_of(ctx).diff(1 if whole else last, last)
     if not found:
         ctx.screen.note("no file is different")
     for line, text in found:

@@ -81,7 +81,8 @@ async def test_an_unknown_session_is_one_clear_line(desk: Desk) -> None:
 
 
 async def test_a_name_is_asked_for(desk: Desk) -> None:
-    assert "/rename NAME" in await desk.type("/rename")
+    with pytest.raises(UsageError, match=r"To name it: /rename NAME"):
+        await desk.type("/rename")
 
 
 async def test_words_are_found_in_all_sessions(runtime: Runtime, desk: Desk) -> None:
