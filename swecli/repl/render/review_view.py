@@ -9,7 +9,7 @@ from swecli.models.finding import Finding, counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import clean, one_line
 from swecli.repl.render.markdown import indented, prefixed
-from swecli.repl.render.tools import draw_diff, parse_diff
+from swecli.repl.render.tools import draw_diff
 from swecli.review.publish.view import FindingView, brief, event_lines
 
 _ENDS = {
@@ -45,7 +45,7 @@ def card(finding: Finding, laid_out: FindingView) -> RenderableType:
         parts.append(prefixed(fact, "  "))
     parts += [Text(clean(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in laid_out.code]
     if laid_out.diff:
-        parts += [Text("suggested:", style="quiet"), indented(draw_diff(parse_diff("\n".join(laid_out.diff))), 1)]
+        parts += [Text("suggested:", style="quiet"), indented(draw_diff("\n".join(laid_out.diff)), 1)]
     return Group(*parts)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.style import Style
@@ -22,28 +20,23 @@ from swecli.repl.render.markdown import Prefixed, indented, prefixed
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NOISE = ("index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ")
 
-Kind = Literal["added", "removed", "context", "gap", "file", "note"]
+_Row = tuple[str, str, int | None]  # its style, its text, its number: in the old file where it was removed
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """One line to draw; `number` counts in the new file, or in the old one for what was removed."""
-
-    kind: Kind
-    text: str
-    number: int | None = None
-
-
-def parse_diff(diff: str) -> list[DiffLine]:
-    """The lines of a unified diff with their numbers. Anything else comes back as notes, nothing is lost."""
-    lines = list(_walk(clean(diff).splitlines()))
-    files = [line for line in lines if line.kind == "file"]
+def draw_diff(diff: str, limit: int = 2000, room: int = 0) -> RenderableType:
+    """A unified diff with numbered lines, at most `room` of them unless that is 0; what is none is shown as it is. A
+    line over `limit` characters is cut, visibly; 0 cuts none."""
+    rows = list(_walk(clean(diff).splitlines()))
+    files = [row for row in rows if row[0] == "head"]
     if len(files) == 1:
-        lines.remove(files[0])  # one file: whoever shows the diff has named it
-    return lines
+        rows.remove(files[0])  # one file: whoever shows the diff has named it
+    hidden = len(rows) - room + 1 if room and len(rows) > room else 0
+    shown = rows[: len(rows) - hidden]
+    width = max((len(str(number)) for _, _, number in shown if number is not None), default=1)
+    return Group(*(_draw_row(row, width, limit) for row in shown), *([_more(hidden)] if hidden else []))
 
 
-def _walk(source: list[str]) -> Iterator[DiffLine]:
+def _walk(source: list[str]) -> Iterator[_Row]:
     old = new = 0
     inside = seen = False
     for index, line in enumerate(source):
@@ -51,52 +44,45 @@ def _walk(source: list[str]) -> Iterator[DiffLine]:
         hunk = _HUNK.match(line)
         if hunk:
             if seen:
-                yield DiffLine("gap", "")
+                yield "gap", "", None
             old, new, inside, seen = int(hunk[1]), int(hunk[2]), True, True
         elif line.startswith("--- ") and after.startswith("+++ "):
             inside = seen = False
         elif line.startswith("+++ ") and not inside:
-            yield DiffLine("file", re.sub(r"^(?:[ab]/)?", "", line[4:].split("\t")[0]))
+            yield "head", re.sub(r"^(?:[ab]/)?", "", line[4:].split("\t")[0]), None
         elif not inside:
             if not line.startswith((*_NOISE, "diff --git ")):
-                yield DiffLine("note", line)
+                yield "quiet", line, None
         elif line.startswith("+"):
-            yield DiffLine("added", line[1:], new)
+            yield "added", line[1:], new
             new += 1
         elif line.startswith("-"):
-            yield DiffLine("removed", line[1:], old)
+            yield "removed", line[1:], old
             old += 1
         elif line.startswith("\\"):
-            yield DiffLine("note", line[2:])
+            yield "quiet", line[2:], None
         elif line.startswith("diff --git "):
             inside = False
         else:
-            yield DiffLine("context", line[1:], new)
+            yield "", line[1:], new
             old, new = old + 1, new + 1
 
 
-def draw_diff(lines: list[DiffLine], limit: int = 2000) -> RenderableType:
-    """The lines with a gutter. A line over `limit` characters is cut, visibly; 0 cuts none."""
-    width = max((len(str(line.number)) for line in lines if line.number is not None), default=1)
-    return Group(*(_draw_line(line, width, limit) for line in lines))
-
-
-def _draw_line(line: DiffLine, width: int, limit: int) -> RenderableType:
-    if line.kind in ("note", "file"):
-        return _content(line.text, "quiet" if line.kind == "note" else "head", limit)
-    if line.kind == "gap":
+def _draw_row(row: _Row, width: int, limit: int) -> RenderableType:
+    style, text, number = row
+    if style == "gap":
         return Text(" " * (width - 1) + "┆", style="number")
-    sign = {"added": "+", "removed": "-", "context": " "}[line.kind]
-    style = line.kind if line.kind != "context" else ""
-    gutter = Text(end="").append(f"{line.number:>{width}} ", "number").append(f"{sign} ", style or "number")
-    follow = Text(" " * gutter.cell_len, end="")
-    return Prefixed(_content(line.text, style, limit), gutter, follow)
+    if number is None:
+        return _text(text, limit, style, 4)
+    sign = {"added": "+", "removed": "-"}.get(style, " ")
+    gutter = Text(end="").append(f"{number:>{width}} ", "number").append(f"{sign} ", style or "number")
+    return Prefixed(_text(text, limit, style, 4), gutter, Text(" " * gutter.cell_len, end=""))
 
 
-def _content(text: str, style: str, limit: int) -> Text:
+def _text(text: str, limit: int, style: str, tab_size: int = 8) -> Text:
+    """Clean text, cut visibly after `limit` characters unless that is 0; what `reveal` wrote out stands out."""
     cut = len(text) - limit if limit else 0
-    shown = clean(text[:limit] if cut > 0 else text).replace("\n", " ")
-    drawn = Text(shown, style=style, tab_size=4)
+    drawn = Text(text[:limit] if cut > 0 else text, style=style, tab_size=tab_size)
     drawn.highlight_regex(REVEALED, "revealed")
     if cut > 0:
         drawn.append(f" … {cut:,} more characters", "quiet")
@@ -105,7 +91,7 @@ def _content(text: str, style: str, limit: int) -> Text:
 
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
-LINE_LIMIT = 300  # characters of one line in a folded result; unfolded it is `FULL_LIMIT`
+_LINE_LIMIT = 300  # characters of one line in a folded result; unfolded it is `FULL_LIMIT`
 FULL_LIMIT = 20_000
 _LIST_TOOLS = {"todo": 20}  # tools whose result is short by nature and worth seeing whole: how many lines
 _HINT = "Ctrl+O to expand"
@@ -157,7 +143,7 @@ def outcome(
     if result.for_user.kind != "diff" and not result.denied:
         lines += _folded(call, result)
     elif not result.denied and not seen:
-        lines += _diff(result, _DIFF_LINES)
+        lines.append(draw_diff(result.for_user.body, room=_DIFF_LINES))
     if not lines and headless:
         lines.append(Text("done", style="quiet"))
     return _hung(lines)
@@ -166,9 +152,9 @@ def outcome(
 def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     """A call with all of its output: a change as its diff, anything else as the model got it."""
     if result.for_user.kind == "diff":
-        lines = _diff(result)
+        lines = [draw_diff(result.for_user.body)]
     else:
-        lines = [_output(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
+        lines = [_text(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
     parts = [head(summary, state_of(result), call), _hung(lines)]
     return Group(*(part for part in parts if part is not None))
 
@@ -180,11 +166,11 @@ def question(request: AskRequest) -> RenderableType:
     body = reveal(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(indented(draw_diff(parse_diff(body), 0), 2))
+        parts.append(indented(draw_diff(body, 0), 2))
     elif body.strip() != target:
-        parts.append(indented(_revealed(body.rstrip("\n")), 4))
+        parts.append(indented(_text(body.rstrip("\n"), 0, ""), 4))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(indented(_revealed(reveal(note), "quiet"), 2) for note in notes))
+    return Group(*parts, *(indented(_text(reveal(note), 0, "quiet"), 2) for note in notes))
 
 
 def answered(request: AskRequest, decision: Decision, links: _Links = MappingProxyType({})) -> RenderableType:
@@ -233,34 +219,14 @@ def _folded(call: ToolCall, result: ToolResult) -> list[RenderableType]:
     hidden = len(lines) - room + 1 if len(lines) > room else 0
     last = result.exit_code is not None or result.cancelled
     shown = lines[hidden:] if last else lines[: len(lines) - hidden]
-    drawn: list[RenderableType] = [_output(line, LINE_LIMIT, style) for line in shown]
+    drawn: list[RenderableType] = [_text(line, _LINE_LIMIT, style) for line in shown]
     if not hidden:
         return drawn
     return [Text(f"… {hidden:,} lines above ({_HINT})", style="quiet"), *drawn] if last else [*drawn, _more(hidden)]
 
 
-def _diff(result: ToolResult, room: int = 0) -> list[RenderableType]:
-    lines = parse_diff(result.for_user.body)
-    if not room or len(lines) <= room:
-        return [draw_diff(lines)]
-    return [draw_diff(lines[: room - 1]), _more(len(lines) - room + 1)]
-
-
 def _more(hidden: int) -> Text:
     return Text(f"… {hidden:,} more lines ({_HINT})", style="quiet")
-
-
-def _output(line: str, limit: int, style: str = "output") -> Text:
-    text = Text(line[:limit], style=style, tab_size=8)
-    if len(line) > limit:
-        text.append(f" ({len(line) - limit:,} more characters)", "quiet")
-    return text
-
-
-def _revealed(text: str, style: str = "") -> Text:
-    drawn = Text(text, style=style, tab_size=8)
-    drawn.highlight_regex(REVEALED, "revealed")
-    return drawn
 
 
 def _hung(lines: Sequence[RenderableType]) -> RenderableType | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.tools import DiffLine, draw_diff, parse_diff
+from swecli.repl.render.tools import draw_diff
 from tests.screen.emulated import Paper
 
 DIFF = """--- a/x.py
@@ -26,42 +26,46 @@ DIFF = """--- a/x.py
 """
 
 
+def drawn(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
+    out = io.StringIO()
+    Screen(Paper(out, width), False).print(draw_diff(diff, limit, room))
+    return out.getvalue()
+
+
 def test_lines_are_numbered_in_the_file_they_are_of() -> None:
-    assert parse_diff(DIFF) == [
-        DiffLine("context", "same", 3),
-        DiffLine("removed", "-- old text that looks like a header", 4),
-        DiffLine("added", "new", 4),
-        DiffLine("added", "++ more", 5),
-        DiffLine("context", "end", 6),
-        DiffLine("gap", ""),
-        DiffLine("removed", "last", 10),
-        DiffLine("added", "LAST", 11),
-        DiffLine("note", " No newline at end of file".strip()),
+    assert drawn(DIFF).splitlines() == [
+        " 3   same",
+        " 4 - -- old text that looks like a header",
+        " 4 + new",
+        " 5 + ++ more",
+        " 6   end",
+        " ┆",
+        "10 - last",
+        "11 + LAST",
+        "No newline at end of file",
     ]
 
 
+def test_a_long_diff_is_folded() -> None:
+    assert drawn(DIFF, room=3).splitlines()[2:] == ["… 7 more lines (Ctrl+O to expand)"]
+
+
 def test_several_files_are_named() -> None:
-    two = DIFF + DIFF.replace("x.py", "y.py")
-    assert [line.text for line in parse_diff(two) if line.kind == "file"] == ["x.py", "y.py"]
+    assert "x.py" not in drawn(DIFF)
+    lines = drawn(DIFF + DIFF.replace("x.py", "y.py")).splitlines()
+    assert [line for line in lines if line.endswith(".py")] == ["x.py", "y.py"]
 
 
 def test_what_is_no_diff_is_shown_all_the_same() -> None:
-    assert parse_diff("hello\nworld") == [DiffLine("note", "hello"), DiffLine("note", "world")]
+    assert drawn("hello\nworld") == "hello\nworld\n"
 
 
 def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
-    out = io.StringIO()
-    screen = Screen(Paper(out, 60), False)
-    screen.print(draw_diff([DiffLine("added", "x" * 500, 1)], 100))
-    assert "… 400 more characters" in " ".join(out.getvalue().split())
-    out.truncate(0)
-    screen.print(draw_diff([DiffLine("added", "x" * 500, 1)], 0))
-    assert out.getvalue().count("x") == 500
+    long = f"@@ -0,0 +1 @@\n+{'x' * 500}"
+    assert "… 400 more characters" in " ".join(drawn(long, limit=100).split())
+    assert drawn(long, limit=0).count("x") == 500
 
 
 @given(st.text(st.sampled_from("+-@ a\n\\1,日"), max_size=200))
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
-    out = io.StringIO()
-    screen = Screen(Paper(out, 40), False)
-    screen.print(draw_diff(parse_diff(text)))
-    assert all(len(line) <= 40 for line in out.getvalue().split("\n"))
+    assert all(len(line) <= 40 for line in drawn(text, 40).split("\n"))
