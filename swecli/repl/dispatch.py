@@ -15,10 +15,22 @@ from swecli.repl.input.lines import Line, read_line
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import Program
 from swecli.repl.startup import Startup
-from swecli.repl.startup_banner import wait_visibly
 
 _CLOSING = 10.0  # seconds that the end waits for the store, to keep a line that was sent before it was open
 _AGAIN_AFTER = 1.0
+
+
+async def wait_visibly(future: asyncio.Future[Any], label: str, prompt: PromptLine | PromptByLine) -> None:
+    """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises. Cancelling the wait
+    leaves the future alone."""
+    began = time.monotonic()
+    try:
+        while not future.done():
+            prompt.live(["", f"{label} {time.monotonic() - began:.0f} s"])
+            await asyncio.wait([future], timeout=0.5)
+    finally:
+        prompt.live([])
+    await asyncio.shield(future)
 
 
 class Dispatcher:

@@ -10,7 +10,6 @@ from swecli.repl.render.formatting import money, percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
-    from swecli.config.load import Start
     from swecli.models.events import ContextMeasured, Event
     from swecli.models.session import Session
 
@@ -20,10 +19,10 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 
 
 @dataclass(slots=True)
-class FooterState:
-    """What the footer shows. `held` is the interactions in the window, `context` a percentage; None: not known. `cost`
-    in US dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while it is
-    set; `busy` names what goes on behind the prompt, `editing` the mode of vi."""
+class Footer:
+    """The figures. `held` is the interactions in the window, `context` a percentage; None: not known. `cost` in US
+    dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while it is set;
+    `busy` names what goes on behind the prompt, `editing` the mode of vi."""
 
     model: str
     mode: Mode
@@ -35,33 +34,70 @@ class FooterState:
     busy: str = ""
     editing: str = ""
     hint: str = ""
+    _runtime: Runtime | None = None
+    _session: str = ""
 
+    def loaded(self, runtime: Runtime) -> None:
+        """The runtime is there; a mode chosen before goes to it."""
+        self._runtime, self.busy = runtime, ""
+        runtime.set_mode(self.mode)
+        self.refresh()
 
-def format_footer(state: FooterState, width: int) -> _Fragments:
-    """The footer as styled pieces, at most `width` columns; what matters least goes first."""
-    if state.hint:
-        return [("class:footer.hint", clip(state.hint, width))]
-    style, held = "class:footer", "" if state.held is None else f": {state.held}"
-    pieces: _Fragments = [  # most important first
-        (style, state.model),
-        (_MODE_STYLE.get(state.mode, style), state.mode),
-        *([(style, state.editing)] if state.editing else []),
-        (style, f"window {state.window}{held}"),
-    ]
-    if state.context is not None:
-        pieces.append((style, f"context {state.context}%"))
-    if state.jobs:
-        pieces.append(("class:footer.busy", f"{state.jobs} {'job' if state.jobs == 1 else 'jobs'}"))
-    pieces.append((style, "cost unknown" if state.cost is None else money(state.cost)))
-    if state.busy:
-        pieces.append(("class:footer.busy", state.busy))
-    if _length(pieces) > width:
-        pieces[0] = (style, state.model.rpartition("/")[2])
-    while len(pieces) > 2 and _length(pieces) > width:
-        pieces.pop()
-    if _length(pieces) > width:
-        return [(style, clip(_SEPARATOR.join(text for _, text in pieces), width))]
-    return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
+    def cycle_mode(self) -> None:
+        """Go on to the next permission mode."""
+        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+        if self._runtime is not None:
+            self._runtime.set_mode(self.mode)
+
+    def observe(self, event: Event) -> None:
+        """Take the size of the newest request out of a turn's events."""
+        if event.type == "context_measured":  # by its name: the events' module costs 10 ms before the first prompt
+            measured = cast("ContextMeasured", event)
+            self.context = percent(measured.tokens, measured.limit)
+
+    def measure(self) -> None:
+        """Take the size of the next request in place of the last one's, once there was one: as `/context` shows it."""
+        if self._runtime is not None and self.context is not None:
+            found = self._runtime.context_control.meter()
+            self.context = percent(found.total, found.limit)
+
+    def refresh(self) -> None:
+        """Read the figures again; in another session, forget the size of the last one's request."""
+        if self._runtime is None:
+            return
+        agent, session = self._runtime.agent, self._runtime.sessions.current_session
+        self.model, self.mode = agent.model.name, agent.permissions.mode
+        self.window = str(session.window if session else self._runtime.settings.window)
+        self.held, self.cost = held(session), self._runtime.sessions.totals().cost
+        self.jobs = len(agent.ctx.jobs.running)
+        if session is not None and session.id != self._session:
+            self._session, self.context = session.id, None
+
+    def line(self, width: int) -> _Fragments:
+        """The footer as styled pieces, at most `width` columns; what matters least goes first."""
+        if self.hint:
+            return [("class:footer.hint", clip(self.hint, width))]
+        style, held = "class:footer", "" if self.held is None else f": {self.held}"
+        pieces: _Fragments = [  # most important first
+            (style, self.model),
+            (_MODE_STYLE.get(self.mode, style), self.mode),
+            *([(style, self.editing)] if self.editing else []),
+            (style, f"window {self.window}{held}"),
+        ]
+        if self.context is not None:
+            pieces.append((style, f"context {self.context}%"))
+        if self.jobs:
+            pieces.append(("class:footer.busy", f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}"))
+        pieces.append((style, "cost unknown" if self.cost is None else money(self.cost)))
+        if self.busy:
+            pieces.append(("class:footer.busy", self.busy))
+        if _length(pieces) > width:
+            pieces[0] = (style, self.model.rpartition("/")[2])
+        while len(pieces) > 2 and _length(pieces) > width:
+            pieces.pop()
+        if _length(pieces) > width:
+            return [(style, clip(_SEPARATOR.join(text for _, text in pieces), width))]
+        return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
 def _length(pieces: _Fragments) -> int:
@@ -71,56 +107,6 @@ def _length(pieces: _Fragments) -> int:
 def clip(text: str, width: int) -> str:
     """The text in at most `width` columns, with an ellipsis where it was cut."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[:width]
-
-
-class Footer:
-    """Keeps the figures that cost something to get; `refresh` reads them again."""
-
-    def __init__(self, start: Start) -> None:
-        settings = start.settings
-        self.state = FooterState(start.choice.name, settings.mode, str(settings.window), busy="starting")
-        self._runtime: Runtime | None = None
-        self._session = ""
-
-    def loaded(self, runtime: Runtime) -> None:
-        """The runtime is there; a mode chosen before goes to it."""
-        self._runtime, self.state.busy = runtime, ""
-        runtime.set_mode(self.state.mode)
-        self.refresh()
-
-    def cycle_mode(self) -> None:
-        """Go on to the next permission mode."""
-        self.state.mode = MODES[(MODES.index(self.state.mode) + 1) % len(MODES)]
-        if self._runtime is not None:
-            self._runtime.set_mode(self.state.mode)
-
-    def observe(self, event: Event) -> None:
-        """Take the size of the newest request out of a turn's events."""
-        if event.type == "context_measured":  # by its name: the events' module costs 10 ms before the first prompt
-            measured = cast("ContextMeasured", event)
-            self.state.context = percent(measured.tokens, measured.limit)
-
-    def measure(self) -> None:
-        """Take the size of the next request in place of the last one's, once there was one: as `/context` shows it."""
-        if self._runtime is not None and self.state.context is not None:
-            found = self._runtime.context_control.meter()
-            self.state.context = percent(found.total, found.limit)
-
-    def refresh(self) -> None:
-        """Read the figures again; in another session, forget the size of the last one's request."""
-        if self._runtime is None:
-            return
-        state, agent, session = self.state, self._runtime.agent, self._runtime.sessions.current_session
-        state.model, state.mode = agent.model.name, agent.permissions.mode
-        state.window = str(session.window if session else self._runtime.settings.window)
-        state.held, state.cost = held(session), self._runtime.sessions.totals().cost
-        state.jobs = len(agent.ctx.jobs.running)
-        if session is not None and session.id != self._session:
-            self._session, state.context = session.id, None
-
-    def line(self, width: int) -> _Fragments:
-        """The footer now, in that many columns."""
-        return format_footer(self.state, width)
 
 
 def held(session: Session | None) -> int:

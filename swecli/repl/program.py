@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,57 +18,60 @@ class LineQueue:
     """First in, first out. `held`: what was queued before an interrupt stays until `release`; new lines go first."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
-        self._lines = deque(lines)
-        self._fresh: deque[str] = deque()  # sent since the others are held
+        self._lines = list(lines)
+        self._fresh = 0  # how many, the first ones, were sent since the others are held
         self._changed = asyncio.Event()
         self.idle = asyncio.Event()  # set while somebody waits for a line and there is none
         self.held = False
 
     def __len__(self) -> int:
-        return len(self._fresh) + len(self._lines)
+        return len(self._lines)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What waits, oldest first."""
-        return (*self._fresh, *self._lines)
+        return tuple(self._lines)
 
     def put(self, line: str) -> None:
         """Append a line."""
-        (self._fresh if self.held else self._lines).append(line)
+        if self.held:
+            self._lines.insert(self._fresh, line)
+            self._fresh += 1
+        else:
+            self._lines.append(line)
         self.idle.clear()
         self._changed.set()
 
     def take_back(self) -> str | None:
-        """Remove the newest line, to be edited; None when there is none."""
-        line = self._lines.pop() if self._lines else None
-        self.held = self.held and bool(self._lines)
+        """Remove the newest line that is not ahead of held ones, to be edited; None when there is none."""
+        line = self._lines.pop() if len(self._lines) > self._fresh else None
+        if len(self._lines) == self._fresh:
+            self.release()
         return line
 
     def clear(self) -> None:
         """Remove all."""
         self._lines.clear()
-        self._fresh.clear()
-        self.held = False
+        self.release()
 
     def hold(self) -> None:
         """Keep what waits until `release`; does nothing when nothing waits."""
-        self._lines.extendleft(reversed(self._fresh))
-        self._fresh.clear()
-        self.held = bool(self._lines)
+        self.held, self._fresh = bool(self._lines), 0
 
     def release(self) -> None:
         """Go on."""
-        self.held = False
+        self.held, self._fresh = False, 0
         self._changed.set()
 
     async def next(self) -> str:
         """The oldest line, as soon as there is one that is not held."""
-        while not self._fresh and (self.held or not self._lines):
+        while not (self._fresh if self.held else self._lines):
             self._changed.clear()
             self.idle.set()
             await self._changed.wait()
         self.idle.clear()
-        return (self._fresh or self._lines).popleft()
+        self._fresh = max(0, self._fresh - 1)
+        return self._lines.pop(0)
 
 
 class Program(Protocol):

@@ -49,7 +49,8 @@ class REPL(Program):
         self._code = 0
         self._up: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._footer = Footer(start)
+        settings = start.settings
+        self._footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
         self._background, self._polite = Background(self), PoliteFinder(self)
         self._startup, self._files = Startup(start, build), FileIndex(start.cwd)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
@@ -204,11 +205,11 @@ class REPL(Program):
 
     @property
     def hinted(self) -> str:
-        return self._footer.state.hint
+        return self._footer.hint
 
     def hint(self, text: str) -> None:
-        if text != self._footer.state.hint:
-            self._footer.state.hint = text
+        if text != self._footer.hint:
+            self._footer.hint = text
             self.prompt.redraw()
 
     def show(self, event: Event) -> None:
@@ -216,7 +217,7 @@ class REPL(Program):
         self._footer.observe(event)
 
     def background_changed(self) -> None:
-        self._footer.state.busy = "learning" if self._background.busy else ""
+        self._footer.busy = "learning" if self._background.busy else ""
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
@@ -230,7 +231,7 @@ class REPL(Program):
         """The footer, with the mode of vi where its keys are in use."""
         app = get_app()
         if app.editing_mode is EditingMode.VI:
-            self._footer.state.editing = app.vi_state.input_mode.value.replace("-", " ")
+            self._footer.editing = app.vi_state.input_mode.value.replace("-", " ")
         return self._footer.line(width)
 
     def _refresh(self) -> None:

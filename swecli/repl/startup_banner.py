@@ -1,12 +1,10 @@
-"""The first lines on the screen, the wait before the rest is there, and where a resumed session stands."""
+"""The first lines on the screen, and where a resumed session stands."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
@@ -72,26 +70,6 @@ def short_path(path: Path) -> str:
 
 def _one(text: str) -> str:
     return " ".join(clean(text).split())
-
-
-class _Above(Protocol):
-    """Where a wait is shown."""
-
-    def live(self, lines: Sequence[str]) -> None:
-        """What goes on now; [] when nothing does."""
-
-
-async def wait_visibly(future: asyncio.Future[Any], label: str, shown: _Above) -> None:
-    """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises. Cancelling the wait
-    leaves the future alone."""
-    began = time.monotonic()
-    try:
-        while not future.done():
-            shown.live(["", f"{label} {time.monotonic() - began:.0f} s"])
-            await asyncio.wait([future], timeout=0.5)
-    finally:
-        shown.live([])
-    await asyncio.shield(future)
 
 
 def session_name(session: Session) -> str:

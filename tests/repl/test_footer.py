@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.footer import FooterState, clip, format_footer
+from swecli.repl.footer import Footer, clip
 
-FACTS = FooterState("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
+FACTS = Footer("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
 
 
-def text(facts: FooterState, width: int) -> str:
-    return "".join(piece for _, piece in format_footer(facts, width))
+def text(facts: Footer, width: int) -> str:
+    return "".join(piece for _, piece in facts.line(width))
 
 
 def test_there_is_room_for_everything_at_100_columns() -> None:
@@ -29,29 +29,29 @@ def test_the_provider_goes_first_then_the_cost() -> None:
 
 
 def test_the_demo_names_its_window_in_40_columns() -> None:
-    assert text(FooterState("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
+    assert text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
 
 
 def test_an_unknown_price_is_said_to_be_unknown() -> None:
-    assert text(FooterState("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
+    assert text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
 
 
 def test_what_is_not_known_yet_is_left_out() -> None:
-    assert text(FooterState("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
+    assert text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
 
 
 def test_a_hint_takes_the_line() -> None:
-    assert text(FooterState("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
+    assert text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
 
 
 @pytest.mark.parametrize("mode", ["plan", "edits", "auto"])
 def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
-    assert (f"class:footer.{mode}", mode) in format_footer(FooterState("m", mode, "5"), 80)
+    assert (f"class:footer.{mode}", mode) in Footer("m", mode, "5").line(80)
 
 
 @given(
     st.builds(
-        FooterState,
+        Footer,
         st.text("abc/-", min_size=1, max_size=60),
         st.sampled_from(["ask", "edits", "plan", "auto"]),
         st.sampled_from(["5", "5+3", "full", "auto", "1000+1000"]),
@@ -63,7 +63,7 @@ def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
     ),
     st.integers(20, 120),
 )
-def test_it_never_takes_more_than_its_width(facts: FooterState, width: int) -> None:
+def test_it_never_takes_more_than_its_width(facts: Footer, width: int) -> None:
     assert len(text(facts, width)) <= width
 
 

@@ -11,18 +11,17 @@ from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import show
 from swecli.repl.footer import Footer, held
-from tests.support.runtime import make_runtime, make_start, run_turn
+from tests.support.runtime import make_runtime, run_turn
 
 
 @pytest.fixture
 def footer() -> Footer:
-    return Footer(make_start())
+    return Footer("scripted/test", "ask", "5+3", busy="starting")
 
 
 def test_before_anything_is_loaded_the_settings_speak(footer: Footer) -> None:
-    state = footer.state
-    assert (state.model, state.mode, state.window, state.held) == ("scripted/test", "ask", "5+3", None)
-    assert state.busy == "starting"
+    assert (footer.model, footer.mode, footer.window, footer.held) == ("scripted/test", "ask", "5+3", None)
+    assert footer.busy == "starting"
 
 
 def test_a_mode_chosen_before_reaches_the_runtime(footer: Footer) -> None:
@@ -40,7 +39,7 @@ def test_a_mode_changed_elsewhere_is_noticed(footer: Footer) -> None:
     footer.loaded(runtime)
     runtime.set_mode("auto")
     footer.refresh()
-    assert footer.state.mode == "auto"
+    assert footer.mode == "auto"
     runtime.close()
 
 
@@ -51,9 +50,8 @@ async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
         for event in await run_turn(runtime, query, learn=False):
             footer.observe(event)
     footer.refresh()
-    state = footer.state
-    assert (state.held, state.cost, state.busy) == (2, 0.0, "")
-    assert state.window == "5+3"
+    assert (footer.held, footer.cost, footer.busy) == (2, 0.0, "")
+    assert footer.window == "5+3"
     runtime.close()
 
 
@@ -62,9 +60,9 @@ def test_the_newest_measure_is_the_context(footer: Footer) -> None:
     footer.loaded(runtime)
     footer.observe(ContextMeasured(500, 1000))
     footer.observe(StepStarted(2))
-    assert footer.state.context == 50
+    assert footer.context == 50
     footer.observe(ContextMeasured(500, None))
-    assert footer.state.context is None
+    assert footer.context is None
     runtime.close()
 
 
@@ -73,10 +71,10 @@ async def test_after_a_turn_the_footer_has_the_share_of_the_next_request_as_cont
     footer.loaded(runtime)
     for event in await run_turn(runtime, "a", learn=False):
         footer.observe(event)
-    while_it_ran = footer.state.context
+    while_it_ran = footer.context
     footer.measure()
-    assert footer.state.context != while_it_ran
-    assert f"({footer.state.context}%)" in show(runtime, "").lines[0]
+    assert footer.context != while_it_ran
+    assert f"({footer.context}%)" in show(runtime, "").lines[0]
     runtime.close()
 
 
@@ -86,7 +84,7 @@ def test_another_session_begins_without_a_measure(footer: Footer) -> None:
     footer.observe(ContextMeasured(500, 1000))
     runtime.new_session()
     footer.refresh()
-    assert footer.state.context is None
+    assert footer.context is None
     runtime.close()
 
 

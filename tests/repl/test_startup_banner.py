@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import Choice
+from swecli.repl.dispatch import wait_visibly
 from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup_banner import (
     banner,
@@ -20,7 +21,6 @@ from swecli.repl.startup_banner import (
     folded,
     model_words,
     short_path,
-    wait_visibly,
 )
 from tests.support.runtime import make_start
 

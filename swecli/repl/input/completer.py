@@ -6,12 +6,15 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from swecli.repl.background import spawn
+
+if TYPE_CHECKING:
+    from swecli.repl.startup import Startup
 
 _MAX_FILES = 20_000
 _SECONDS = 10  # to list them
@@ -20,26 +23,13 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
-_Values = Sequence[tuple[str, str]]
 _Command = tuple[str, Sequence[str], str]  # name, aliases, a line of help
-
-
-class _CommandSource(Protocol):
-    """Where the commands come from."""
-
-    async def commands(self) -> Sequence[_Command]:
-        """All of them, once they are known."""
-        ...
-
-    async def values(self, name: str) -> _Values:
-        """The (value, what it is) pairs that may follow a name or alias."""
-        ...
 
 
 class LineCompleter(Completer):
     """Completes a line. All its sources are awaited, so a slow one never holds up a key."""
 
-    def __init__(self, source: _CommandSource, files: FileIndex) -> None:
+    def __init__(self, source: Startup, files: FileIndex) -> None:
         self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
