@@ -41,8 +41,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
-from swecli.repl.input.picker import Picker
-from swecli.repl.input.question import Option, Question, make_answer_keys
+from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import clean, wants_color

@@ -31,8 +31,7 @@ from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import activity, review_view, tools
 from swecli.repl.render.activity import Activity, Thought, todo_lines
 from swecli.repl.render.formatting import one_line
-from swecli.repl.render.screen import Screen
-from swecli.repl.render.stream import MarkdownStream
+from swecli.repl.render.screen import MarkdownStream, Screen
 
 _LIVE_ROWS = 12  # lines of what goes on now, at most: more would only jump, and each key draws them again
 FRAME = 0.1  # seconds between two drawings of the live region, at least

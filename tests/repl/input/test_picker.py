@@ -6,8 +6,7 @@ import asyncio
 
 from prompt_toolkit.input import create_pipe_input
 
-from swecli.repl.input.picker import Picker
-from swecli.repl.input.question import Option
+from swecli.repl.input.question import Option, Picker
 from tests.repl.input.test_question import DOWN, ENTER, Typist
 from tests.support.virtual_time import run_virtually
 

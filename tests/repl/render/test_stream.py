@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.repl.render.screen import Screen
-from swecli.repl.render.stream import MarkdownStream
+from swecli.repl.render.screen import MarkdownStream, Screen
 from tests.screen.canned import ANSWER
 from tests.screen.emulated import Paper
 
