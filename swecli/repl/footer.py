@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from prompt_toolkit.application import get_app
+from prompt_toolkit.enums import EditingMode
+
 from swecli.models.message import MODES, Mode
 from swecli.repl.render.formatting import money, percent
 
@@ -22,7 +25,7 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 class Footer:
     """The figures. `held` is the interactions in the window, `context` a percentage; None: not known. `cost` in US
     dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while it is set;
-    `busy` names what goes on behind the prompt, `editing` the mode of vi."""
+    `busy` names what goes on behind the prompt."""
 
     model: str
     mode: Mode
@@ -32,7 +35,6 @@ class Footer:
     cost: float | None = 0.0
     jobs: int = 0
     busy: str = ""
-    editing: str = ""
     hint: str = ""
     _runtime: Runtime | None = None
     _session: str = ""
@@ -77,11 +79,12 @@ class Footer:
         """The footer as styled pieces, at most `width` columns; what matters least goes first."""
         if self.hint:
             return [("class:footer.hint", clip(self.hint, width))]
+        app = get_app()
         style, held = "class:footer", "" if self.held is None else f": {self.held}"
         pieces: _Fragments = [  # most important first
             (style, self.model),
             (_MODE_STYLE.get(self.mode, style), self.mode),
-            *([(style, self.editing)] if self.editing else []),
+            *([(style, app.vi_state.input_mode.value.replace("-", " "))] if app.editing_mode is EditingMode.VI else []),
             (style, f"window {self.window}{held}"),
         ]
         if self.context is not None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import get_app
-from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager
 
-_log = logging.getLogger(__name__)
-
 
 class REPL(Program):
     """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`. What
@@ -59,7 +54,7 @@ class REPL(Program):
             self.prompt = PromptByLine(self, start)
         else:
             completer = LineCompleter(self._startup, self._files)
-            self.prompt = PromptLine(self, start, completer, self._footer_line, keyboard, output)
+            self.prompt = PromptLine(self, start, completer, self._footer.line, keyboard, output)
         self.theme = self.prompt.theme
         self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
@@ -112,7 +107,7 @@ class REPL(Program):
         try:
             parts = await self._startup.assemble(self, self._background, self.prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
-            known = self._known(error)
+            known = self._startup.explain(error)
             self.prompt.history.append_string(self.prompt.draft)
             self.prompt.end(known)
             raise known from error
@@ -221,27 +216,12 @@ class REPL(Program):
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
-        known = self._known(error)
+        known = self._startup.explain(error)
         if self._startup.parts is None:  # the screen, which breaks lines between words, is not loaded yet
             self.prompt.write(failure(known, self.prompt.color))
         else:
             self.renderer.screen.error(known.message, known.hint)
 
-    def _footer_line(self, width: int) -> list[tuple[str, str]]:
-        """The footer, with the mode of vi where its keys are in use."""
-        app = get_app()
-        if app.editing_mode is EditingMode.VI:
-            self._footer.editing = app.vi_state.input_mode.value.replace("-", " ")
-        return self._footer.line(width)
-
     def _refresh(self) -> None:
         self._footer.refresh()
         self.prompt.redraw()
-
-    def _known(self, error: BaseException | str) -> SwecliError:
-        """The line for the user; for a fault of the program the log gets the trace."""
-        if isinstance(error, SwecliError):
-            return error
-        _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
-        what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
-        return SwecliError(f"Internal error: {what}", f"Details are in {self.start.paths.log}.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swecli.models.errors import SwecliError
 from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.program import Program
@@ -81,6 +82,14 @@ class Startup:
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)
         return self.parts
+
+    def explain(self, error: BaseException | str) -> SwecliError:
+        """The line for the user; for a fault of the program the log gets the trace."""
+        if isinstance(error, SwecliError):
+            return error
+        _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
+        what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
+        return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
 
     async def _ask(self, request: AskRequest) -> Decision:
         """The one question that comes up from below: may this call run?"""

@@ -6,15 +6,12 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from swecli.repl.background import spawn
-
-if TYPE_CHECKING:
-    from swecli.repl.startup import Startup
 
 _MAX_FILES = 20_000
 _SECONDS = 10  # to list them
@@ -26,10 +23,17 @@ _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 _Command = tuple[str, Sequence[str], str]  # name, aliases, a line of help
 
 
-class LineCompleter(Completer):
-    """Completes a line. All its sources are awaited, so a slow one never holds up a key."""
+class _CommandSource(Protocol):
+    async def commands(self) -> Sequence[_Command]: ...
 
-    def __init__(self, source: Startup, files: FileIndex) -> None:
+    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
+
+
+class LineCompleter(Completer):
+    """Completes a line. All its sources are awaited, so a slow one never holds up a key. `source` knows all commands,
+    and the (value, what it is) pairs that may follow a name or alias."""
+
+    def __init__(self, source: _CommandSource, files: FileIndex) -> None:
         self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

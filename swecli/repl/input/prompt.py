@@ -18,16 +18,14 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import merge_key_bindings
 from prompt_toolkit.layout import (
     AnyContainer,
     BufferControl,
-    ConditionalContainer,
     Dimension,
-    FormattedTextControl,
     HSplit,
     Layout,
     VerticalAlign,
@@ -42,7 +40,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
-from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput
+from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, rows_of
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import clean, wants_color
 from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT, known_as, notification
@@ -249,11 +247,11 @@ class PromptLine:
             get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
         )
         rows: list[AnyContainer] = [
-            _rows(self._above),
+            rows_of(self._above),
             line,
             search,
             CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
-            _rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] > _SMALL else []),
+            rows_of(lambda: [[*self._footer(self.size[0])]] if self.size[1] > _SMALL else []),
         ]
         return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
 
@@ -286,16 +284,3 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
         shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
     head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
     return [[("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]
-
-
-def _rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:
-    """Rows of text that take no room when there are none."""
-
-    def text() -> StyleAndTextTuples:
-        out: StyleAndTextTuples = []
-        for line in lines():
-            out += [*([("", "\n")] if out else []), *(line or [("", " ")])]
-        return out
-
-    window = Window(FormattedTextControl(text), height=lambda: Dimension.exact(len(lines())), dont_extend_height=True)
-    return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))

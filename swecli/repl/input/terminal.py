@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from swecli.repl.render.theme import Theme
@@ -182,6 +184,19 @@ class InlineApplication(Application[None]):
             )
             self.output.cursor_up(sum(width // columns for width in (*widths, cursor.x)))
         self.renderer.erase()
+
+
+def rows_of(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:
+    """Rows of text that take no room when there are none."""
+
+    def text() -> StyleAndTextTuples:
+        out: StyleAndTextTuples = []
+        for line in lines():
+            out += [*([("", "\n")] if out else []), *(line or [("", " ")])]
+        return out
+
+    window = Window(FormattedTextControl(text), height=lambda: Dimension.exact(len(lines())), dont_extend_height=True)
+    return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))
 
 
 # What the line and its surroundings look like, in prompt-toolkit's names.
