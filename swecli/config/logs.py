@@ -20,13 +20,13 @@ def log_to(path: Path) -> None:
     if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
         return
     handler = _LogFile(path, maxBytes=LIMIT_BYTES, backupCount=1, encoding="utf-8", errors="replace", delay=True)
-    handler.setFormatter(_Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """For this user alone, and silent: a full disk must not write over the conversation."""
+    """For this user alone, redacted, and silent: a full disk must not write over the conversation."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
@@ -34,10 +34,6 @@ class _LogFile(logging.handlers.RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
         """Nobody to report it to."""
-
-
-class _Redacted(logging.Formatter):
-    """An entry with its trace, redacted as a whole: secrets hide in traces too."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))

@@ -7,6 +7,7 @@ import os
 import signal
 import ssl
 import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -108,11 +109,7 @@ async def printed_key(command: Sequence[str]) -> str:
 
     try:
         running = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
         )
     except OSError as error:
         raise failed(f"cannot be started: {error.strerror}") from None

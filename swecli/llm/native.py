@@ -15,6 +15,7 @@ from swecli.llm import errors
 from swecli.llm.answer import SHOWN, Answer, EventReader, TooLong
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
+from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
 from swecli.llm.reply import watched
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
@@ -48,8 +49,14 @@ class Native(ABC):
         """What the service wants beside the body: its key."""
 
     @abstractmethod
+    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """The request as the service takes it, for an answer of at most `limit` tokens."""
+
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request as the service takes it; the same request gives the same bytes."""
+        """What is sent: the same request gives the same bytes."""
+        tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
+        fields = self.fields(self.taken(request), min(tokens, self.profile.max_output or tokens))
+        return {name: value for name, value in fields.items() if name not in self.profile.off}
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`. Raises
@@ -173,7 +180,7 @@ class Native(ABC):
                 self._facts.learn(self.endpoint.origin, *fact)
         known = answer.ending in self.stops or answer.ending in _PLAIN_ENDINGS
         note = "" if known else f"{at} ended the answer with {errors.one_line(answer.ending, SHOWN)!r}"
-        cost = self.profile.cost(answer.usage) if answer.usage else None
+        cost = cost_of(answer.usage, self.profile.price) if answer.usage else None
         content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content} if content else None
         return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=kept, note=note)

@@ -17,10 +17,9 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, cost_of, limit
-from swecli.models.message import Usage
+from swecli.llm.price_table import Row, limit
 
-Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
+_Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _LEAST_CAP = 8_192
@@ -29,10 +28,7 @@ _FLAGS = {
     "system_role": "supports_system_messages",
     "images": "supports_vision",
 }
-_SIZES = {
-    "window": ("max_input_tokens", "max_tokens"),
-    "max_output": ("max_output_tokens", "max_tokens"),
-}
+_SIZES = {"window": ("max_input_tokens", "max_tokens"), "max_output": ("max_output_tokens", "max_tokens")}
 _PRICES = {
     "input": "input_cost_per_token",
     "output": "output_cost_per_token",
@@ -81,7 +77,7 @@ class Profile:
     tools: bool = True
     system_role: bool = True
     limit_name: str = "max_tokens"
-    thinking: Thinking = "none"
+    thinking: _Thinking = "none"
     efforts: tuple[str, ...] = ()
     think_back: _ThinkBack = "as it came"
     images: bool = False
@@ -111,10 +107,6 @@ class Profile:
             return self.efforts[-1] if self.efforts else "high"
         return wish
 
-    def cost(self, usage: Usage) -> float | None:
-        """US dollars for the tokens of one request; None where no price is known."""
-        return cost_of(usage, self.price)
-
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """The record with the values of a higher layer; what is no field of it is left out."""
         known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
@@ -136,7 +128,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
     if at.local and not known.get("tools", True):  # the server's version of a model may well take them: it is asked
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
-    newest: Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+    newest: _Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
     more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
     kin = at.provider in ("deepseek", "moonshot") or any(word in at.model.lower() for word in ("deepseek", "kimi"))
     back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"

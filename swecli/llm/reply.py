@@ -17,7 +17,7 @@ from typing import Any
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.errors import CUT_TRIES, silent
-from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, RateLimited, Unavailable
+from swecli.models.errors import AnswerUsedUp, FeatureRefused, Unavailable
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 
 LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
@@ -78,11 +78,11 @@ async def stream_with_retry(
                 raise
             doubled, request = True, replace(request, max_tokens=2 * asked)
             again = Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", came, notice=True)
-        except ProviderError as failure:
-            tries = getattr(failure, "tries", 1)
-            failed[tries] += 1
-            wait = _wait(failure, failed[tries], jitter())
-            if attempt == attempts or failed[tries] >= tries or wait is None or waited + wait > ALL_WAITS:
+        except Unavailable as failure:
+            failed[failure.tries] += 1
+            wait = _wait(failure, failed[failure.tries], jitter())
+            given_up = attempt == attempts or failed[failure.tries] >= failure.tries
+            if given_up or wait is None or waited + wait > ALL_WAITS:
                 raise
             waited += wait
             again = Retry(attempt, wait, failure.message, came)
@@ -91,13 +91,10 @@ async def stream_with_retry(
             await pause(again.wait)
 
 
-def _wait(failure: ProviderError, attempt: int, chance: float) -> float | None:
+def _wait(failure: Unavailable, attempt: int, chance: float) -> float | None:
     """Seconds until the next try; None when there must be none."""
-    if not failure.retryable:
-        return None
-    asked = failure.retry_after if isinstance(failure, RateLimited) else None
-    if asked is not None:
-        return max(0.0, asked) if asked <= LONGEST_WAIT else None
+    if (asked := failure.retry_after) is not None:
+        return asked if asked <= LONGEST_WAIT else None
     full = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
     return full * (0.5 + chance / 2)
 

@@ -99,6 +99,7 @@ class Unavailable(ProviderError):
 
     exit_code = 75
     retryable = True
+    retry_after: float | None = None
 
     def __init__(self, message: str, hint: str = "", *, status: int | None = None, tries: int = 5) -> None:
         super().__init__(message, hint, status=status)

@@ -116,11 +116,9 @@ class Anthropic(Native):
         key = {"x-api-key": self.endpoint.key} if self.endpoint.key else {}
         return {"anthropic-version": _VERSION, **self.endpoint.headers, **key}
 
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """The request as the service takes it."""
-        profile, at, request = self.profile, self.endpoint, self.taken(request)
-        tokens = request.max_tokens or profile.reserve(at.max_tokens)
-        limit = min(tokens, profile.max_output or tokens)
+        profile, at = self.profile, self.endpoint
         body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}
         body |= self._thinking(request.thinking or at.thinking, limit)
         body |= at.extra_body
@@ -139,7 +137,7 @@ class Anthropic(Native):
         body["messages"] = self._turns(messages, _Prefix(body))
         if "cache_control" not in profile.off and profile.cache == "marks":
             _mark(body)
-        return {name: value for name, value in body.items() if name not in profile.off}
+        return body
 
     def prefix(self, body: Mapping[str, Any]) -> str:
         """A hash of system, tools and messages, without the marks of the cache."""

@@ -129,15 +129,14 @@ class OpenAIChat(Native):
         key = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
         return {**self.endpoint.headers, **key}
 
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """The request in the order in which a server may keep what it has read of it: what changes comes last."""
-        profile, at, request = self.profile, self.endpoint, self.taken(request)
-        tokens = request.max_tokens or profile.reserve(at.max_tokens)
+        profile, at = self.profile, self.endpoint
         body: dict[str, Any] = {
             "model": at.model,
             "stream": True,
             "stream_options": {"include_usage": True},
-            profile.limit_name: min(tokens, profile.max_output or tokens),
+            profile.limit_name: limit,
             **self._thinking(request.thinking or at.thinking),
         }
         if request.tools:
@@ -146,7 +145,7 @@ class OpenAIChat(Native):
         body["messages"] = self._messages(request)
         if "stream" in profile.off:
             body.pop("stream_options", None)
-        return {name: value for name, value in body.items() if name not in profile.off}
+        return body
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         """How much is thought, in the words of the service; nothing leaves it to the model."""
