@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from swecli.models.playbook import Bullet
 from swecli.store.stems import stem
@@ -22,7 +23,12 @@ _STOP = frozenset(_STOP_WORDS.split())
 
 def stems(text: str) -> frozenset[str]:
     """What a text is found by: its words in lower case without stop words and endings; paths and names in parts."""
-    return frozenset(stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP)
+    return frozenset(map(_term, _WORD.findall(text.lower()))) - {""}
+
+
+@lru_cache(maxsize=32_768)
+def _term(word: str) -> str:
+    return "" if word in _STOP else stem(word)
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> float:
@@ -45,60 +51,52 @@ class BulletIndex:
 
     _known: dict[str, Bullet] = field(default_factory=dict)
     _terms: dict[str, frozenset[str]] = field(default_factory=dict)
-    _postings: dict[str, set[str]] = field(default_factory=dict)
+    _holders: dict[str, set[str]] = field(default_factory=dict)  # by term, of those that were searched for
     _length: int = 0
-    _last: tuple[str, float, dict[str, float]] = ("", 0.0, {})
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
         """Bring it up to date with these bullets, and no others."""
         for name in self._known.keys() - bullets.keys():
-            self._drop(name)
-        for name in [name for name, bullet in bullets.items() if self._known.get(name) is not bullet]:
-            known, bullet = self._known.get(name), bullets[name]
+            del self._known[name]
+            self._put(name, frozenset())
+        for name, bullet in bullets.items():
+            known = self._known.get(name)
+            if known is bullet:
+                continue
             if known is None or (known.content, known.when) != (bullet.content, bullet.when):
-                self._drop(name)
-                self._take(name, bullet)
+                self._put(name, stems(f"{bullet.content} {bullet.when}"))
             self._known[name] = bullet
 
-    def _take(self, name: str, bullet: Bullet) -> None:
-        terms, self._last = stems(f"{bullet.content} {bullet.when}"), ("", 0.0, {})
-        self._terms[name], self._length = terms, self._length + len(terms)
-        for term in terms:
-            self._postings.setdefault(term, set()).add(name)
+    def _put(self, name: str, terms: frozenset[str]) -> None:
+        self._holders.clear()
+        self._length += len(terms) - len(self._terms.pop(name, ()))
+        if terms:
+            self._terms[name] = terms
 
-    def _drop(self, name: str) -> None:
-        self._known.pop(name, None)
-        self._last = ("", 0.0, {})
-        terms = self._terms.pop(name, frozenset())
-        self._length -= len(terms)
-        for term in terms:
-            self._postings[term].discard(name)
+    def _held_by(self, term: str) -> set[str]:
+        if term not in self._holders:
+            self._holders[term] = {name for name, terms in self._terms.items() if term in terms}
+        return self._holders[term]
 
     def search(self, query: str, least: float) -> dict[str, float]:
         """The BM25 sums of what shares words with a query that carry at least the share `least` of its idf mass, by id.
         BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with the never negative idf of
         Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
         bullet has carries the mass of the rarest."""
-        if self._last[:2] == (query, least):  # a turn that begins an epoch selects twice
-            return self._last[2]
         wanted, total = stems(query), len(self._terms)
-        if not (wanted and total):
-            return {}
-        counts = {term: len(self._postings.get(term, ())) for term in sorted(wanted)}
+        counts = {term: len(self._held_by(term)) for term in sorted(wanted)}
         idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-        mass, mean = sum(idf.values()), self._length / total
+        enough = least * sum(idf.values())
         sums: dict[str, float] = {}
-        left = mass
+        left = sum(idf.values())
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
-            found: Collection[str] = self._postings.get(term, ())
             # what the words from here on cannot carry together they need not be looked for
-            for name in found if left >= least * mass else sums.keys() & found:
+            for name in self._held_by(term) if left >= enough else sums.keys() & self._held_by(term):
                 sums[name] = sums.get(name, 0.0) + weight
             left -= weight
         passed: dict[str, float] = {}
         for name, value in sums.items():
-            if value >= least * mass:
-                norm = 1 - _LENGTH + _LENGTH * len(self._terms[name]) / mean
+            if value >= enough:
+                norm = 1 - _LENGTH + _LENGTH * len(self._terms[name]) * total / self._length
                 passed[name] = value * ((_SATURATION + 1) / (1 + _SATURATION * norm))
-        self._last = (query, least, passed)
         return passed
