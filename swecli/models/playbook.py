@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +21,6 @@ LIVE: tuple[State, ...] = ("active", "pinned")
 OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # what was read, and nobody here vouches for
 MAX_WORDS = 60
 MAX_WHEN = 40  # words of the situations in which a bullet matters
-MANY = 8  # operations of a delta that are named one by one
 MAX_LETTERS = 600  # characters: sixty words, none of them absurd
 MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
 FORGET = 0.01  # share of the prior that comes back with each turn: what was true may have changed
@@ -172,14 +170,6 @@ class AppliedDelta:
         minted = iter(self.added)
         return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
 
-    def summary(self) -> str:
-        """What it did, in one line: `add P-3, pin P-1`; of many operations only how many of each kind."""
-        marked = [f"{self.delta.reason} T{self.delta.interaction}"] if self.delta.reason in MARKS else []
-        if len(self.delta.ops) > MANY:
-            counts = Counter(op.op.lower() for op in self.delta.ops)
-            return ", ".join(f"{name} {count}" for name, count in counts.items())
-        return ", ".join([*marked, *(f"{op.op.lower()} {name}".strip() for name, op in self.named())]) or "nothing"
-
 
 @dataclass(slots=True)
 class SessionPlaybook:
@@ -199,17 +189,13 @@ class SessionPlaybook:
         hold = (b for b in among if b.live and (not b.stale or b.state == "pinned"))
         return [] if self.off else sorted(hold, key=lambda b: b.number)
 
-    def chosen(self, max_strategies: int = 30) -> list[Bullet]:
-        """The best `max_strategies` of them: pinned ones first, then by helpful minus harmful, then the newer."""
-        if max_strategies <= 0:  # in each request: the strategies stand in the epoch's text
-            return []
-        return sorted(self.live(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))[
-            :max_strategies
-        ]
-
     def as_context(self, max_strategies: int = 30) -> str:
-        """The `chosen` bullets as prompt text, in order of minting, without counts, scores or dates; "" for none."""
-        return render_bullets(self.chosen(max_strategies))
+        """The best `max_strategies` as prompt text, in order of minting, without counts, scores or dates; "" for
+        none. Pinned ones come first, then by helpful minus harmful, then the newer."""
+        if max_strategies <= 0:  # in each request: the strategies stand in the epoch's text
+            return ""
+        best = sorted(self.live(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))
+        return render_bullets(best[:max_strategies])
 
 
 def after_verdict(belief: Belief, prior: Belief, factors: Belief, forget: float) -> Belief:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.playbook import MANY, MARKS, AppliedDelta, Op, shorten
+from swecli.models.playbook import MARKS, AppliedDelta, Op, shorten
 from swecli.playbook.quarantine import DOUBT
 from swecli.store.records import TurnLessons
 
 _CONTENT = 90
+_MANY = 8  # operations of a delta that are named one by one
 _FROM = {
     "repository": "it comes from a file",
     "tool": "it comes from a command's output",
@@ -18,7 +20,7 @@ _FROM = {
 _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
-def line_of(op: Op, name: str) -> str:
+def _line_of(op: Op, name: str) -> str:
     label = f"{name} " if name else ""
     if op.op == "ADD":
         content = shorten(str(op.fields.get("content", "")), _CONTENT)
@@ -53,15 +55,13 @@ def summary_of(applied: AppliedDelta) -> str:
     """A change in one line, with what was not taken and how much evidence came with it."""
     delta = applied.delta
     parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
-    if len(delta.ops) > MANY:
-        parts.append(applied.summary())
+    if len(delta.ops) > _MANY:
+        parts += [f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()]
     else:
-        parts += [line_of(op, name) for name, op in applied.named()]
+        parts += [_line_of(op, name) for name, op in applied.named()]
     if applied.verdicts:
-        counts = [
-            (tag, sum(other == tag for _, other in applied.verdicts)) for tag in ("helpful", "harmful", "neutral")
-        ]
-        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts if count))
+        counts = Counter(sorted(tag for _, tag in applied.verdicts))
+        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
     parts += [f"not taken: {line}" for line in delta.refused]
     return "; ".join(parts) or "nothing"
 
@@ -75,7 +75,7 @@ def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence
     event = PlaybookUpdated(
         lessons.interaction,
         applied.delta.id if applied else "",
-        (*(line_of(op, name) for name, op in news), *lessons.lines),
+        (*(_line_of(op, name) for name, op in news), *lessons.lines),
         added=applied.added if applied else (),
         tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in lessons.verdicts)) if applied else (),
         removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),

@@ -15,20 +15,14 @@ PROVISIONAL = "seen in a result"  # the reason of one that a second turn may con
 _KNOWN = 0.75  # share of its words that one line of the instructions holds
 _UNSEEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
-_FAR = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://|\bwww\.|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/|\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE
-)
-# What no result may ask for, however often it is seen: to fetch, to install, to switch a check off, to obey.
-_ASKS = re.compile(
-    r"\b(?:install|curl|wget|download|upload|sudo|chmod|eval|disable|skip|ignore|bypass|always|never|must|--no-verify|"
-    r"--force|--trusted-host|--index-url)\b|--no-\w+|(?:^|\s)--insecure",
-    re.IGNORECASE,
-)
+# What reaches out, alike in every language: an address, a program that fetches, a flag that switches a check off.
 _REACHES = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/\S*|\b(?:curl|wget|sudo|chmod)\b|--no-[\w-]+|"
-    r"--(?:force|insecure|trusted-host|index-url)\b|\|\s*\w*sh\b",
+    r"\b[a-z][a-z0-9+.-]*://\S*|\bwww\.\S*|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/\S*|\b(?:curl|wget|sudo|chmod)\b|--no-[\w-]+|"
+    r"--(?:force|insecure|trusted-host|index-url)\b|\|\s*(?:sudo\s+)?\w*sh\b",
     re.IGNORECASE,
 )
+# What no result may ask for besides, however often it is seen: to fetch, to install, to switch a check off, to obey.
+_ASKS = re.compile(r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b", re.IGNORECASE)
 
 
 def clean(content: str) -> str:
@@ -70,7 +64,7 @@ def _known(content: str, instructions: str) -> bool:
 
 def asks(content: str) -> bool:
     """Whether a text asks for something that only the user may ask for: what it says is no finding about a project."""
-    return _FAR.search(content) is not None or _ASKS.search(content) is not None
+    return _REACHES.search(content) is not None or _ASKS.search(content) is not None
 
 
 def asks_more_than(content: str, query: str) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import short_id
-from swecli.models.message import Role
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
 from swecli.playbook.describe import summary_of
@@ -205,8 +204,9 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if named and not 1 <= turn <= ctx.session.interactions:
         raise BadInput(f"There is no turn T{turn} in this session.", f"Use {ctx.command} why WORDS for a question.")
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn) if turn else None
-    kept = choice is not None and "chosen" in choice
-    choice = choice if choice is not None and kept else _now(ctx, text or _query(ctx, turn))
+    if turn and (choice is None or "chosen" not in choice):
+        raise BadInput(f"What was decided in T{turn} was not kept.", f"Use {ctx.command} why WORDS for a question.")
+    choice = choice or _now(ctx, text)
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
         withheld = name in choice["withheld"]
@@ -218,22 +218,12 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["there are more, which match less"] if choice["more"] else []
-    notes += (
-        [f"what was decided in T{turn} was not kept: this is what a question like it would get now"]
-        if turn and not kept
-        else []
-    )
     notes += ["the playbook is off"] if choice["off"] else []
-    whole = {"turn": turn or None, "recorded": kept, "candidates": value}
+    whole: dict[str, Any] = {"turn": turn or None, "recorded": bool(turn), "candidates": value}
     whole |= {name: choice[name] for name in ("tokens", "budget", "off", "more")}
     if not rows:
         return ActionResult(whole, ("The playbook is off." if choice["off"] else "There was nothing to choose from.",))
     return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))
-
-
-def _query(ctx: ActionContext, turn: int) -> str:
-    ctx.sessions.load_back_to(turn or 1)
-    return "\n".join(m.content for m in ctx.session.messages if m.interaction == turn and m.role is Role.USER)
 
 
 def _now(ctx: ActionContext, query: str) -> dict[str, Any]:

@@ -77,7 +77,6 @@ class AddProposal:
     content: str
     when: str = ""
     kind: Kind = "strategy"
-    section: str = "general"
     quote: str = ""
     call_id: str = ""
     bullet_id: str = ""
@@ -148,7 +147,6 @@ def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated
     doubt = _doubt(add, trust, ground)
     fields: dict[str, Any] = {
         "content": add.content,
-        "section": add.section,
         "kind": add.kind,
         "scope": add.scope,
         "state": "quarantined" if doubt else "active",

@@ -9,10 +9,9 @@ from typing import Any
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MARKS, Delta, Verdict, shorten
 from swecli.models.session import Session
-from swecli.playbook.learning.answers import read_answer
 from swecli.playbook.learning.curator import AddProposal, Curated, TagProposal, curate, make_delta
 from swecli.playbook.learning.evidence import EDITS, Observation, TurnEvidence, checks_of, corrects, observe, roles
-from swecli.playbook.learning.reflector_model import Asked
+from swecli.playbook.learning.reflector_model import Asked, read_answer
 from swecli.playbook.learning.remember import REMEMBERED, ground_of, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
 from swecli.playbook.turn_digest import CallDigest, TurnDigest, digest_turn, passed, program

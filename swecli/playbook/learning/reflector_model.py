@@ -1,29 +1,31 @@
-"""The model-based reflector: asks about a digest of the turn, at most twice, and gives back the raw answer; and what
-reflecting may take."""
+"""The model-based reflector: what it is asked about a turn, at most twice, how its answer is read, and what reflecting
+may take."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 from swecli.llm.base import ChatModel
+from swecli.llm.lenient_json import values_in
 from swecli.llm.price_table import Row, cost_of
 from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
+from swecli.models.ids import short_id
 from swecli.models.message import ModelRequest, Usage
-from swecli.models.playbook import Bullet, shorten
-from swecli.playbook.learning.answers import read_answer
+from swecli.models.playbook import Bullet, Kind, Tag, shorten
+from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
 from swecli.playbook.learning.evidence import Observation
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
-from swecli.redact import redact
+from swecli.redact import redact, redact_value
 from swecli.store.records import SessionTotals, Spent
 
-MAX_TOKENS = 2_000
+_MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all that a model is asked about one turn
 _ANSWER = 32_000  # characters read of one answer
 _OUTPUT = 12_000  # characters of results in one digest, shared by its calls
@@ -58,20 +60,17 @@ class Asked:
 async def ask(model: ChatModel, template: str, question: str, shown: Iterable[str], asked: Asked) -> None:
     """Ask a model what a turn teaches; the second time with the first answer's fault named. Fills `asked`; raises
     nothing but CancelledError."""
-    ids, kept = list(shown), -1
-    text = question
+    text, ids = question, list(shown)
     try:
         async with asyncio.timeout(_TIMEOUT):
             for _ in range(_ATTEMPTS):
-                answer, whole = await _request(model, template, text, asked)
-                read = read_answer(answer, ids, cut=not whole)
-                if read.kept > kept:
-                    asked.answer, kept = answer, read.kept
-                asked.failure = read.refused or read.problem or None
-                if not read.problem or read.refused:
+                answer = await _request(model, template, text, asked)
+                problem = read_answer(answer, ids).problem
+                asked.failure = f"the answer cannot be used: {problem}" if problem else None
+                if not problem:
+                    asked.answer = answer
                     break
-                again = f"Your last answer could not be used: {read.problem}. Answer with the JSON object only."
-                text = f"{question}\n\n{again}"
+                text = f"{question}\n\nYour last answer could not be used: {problem}. Answer with the JSON object only."
     except TimeoutError:
         asked.failure = f"the model did not answer within {_TIMEOUT:g} s"
     except SwecliError as error:
@@ -81,20 +80,19 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
     asked.failure = redact(shorten(asked.failure, 300)) if asked.failure else None
 
 
-async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> tuple[str, bool]:
-    """The answer to one request, and whether it is whole; an endless one is left at the cap. The stream is closed, and
-    what it took is added, on every way out; where the service did not report that, by our estimate."""
+async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> str:
+    """The answer to one request; an endless one is left at the cap. The stream is closed, and what it took is added, on
+    every way out; where the service did not report that, by our estimate."""
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
-    limit = min(MAX_TOKENS, model.profile.max_output or MAX_TOKENS)
+    limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
     stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
-    builder, length, begun, whole = ReplyBuilder(), 0, False, False
+    builder, length, begun = ReplyBuilder(), 0, False
     asked.attempts += 1
     try:
         async for chunk in stream:
             begun = True
             builder.add(chunk)
             length += len(chunk.text)
-            whole = whole or chunk.stop in ("stop", "tool_calls")
             if length > _ANSWER:
                 break
     finally:
@@ -109,22 +107,20 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
         cost = cost_of(usage, model.profile.price) if cost is None else cost
         asked.usage += usage
         asked.cost = None if asked.cost is None or cost is None else asked.cost + cost
-    return reply.text[:_ANSWER], whole
+    return reply.text[:_ANSWER]
 
 
 def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:
-    """The request's user message: the digest as one fenced JSON object, free of secrets. The words of a bullet that
-    come back in it stand there as its id: what the playbook said is no news."""
-    bullets = list(shown)
+    """The request's user message: the digest, which has no secrets, as one fenced JSON object."""
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
-        "query": _mask(digest.query, bullets),
+        "query": redact(digest.query),
         "ended": digest.outcome,
         "outcome": "unknown" if observed is None else f"{'good' if observed.good else 'bad'}: {observed.why}",
-        "calls": [_call(call, bullets, room) for call in digest.calls],
-        "shown": [{"id": bullet.id, "text": redact(bullet.content)} for bullet in bullets],
+        "calls": [_call(call, room) for call in digest.calls],
+        "shown": [{"id": bullet.id, "text": redact(bullet.content)} for bullet in shown],
         "cited": list(digest.cited),
-        "user_next": _mask(user_next, bullets),
+        "user_next": redact(user_next),
     }
     text = json.dumps(value, ensure_ascii=False, default=str)
     # A fence inside a result must not close ours; backticks only ever stand inside strings.
@@ -132,42 +128,93 @@ def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observati
     return f"```json\n{text}\n```"
 
 
-def _call(call: CallDigest, bullets: list[Bullet], room: int) -> dict[str, Any]:
+def _call(call: CallDigest, room: int) -> dict[str, Any]:
     head, tail = call.head, call.tail
     if len(head) + len(tail) > 2 * room:
         head, tail = head[:room], (tail or head)[-room:]
     return {
         "id": call.id,
         "name": call.name,
-        "parameters": _masked(call.parameters, bullets, room),
+        "parameters": redact_value(call.parameters, 2 * room),
         "ok": call.ok,
-        "error": _mask(call.error or ("refused by the user: " + call.reason if call.denied else ""), bullets),
+        "error": call.error or ("refused by the user: " + call.reason if call.denied else ""),
         "exit_code": call.exit_code,
-        "head": _mask(head, bullets),
-        "tail": _mask(tail, bullets),
+        "head": head,
+        "tail": tail,
     }
 
 
-def _masked(value: Any, bullets: list[Bullet], room: int) -> Any:
-    if isinstance(value, str):
-        return _mask(value, bullets)[: 2 * room]
-    if isinstance(value, dict):
-        return {key: _masked(item, bullets, room) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, bullets, room) for item in value]
-    return value
+_SHOW = 60  # characters of a dropped item that are shown
+_KEYS = ("tags", "add", "update")
 
 
-def _mask(text: str, bullets: Iterable[Bullet]) -> str:
-    """The text without secrets, and with the words of each bullet replaced by its id."""
-    text = redact(text)
-    folded = " ".join(text.lower().split())
-    for bullet in bullets:
-        words = bullet.content.split()
-        if len(words) >= 3 and " ".join(words).lower() in folded:
-            pattern = r"\s+".join(map(re.escape, words))
-            text = re.sub(pattern, f"[{bullet.id}]", text, flags=re.IGNORECASE)
-    return text
+@dataclass(slots=True)
+class Answer:
+    """A read answer. `problem` names why asking again would be worth it ("" where the answer can be used); `losses` are
+    lines on what was dropped."""
+
+    tags: list[TagProposal] = field(default_factory=list)
+    adds: list[AddProposal] = field(default_factory=list)
+    updates: list[AddProposal] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+def read_answer(text: str, shown: Collection[str]) -> Answer:
+    """Read a reflector's answer: the last whole object with one of the expected keys. `shown` are the ids of the
+    strategies that may be tagged and changed."""
+    whole = (one.value for one in values_in(text) if isinstance(one.value, dict) and not one.cut)
+    fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
+    if not fitting:
+        return Answer(problem='it holds no whole JSON object with "tags", "add" or "update"')
+    items = {key: fitting[-1].get(key) or [] for key in _KEYS}
+    if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
+        return Answer(problem=f'"{wrong[0]}" is not a list')
+    answer = Answer()
+    for item in items["tags"]:
+        _take_tag(item, shown, answer)
+    for item in items["add"]:
+        _take_add(item, answer, "", answer.adds, MAX_ADDS)
+    for item in items["update"]:
+        name = _named(item)
+        if name not in shown:
+            answer.losses.append(f"not a change of a strategy that was shown: {_brief(item)}")
+        else:
+            _take_add(item, answer, name, answer.updates, MAX_UPDATES)
+    return answer
+
+
+def _named(item: Any) -> str:
+    """The strategy that an item names, as `P-7`; "" for none."""
+    return short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
+
+
+def _take_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
+    name, tag = _named(item), str(item.get("tag")).lower() if isinstance(item, dict) else ""
+    if name not in shown or tag not in get_args(Tag):
+        answer.losses.append(f"not a tag of a strategy that was shown: {_brief(item)}")
+    elif all(earlier.bullet_id != name for earlier in answer.tags):  # the first of two counts
+        why = item.get("why")
+        answer.tags.append(TagProposal(name, cast(Tag, tag), why if isinstance(why, str) else ""))
+
+
+def _take_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int) -> None:
+    words = item if isinstance(item, dict) else {}
+    text, when, kind, quote, call_id = (
+        value if isinstance(value := words.get(key), str) else ""
+        for key in ("text", "when", "kind", "quote", "call_id")
+    )
+    if not text.strip():
+        answer.losses.append(f"not an addition: {_brief(item)}")
+    elif len(taken) >= most:
+        answer.losses.append(f"beyond {most} of them: {_brief(text)}")
+    else:
+        known = cast(Kind, kind if kind in get_args(Kind) else "strategy")
+        taken.append(AddProposal(text, when, known, quote, call_id, bullet_id))
+
+
+def _brief(item: Any) -> str:
+    return shorten(item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW)
 
 
 REFLECTING: Final = "reflect"  # the purpose that reflections are recorded with
@@ -186,7 +233,7 @@ class ReflectionBudget:
     usd_per_day: float | None = None
 
 
-def units(usage: Usage) -> float:
+def _units(usage: Usage) -> float:
     """What tokens weigh by the usual prices: one uncached input token is 1."""
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
@@ -198,14 +245,14 @@ def refusal(
     with the model's prices; turns with `friction` come first when the budget is short."""
     length, price = question
     tokens = length // _FEWEST_LETTERS
-    used = units(totals.by_purpose.get(REFLECTING, Spent()).usage)
-    allowed = max(_LEAST if limits.percent else 0, (units(totals.usage) - used) * limits.percent / 100)
+    used = _units(totals.by_purpose.get(REFLECTING, Spent()).usage)
+    allowed = max(_LEAST if limits.percent else 0, (_units(totals.usage) - used) * limits.percent / 100)
     wanted = used + tokens + _EXPECTED_ANSWER * _ANSWERED
     if wanted > allowed * (1 if friction else _SMOOTH):
         return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
     if limits.usd_per_day is None:
         return ""
-    worst = cost_of(Usage(input=tokens, output=MAX_TOKENS), price)
+    worst = cost_of(Usage(input=tokens, output=_MAX_TOKENS), price)
     if today.cost is None or worst is None:
         return f"${limits.usd_per_day:g} a day are allowed for reflecting, and what it costs is not known"
     if today.cost + 2 * worst > limits.usd_per_day:

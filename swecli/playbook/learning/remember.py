@@ -70,7 +70,7 @@ class PlaybookMemory:
         Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done."""
         session = self._session()
         self.sessions.playbook.renew(session)
-        digest = _digest(session)
+        digest = digest_of(self.sessions, session, session.interactions)
         curated = Curated()
         if text.strip():
             add = AddProposal(text, when, "preference", quote=quote, scope=scope)
@@ -120,9 +120,3 @@ class PlaybookMemory:
         if session is None:
             raise BadInput("No session is open.")
         return session
-
-
-def _digest(session: Session) -> TurnDigest:
-    number = session.interactions
-    messages = [m for m in session.messages if m.interaction == number]
-    return digest_turn(messages, session_id=session.id)

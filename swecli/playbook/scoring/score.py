@@ -1,6 +1,6 @@
 """What a bullet is worth: one belief (harmful, inert, helpful) for each, moved by outcomes and by tags. Pure.
 
-An outcome is a Rasch model with a known step: P(good | c) = sigmoid(b + sum of STEP·E over the other shown + STEP·c).
+An outcome is a Rasch model with a known step: P(good | c) = sigmoid(b + sum of _STEP·E over the other shown + _STEP·c).
 A tag is a mixture: with the reflector's insight s it names the class, else it is the reflector's habit after such an
 outcome, so that a tag counts only as far as it departs from habit. The insight is learned from how far tags agree
 with what is believed already (one step of expectation maximisation for each tag).
@@ -16,13 +16,13 @@ from typing import Any
 from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
 from swecli.store.records import TurnRecord
 
-STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
+_STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
 _BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes
 _FURTHEST = 6.0  # logits: no kind of turn is believed to be surer than 99.75 %
 _BENEFIT = 0.4  # standard deviations granted before a bullet is hidden: an unlucky one must be able to come back
 _NO_BENEFIT = -0.1  # the same where the reflector was found to know nothing
-IGNORANT, ENOUGH_TAGS = 0.05, 200  # insight below that, after so many tags, is none
-FIRST_INSIGHT, FIRST_WEIGHT, MOST_WEIGHT = 0.25, 40, 400
+_IGNORANT, _ENOUGH_TAGS = 0.05, 200  # insight below that, after so many tags, is none
+_FIRST_INSIGHT, _FIRST_WEIGHT, _MOST_WEIGHT = 0.25, 40, 400
 _HARMS = 0.6  # probability of harm from which it is held back however much it may help
 _CLASSES = (-1, 0, 1)
 TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of _CLASSES
@@ -60,8 +60,8 @@ class Reflector:
     """What is known of who tags: its `insight` (0 to 1, learned), the weight `n` of that, how many `tags` it gave, and
     its habit: counts of each tag (in the order of TAGS) after a good, a bad and an unknown outcome."""
 
-    insight: float = FIRST_INSIGHT
-    n: float = FIRST_WEIGHT
+    insight: float = _FIRST_INSIGHT
+    n: float = _FIRST_WEIGHT
     tags: int = 0
     good: tuple[float, float, float] = (1.0, 1.0, 1.0)
     bad: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -70,7 +70,7 @@ class Reflector:
     @property
     def ignorant(self) -> bool:
         """Whether enough was seen of it to say that it knows nothing."""
-        return self.tags >= ENOUGH_TAGS and self.insight < IGNORANT
+        return self.tags >= _ENOUGH_TAGS and self.insight < _IGNORANT
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
@@ -81,8 +81,7 @@ class Reflector:
         """What `to_json` gave; a new one for None."""
         if not isinstance(value, dict):
             return cls()
-        counts: dict[str, Any] = {name: tuple(value[name]) for name in ("good", "bad", "unknown")}
-        return cls(float(value["insight"]), float(value["n"]), int(value["tags"]), **counts)
+        return cls(**value | {name: tuple(value[name]) for name in ("good", "bad", "unknown")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +98,20 @@ def by_outcome(
 ) -> tuple[tuple[Verdict, ...], float]:
     """The verdicts that an outcome of this weight (0 to 1) gives the bullets shown, those of role 0 left out, and the
     odds (`base`, a logit) of that kind of turn afterwards. `why` is what showed it, as a name and in words."""
-    worth = {item.bullet.id: STEP * expected(item.bullet.odds) for item in shown}
+    worth = {item.bullet.id: _STEP * expected(item.bullet.odds) for item in shown}
     logit = base + sum(worth.values())
     verdicts = []
     for item in shown:
         if not item.role:
             continue
         others = logit - worth[item.bullet.id]
-        chances = [_sigmoid(others + STEP * effect) for effect in _CLASSES]
+        chances = [_sigmoid(others + _STEP * effect) for effect in _CLASSES]
         first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * item.role) for chance in chances)
-        tag: Tag = "helpful" if good else "harmful"
-        factors = (first, second, third)
-        verdicts.append(Verdict(item.bullet.id, "outcome", _read(tag, item.role), *why, factors, FORGET, item.call_id))
+        # only what was linked to it is called helpful or harmful
+        tag: Tag = "neutral" if item.role < 1 else "helpful" if good else "harmful"
+        verdicts.append(Verdict(item.bullet.id, "outcome", tag, *why, (first, second, third), FORGET, item.call_id))
     moved = base + _BASE_STEP * weight * (good - _sigmoid(logit))
     return tuple(verdicts), max(-_FURTHEST, min(_FURTHEST, moved))
-
-
-def _read(tag: Tag, role: float) -> Tag:
-    """What an outcome counts as: only what was linked to it is called helpful or harmful."""
-    return tag if role == 1 else "neutral"
 
 
 def by_tags(
@@ -135,7 +129,7 @@ def by_tags(
         forget = FORGET if first.get(bullet.id, True) else 0.0
         verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
         s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
-        n = min(MOST_WEIGHT, n + 1)
+        n = min(_MOST_WEIGHT, n + 1)
         counts[place] += 1  # at once: fifty alike tags of one turn are a habit, and no fifty surprises
     changed: dict[str, Any] = {which: tuple(counts)}
     return tuple(verdicts), replace(reflector, insight=s, n=n, tags=reflector.tags + len(verdicts), **changed)
@@ -146,7 +140,7 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
-SHRINK = 40  # turns without a difference that are taken for granted
+_SHRINK = 40  # turns without a difference that are taken for granted
 _ENOUGH = 80  # turns with and without it, each, for a difference of 0.2
 _WIDTH = 1.96  # standard errors of a 95 % interval
 
@@ -166,7 +160,7 @@ class Effect:
         if not (self.shown and self.withheld):
             return 0.0
         turns = min(self.shown, self.withheld)
-        return (self.shown_good / self.shown - self.withheld_good / self.withheld) * turns / (turns + SHRINK)
+        return (self.shown_good / self.shown - self.withheld_good / self.withheld) * turns / (turns + _SHRINK)
 
     @property
     def half_width(self) -> float:
