@@ -29,7 +29,7 @@ from swecli.playbook.quarantine import clean
 from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
-from swecli.playbook.transfer.importing import Target, plan_import
+from swecli.playbook.transfer.importing import plan_import
 from swecli.playbook.transfer.markdown import Carried
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
@@ -128,7 +128,7 @@ class Product:
         self.sessions.start(str(self.root), model, window=self.settings.window, project=str(self.root))
         for vouched in (True, False):
             some = [one for one in start if (one.source in _VOUCHED) is vouched]
-            plan = plan_import(list(map(_carried, some, range(1, len(some) + 1))), Target({}, trusted=vouched))
+            plan = plan_import(list(map(_carried, some, range(1, len(some) + 1))), {}, trusted=vouched)
             if plan.ops:
                 ops = tuple(replace(op, bullet_id="") for op in plan.ops)
                 self.sessions.playbook.apply(Delta(f"start-{vouched}", ops, "import"), self.session)

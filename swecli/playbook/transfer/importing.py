@@ -23,13 +23,13 @@ _ELSEWHERE = "it comes from another playbook"
 
 @dataclass(slots=True)
 class _ImportPlan:
-    """What an import would do. `kept` new ones keep their id, `renamed` get another, with the reason, in the order of
-    their ADDs; `changed` and `same` are known; `waiting` need the user's look; `left_out` says what stays out and why,
-    `lost` of these are not there in other words either."""
+    """What an import would do. `kept` new ones keep their id, `renamed` get another, in the order of their ADDs;
+    `changed` and `same` are known; `waiting` need the user's look; `left_out` says what stays out and why, `lost` of
+    these are not there in other words either."""
 
     ops: list[Op] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    renamed: dict[str, str] = field(default_factory=dict)
+    renamed: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -37,61 +37,37 @@ class _ImportPlan:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where an import goes: every strategy `present`, removed ones that the file names too; the highest number that was
-    ever given; whether the user vouches for the file, and has a session."""
-
-    present: Mapping[str, Bullet]
-    last_number: int = 0
-    trusted: bool = False
-    in_session: bool = True
-
-
-def plan_import(carried: Sequence[Carried], target: Target) -> _ImportPlan:
-    """Compare a file with what is there. A strategy is known when one of its id or words was made at the same moment;
-    any other keeps its id where that is free, and stays out when its words are there already."""
-    plan, repeated = _ImportPlan(), 0
-    words = {_words(bullet): name for name, bullet in target.present.items() if bullet.state != "deleted"}
-    twins = {(bullet.created_at, _words(bullet)): bullet for bullet in target.present.values()}
+def plan_import(
+    carried: Sequence[Carried], present: Mapping[str, Bullet], last_number: int = 0, *, trusted: bool = False
+) -> _ImportPlan:
+    """Compare a file with every strategy `present`, removed ones that it names too; `last_number` is the highest that
+    was ever given, `trusted` that the user vouches for the file. A strategy is known when one of its id or words was
+    made at the same moment; any other keeps its id where that is free, and stays out when its words are there."""
+    plan = _ImportPlan()
+    words = {_words(bullet): name for name, bullet in present.items() if bullet.state != "deleted"}
+    twins = {(bullet.created_at, _words(bullet)): bullet for bullet in present.values()}
     for item in sorted(carried, key=lambda item: item.bullet.number):  # ids that are kept are given in their order
-        bullet = item.bullet if "scope" in item.named else replace(item.bullet, scope="project")
-        known = _known(item, target, twins)
-        if why := _unfit(item, bullet, target):
+        bullet, known = item.bullet, present.get(item.bullet.id)
+        if known is None or not (known.created_at == bullet.created_at if item.dated else trusted):
+            known = twins.get((bullet.created_at, _words(bullet))) if item.dated else None
+        alike = words.get(_words(bullet))
+        if has_secret(bullet.content) or (known is None and bullet.state == "deleted"):
+            why = "is marked as removed" if bullet.state == "deleted" else f"(line {item.line}) holds a secret"
             plan.left_out.append(f"{bullet.id} {why}")
+            plan.lost += 1
         elif known is not None:
-            _update(plan, known, item, trusted=target.trusted)
-        elif bullet.state == "deleted":
-            plan.left_out.append(f"{bullet.id} is marked as removed")
-        elif words.get(_words(bullet)) == bullet.id:
-            plan.same.append(bullet.id)
-        elif _words(bullet) in words:
-            repeated += 1
-            plan.left_out.append(f"{bullet.id} says what {words[_words(bullet)]} says")
+            _update(plan, known, item, trusted=trusted)
+        elif alike == bullet.id:
+            plan.same.append(alike)
+        elif alike:
+            plan.left_out.append(f"{bullet.id} says what {alike} says")
         else:
-            _take_in(plan, replace(item, bullet=bullet), target)
-    plan.lost = len(plan.left_out) - repeated
+            _take_in(plan, item, last_number, trusted=trusted)
     return plan
 
 
 def _words(bullet: Bullet) -> str:
     return " ".join(bullet.content.lower().split())
-
-
-def _known(item: Carried, target: Target, twins: Mapping[Any, Bullet]) -> Bullet | None:
-    """The strategy that this one is; one without a date by its id, where the user vouches for the file."""
-    known = target.present.get(item.bullet.id)
-    if known is not None and (known.created_at == item.bullet.created_at if item.dated else target.trusted):
-        return known
-    return twins.get((item.bullet.created_at, _words(item.bullet))) if item.dated else None
-
-
-def _unfit(item: Carried, bullet: Bullet, target: Target) -> str:
-    if has_secret(bullet.content):
-        return f"(line {item.line}) holds a secret"
-    if bullet.scope == "session" and not target.in_session:
-        return "belongs to a session, and there is none; write `scope: project` to have it for all"
-    return ""
 
 
 def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -> None:
@@ -114,17 +90,13 @@ def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -
     plan.changed.append(known.id)
 
 
-def _take_in(plan: _ImportPlan, item: Carried, target: Target) -> None:
-    name, number = item.bullet.id, item.bullet.number
-    if target.last_number < number <= target.last_number + _FAR:
-        plan.kept.append(name)
-    else:
-        far = number > target.last_number
-        plan.renamed[name] = "its number is far above all that were given" if far else "that id was given before"
-    if not target.trusted:
+def _take_in(plan: _ImportPlan, item: Carried, last_number: int, *, trusted: bool) -> None:
+    name, free = item.bullet.id, last_number < item.bullet.number <= last_number + _FAR
+    (plan.kept if free else plan.renamed).append(name)
+    if not trusted:
         item = _waiting(item)
         plan.waiting += [name] if item.bullet.state == "quarantined" else []
-    plan.ops.append(_adding(item, "" if name in plan.renamed else name, trusted=target.trusted))
+    plan.ops.append(_adding(item, name if free else "", trusted=trusted))
 
 
 def _waiting(item: Carried) -> Carried:
@@ -172,8 +144,11 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
         raise wrong(ctx, "There is no file named.", "add --from FILE")
     path, store = Path(file).expanduser(), ctx.sessions.playbook
     carried = read_markdown(_read(path))
-    target = Target(_present(ctx, carried), store.last_number(), trusted, bool(ctx.session.id))
-    plan = plan_import(carried, target)
+    if not ctx.session.id and (own := [item.line for item in carried if item.bullet.scope == "session"]):
+        raise BadInput(
+            f"Line {own[0]} belongs to a session, and there is none.", "Write `scope: project` in its place."
+        )
+    plan = plan_import(carried, _present(ctx, carried), store.last_number(), trusted=trusted)
     added: tuple[str, ...] = ()
     if plan.ops:
         delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
@@ -200,7 +175,7 @@ def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], 
         f"{len(plan.kept)} taken in under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
         f"{len(plan.same)} the same."
     )
-    yield from (f"{old} is {name} now: {plan.renamed[old]}." for old, name in list(renamed.items())[:20])
+    yield from (f"{old} is {name} now: its number is not free." for old, name in list(renamed.items())[:20])
     yield from (f"left out: {why}." for why in plan.left_out[:20])
     if count := len(plan.waiting):
         wait = "waits" if count == 1 else "wait"
@@ -209,13 +184,10 @@ def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], 
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        if path.stat().st_size > _LARGEST:
+            raise BadInput(f"{path} is too large to be a playbook: over {_LARGEST // 1_000_000} MB.")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
-    if len(data) > _LARGEST:
-        raise BadInput(f"{path} is too large to be a playbook: over {_LARGEST // 1_000_000} MB.")
-    try:
-        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error

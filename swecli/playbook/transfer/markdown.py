@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, get_args
@@ -16,9 +16,7 @@ from swecli.models.ids import short_id
 from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust
 from swecli.playbook.quarantine import too_long
 
-FORMAT = 1
-TITLE = "# Playbook"
-MARK = "<!-- swecli playbook {} -->"
+_FORMAT = 1
 _NOTE = (
     "One strategy a line, under its section. Words, section, kind, scope and state may be edited; "
     "`swecli playbook add --from FILE` brings it back."
@@ -27,7 +25,7 @@ _NOTE = (
 
 def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
     """Strategies with all that is known of them and their evidence by id, by section, in order of minting."""
-    lines = [TITLE, "", MARK.format(FORMAT), "", _NOTE]
+    lines = ["# Playbook", "", f"<!-- swecli playbook {_FORMAT} -->", "", _NOTE]
     ordered = sorted(bullets, key=lambda b: (b.section, b.number))
     for section, group in groupby(ordered, key=lambda b: b.section):
         lines += ["", f"## {_on_one_line(section)}", ""]
@@ -88,43 +86,6 @@ class Carried:
         return "created_at" in self.named
 
 
-@dataclass(slots=True)
-class _Reader:
-    section: str = "general"
-    begun: bool = False
-    found: list[Carried] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-
-    def take(self, number: int, line: str) -> None:
-        """One line of the file. Raises ValueError with what is wrong with it. Before the first section and strategy
-        anybody may write what they like, but no list."""
-        if line.startswith("## "):
-            self.section, self.begun = _text(line[3:].strip()), True
-            if not self.section.strip():
-                raise ValueError("the section has no name")
-        elif match := _BULLET.fullmatch(line):
-            self._begin(number, match[1], match[2])
-        elif match := _FACT.fullmatch(line):
-            if not self.found:
-                raise ValueError("it stands before the first strategy")
-            self.found[-1] = _with_fact(self.found[-1], match[1], match[2].strip())
-        elif line.strip() and (self.begun or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
-            raise ValueError("it is neither a strategy, `- [P-1] words`, nor a fact of one, `  - kind: strategy`")
-
-    def _begin(self, number: int, name: str, text: str) -> None:
-        bullet_id = short_id("P", name)
-        if bullet_id in (None, "P-0"):
-            raise ValueError(f"{name!r:.40} is no id such as P-7")
-        if bullet_id in self.ids:
-            raise ValueError(f"{bullet_id} is there twice")
-        content = _text(text.strip())
-        if not content.strip():
-            raise ValueError(f"{bullet_id} has no words")
-        self.ids.add(bullet_id)
-        self.begun = True
-        self.found.append(Carried(Bullet(bullet_id, content, self.section), line=number))
-
-
 def read_markdown(text: str) -> list[Carried]:
     """The strategies of a file that `to_markdown` wrote, also after a person edited it. Raises BadInput with the first
     line that cannot be read, or that the file is no playbook, or a newer swecli's."""
@@ -134,21 +95,43 @@ def read_markdown(text: str) -> list[Carried]:
             "The file is not an exported playbook: it has no line `<!-- swecli playbook 1 -->`.",
             "Make one with `swecli playbook list --export FILE`.",
         )
-    if int(mark[1]) > FORMAT:
+    if int(mark[1]) > _FORMAT:
         raise BadInput(
-            f"The playbook was exported by a newer swecli (format {mark[1]}, this one knows {FORMAT}).",
+            f"The playbook was exported by a newer swecli (format {mark[1]}, this one knows {_FORMAT}).",
             "Update swecli to import it.",
         )
-    reader = _Reader()
+    section, found = "", dict[str, Carried]()
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            reader.take(number, line.rstrip("\r"))
+            section = _read_line(line.rstrip("\r"), section, found, number)
         except (ValueError, RecursionError) as error:
             raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
-    for carried in reader.found:
-        if problem := too_long(carried.bullet.content):
-            raise BadInput(f"Line {carried.line}: {problem}.", _HINT)
-    return reader.found
+    return list(found.values())
+
+
+def _read_line(line: str, section: str, found: dict[str, Carried], number: int) -> str:
+    """Take in one line; returns the section that the next one belongs to. Raises ValueError with what is wrong with it.
+    Before the first section and strategy anybody may write what they like, but no list."""
+    if line.startswith("## "):
+        if not (section := _text(line[3:].strip())).strip():
+            raise ValueError("the section has no name")
+    elif match := _BULLET.fullmatch(line):
+        name, content = short_id("P", match[1]), _text(match[2].strip())
+        if name in (None, "P-0"):
+            raise ValueError(f"{match[1]!r:.40} is no id such as P-7")
+        if name in found:
+            raise ValueError(f"{name} is there twice")
+        if problem := f"{name} has no words" if not content.strip() else too_long(content):
+            raise ValueError(problem)
+        found[name] = Carried(Bullet(name, content, section or "general", scope="project"), line=number)
+    elif match := _FACT.fullmatch(line):
+        if not found:
+            raise ValueError("it stands before the first strategy")
+        name, carried = found.popitem()
+        found[name] = _with_fact(carried, match[1], match[2].strip())
+    elif line.strip() and (section or found or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
+        raise ValueError("it is neither a strategy, `- [P-1] words`, nor a fact of one, `  - kind: strategy`")
+    return section
 
 
 def _with_fact(carried: Carried, name: str, value: str) -> Carried:
@@ -174,7 +157,10 @@ def _fields(name: str, value: str) -> dict[str, Any]:
     if name == "when":
         return {name: _text(value)}
     if name == "anchors":
-        return {name: _texts(value)}
+        found = json.loads(value)
+        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+            raise ValueError('anchors are written ["a.py", "make"]')
+        return {name: tuple(found)}
     if name in _TIMES:
         return {_TIMES[name]: _moment(value)}
     raise ValueError(f"a strategy has no {name!r:.40}")
@@ -187,13 +173,6 @@ def _text(text: str) -> str:
     if not isinstance(value, str):
         raise ValueError("it is no text")
     return value
-
-
-def _texts(value: str) -> tuple[str, ...]:
-    found = json.loads(value)
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-        raise ValueError('anchors are written ["a.py", "make"]')
-    return tuple(found)
 
 
 def _moment(value: str) -> datetime:
