@@ -18,6 +18,7 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import ACTIONS
 from tests.recorded.recorder import Recorder
+from tests.support.playbooks import operations
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
@@ -177,7 +178,7 @@ def apply(*ops: Op) -> Callable[[Runtime], Any]:
     def done(runtime: Runtime) -> Any:
         session = runtime.sessions.current_session
         assert session is not None
-        return runtime.sessions.playbook.apply(change(*ops), session).summary()
+        return operations(runtime.sessions.playbook.apply(change(*ops), session))
 
     return done
 

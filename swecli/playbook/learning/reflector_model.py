@@ -66,7 +66,7 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
             for _ in range(_ATTEMPTS):
                 answer = await _request(model, template, text, asked)
                 problem = read_answer(answer, ids).problem
-                asked.failure = f"the answer cannot be used: {problem}" if problem else None
+                asked.failure = problem or None
                 if not problem:
                     asked.answer = answer
                     break
@@ -166,7 +166,7 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
     whole = (one.value for one in values_in(text) if isinstance(one.value, dict) and not one.cut)
     fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
     if not fitting:
-        return Answer(problem='it holds no whole JSON object with "tags", "add" or "update"')
+        return Answer(problem='the answer holds no whole JSON object with "tags", "add" or "update"')
     items = {key: fitting[-1].get(key) or [] for key in _KEYS}
     if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
         return Answer(problem=f'"{wrong[0]}" is not a list')
@@ -181,6 +181,8 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
             answer.losses.append(f"not a change of a strategy that was shown: {_brief(item)}")
         else:
             _take_add(item, answer, name, answer.updates, MAX_UPDATES)
+    if (items["add"] or items["update"]) and not (answer.tags or answer.adds or answer.updates):
+        answer.problem = "none of its items has the right form"
     return answer
 
 

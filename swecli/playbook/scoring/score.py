@@ -81,7 +81,8 @@ class Reflector:
         """What `to_json` gave; a new one for None."""
         if not isinstance(value, dict):
             return cls()
-        return cls(**value | {name: tuple(value[name]) for name in ("good", "bad", "unknown")})
+        counts: dict[str, Any] = {name: tuple(value[name]) for name in ("good", "bad", "unknown")}
+        return cls(float(value["insight"]), float(value["n"]), int(value["tags"]), **counts)
 
 
 @dataclass(frozen=True, slots=True)

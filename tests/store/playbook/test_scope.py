@@ -8,6 +8,7 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
+from tests.support.playbooks import operations
 
 SAID = (Evidence("user", "so", trust="user"),)
 
@@ -33,7 +34,7 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
     with pytest.raises(BadInput, match="no change"):
         manager.playbook.undo(b)
     assert "P-1" in manager.playbook.load(a).bullets
-    assert [row.summary() for row in manager.playbook.undo(a)] == ["add P-1"]
+    assert [operations(row) for row in manager.playbook.undo(a)] == ["add P-1"]
 
 
 def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_made(
@@ -42,8 +43,8 @@ def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_
     a, b = places
     manager.playbook.apply(Delta("d1", adding("project", "user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("QUARANTINE", "P-2"),), "user"), b)
-    assert [row.summary() for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
-    assert [row.summary() for row in manager.playbook.log(b)] == ["quarantine P-2"]
+    assert [operations(row) for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
+    assert [operations(row) for row in manager.playbook.log(b)] == ["quarantine P-2"]
     assert [change.delta.id for change in manager.playbook.changes("P-2")] == ["d1", "d2"]
     with pytest.raises(BadInput, match="P-2 has been changed since"):
         manager.playbook.undo(a)
