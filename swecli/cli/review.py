@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import aclosing, closing
 from pathlib import Path
-from typing import TextIO
 
 from swecli.app import Runtime, build_runtime
 from swecli.cli.flags import Parser
@@ -19,7 +18,7 @@ from swecli.config.paths import project_root
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import refuse, until_signal
 from swecli.models.errors import SwecliError, UsageError
-from swecli.models.events import ContextReduced, Event, Notice, StepRetried, to_json
+from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, counted
 from swecli.models.learning_events import event_line
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
@@ -31,42 +30,30 @@ from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 
 
-class ReviewWriter:
-    """Writes a review's events: lines for people to `err`, with `stream` one JSON object a line to `out`."""
-
-    def __init__(self, out: TextIO, err: TextIO, *, stream: bool = False) -> None:
-        self._out, self._err, self._stream = out, err, stream
-
-    def write(self, event: Event) -> None:
-        """Take one event."""
-        if self._stream:
-            self._out.write(dumps(to_json(event)) + "\n")
-            self._out.flush()
-        match event:
-            case ReviewFinished():
-                lines = _end_lines(event)
-            case FindingsAccumulated():
-                lines = [f"found: {brief(finding).line}" for finding in event.findings]
-            case ReviewEvent():
-                lines = event_lines(event)
-            case Notice() | StepRetried() | ContextReduced():
-                lines = [event_line(event)]
-            case _:
-                lines = []
-        for line in lines:
-            self.say(line)
-
-    def say(self, text: str) -> None:
-        """One line for people."""
-        self._err.write(one_line(text) + "\n")
-        self._err.flush()
+def write_event(event: Event, *, stream: bool = False) -> None:
+    """A review's event as lines for people on stderr, with `stream` as one JSON object on stdout, too."""
+    if stream:
+        sys.stdout.write(dumps(to_json(event)) + "\n")
+        sys.stdout.flush()
+    match event:
+        case ReviewFinished():
+            found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
+            lines = [*(f"lost: {line}" for line in event.lost)]
+            lines += [f"{event.end}: {found} in {counted(event.loops, 'loop')}", *event_lines(event)]
+            lines += [] if event.complete else ["the review is incomplete: what was not read may hold more"]
+        case FindingsAccumulated():
+            lines = [f"found: {brief(finding).line}" for finding in event.findings]
+        case ReviewEvent():
+            lines = event_lines(event)
+        case _:
+            lines = [line] if (line := event_line(event)) else []
+    for line in lines:
+        _note(line)
 
 
-def _end_lines(event: ReviewFinished) -> list[str]:
-    lost = [f"lost: {line}" for line in event.lost]
-    found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
-    left = [] if event.complete else ["the review is incomplete: what was not read may hold more"]
-    return [*lost, f"{event.end}: {found} in {counted(event.loops, 'loop')}", *event_lines(event), *left]
+def _note(text: str) -> None:
+    sys.stderr.write(one_line(text) + "\n")
+    sys.stderr.flush()
 
 
 def _result_text(
@@ -87,19 +74,19 @@ def _result_text(
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
 
-async def _run_review(review: Review, writer: ReviewWriter) -> tuple[ReviewFinished, int]:
+async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, int]:
     """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143."""
 
     async def whole() -> ReviewFinished:
         async with aclosing(review.run()) as events:
             async for event in events:
-                writer.write(event)
+                write_event(event, stream=stream)
         return review.finish("done")
 
     end, stopped = await until_signal(whole())
     if end is None:
         end = review.finish("interrupted")
-        writer.write(end)
+        write_event(end, stream=stream)
     return end, stopped
 
 
@@ -118,22 +105,13 @@ def review(parser: Parser) -> None:
     add("--yes", action="store_true", help="with --post: really post")
     add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the least severity that is posted")
     add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
-    add(
-        "--loops",
-        metavar="N",
-        dest="review_loops",
-        type=positive,
-        help="at most this many requests to the model (default 20)",
-    )
+    loops = "at most this many requests to the model (default 20)"
+    add("--loops", metavar="N", dest="review_loops", type=positive, help=loops)
     add("--format", choices=_FORMATS, default="", help="what is written to stdout (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
-    add(
-        "--min-verdict",
-        choices=("confirmed", "cannot_tell", "any"),
-        default="confirmed",
-        help="what a finding needs to fail CI, be posted or be in SARIF (default confirmed)",
-    )
+    least = "what a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
+    add("--min-verdict", choices=("confirmed", "cannot_tell", "any"), default="confirmed", help=least)
     add("--no-verify", action="store_true", help="do not check findings by fresh requests; implies --min-verdict any")
     add("--dry-run", action="store_true", help="print what would be read and what it may cost; no request is made")
     add("--allow-incomplete", action="store_true", help="exit with 0 although not everything was read")
@@ -174,9 +152,8 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
 
 async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     style = args.format or ("json" if args.json else "text")
-    writer = ReviewWriter(sys.stdout, sys.stderr, stream=style == "stream-json")
     for line in runtime.opening_lines():
-        writer.say(f"swecli: {line}")
+        _note(f"swecli: {line}")
     options = ReviewOptions(
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
@@ -188,14 +165,14 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
         print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)
         return 0
     review = Review(await begin_job(runtime.agent, store, spec, options))
-    end, stopped = await _run_review(review, writer)
+    end, stopped = await _run_review(review, stream=style == "stream-json")
     code = stopped or _code(end, args)
     posted, problem = (0, 0), None
     if args.post and stopped:
-        writer.say("swecli: The review was interrupted, so nothing was posted.")
+        _note("swecli: The review was interrupted, so nothing was posted.")
     elif args.post and review.job.plan.target.pr is not None:
         try:
-            posted = _post(review, end, args, writer)
+            posted = _post(review, end, args)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
     text = _result_text(end, style, code, _least(args), posted)
@@ -206,17 +183,17 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
     if problem is not None:
         raise problem
     if not end.complete and not stopped and args.allow_incomplete:
-        writer.say("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
+        _note("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
 
 
-def _post(review: Review, end: ReviewFinished, args: argparse.Namespace, writer: ReviewWriter) -> tuple[int, int]:
+def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
     """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
     GitHubFailed, BadInput."""
     wanted = Wanted(_least(args), args.post_min, review.record.seen)
     push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
     for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
-        writer.say(line)
+        _note(line)
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 
-from swecli.cli.review import ReviewWriter
+import pytest
+
+from swecli.cli.review import write_event
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
@@ -18,17 +19,16 @@ def test_a_finding_is_a_line() -> None:
     assert brief(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
 
 
-def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:
-    out, err = io.StringIO(), io.StringIO()
-    writer = ReviewWriter(out, err, stream=True)
+def test_the_three_events_of_the_stream_have_their_names_and_fields(capsys: pytest.CaptureFixture[str]) -> None:
     for event in (
         FindingsAccumulated(1, 2, 3, (ONE,), "R-1"),
         LoopWindowApplied(6, 5, 11, "R-1"),
         Notice("x"),
         ReviewFinished(2, 1, 6, {"DEAD_CODE": 1}, "R-1", "done", (ONE,), ("half a block",)),
     ):
-        writer.write(event)
-    first, second, _, last = [json.loads(line) for line in out.getvalue().splitlines()]
+        write_event(event, stream=True)
+    out, err = capsys.readouterr()
+    first, second, _, last = [json.loads(line) for line in out.splitlines()]
     assert {k: first[k] for k in ("type", "new", "total", "loop")} == {
         "type": "code_smells_accumulated", "new": 1, "total": 2, "loop": 3,
     }  # fmt: skip
@@ -41,4 +41,4 @@ def test_the_three_events_of_the_stream_have_their_names_and_fields() -> None:
     assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [
         "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},
     ]  # fmt: skip
-    assert "lost: half a block" in err.getvalue()
+    assert "lost: half a block" in err
