@@ -25,10 +25,6 @@ from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
-from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import load_permissions
 from swecli.undo.history import TurnHistory, keep_changes
 
 
@@ -158,11 +154,11 @@ def build_runtime(
 ) -> Runtime:
     """Build it all for a run; `to_read` as `open_database` takes it. `begun` is a new session whose first message is
     stored already. Raises SwecliError: one line that says what is wrong (database, model, key, session)."""
-    settings, root = start.settings, start.cwd.resolve()
+    settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
-    database = open_database(start.database, to_read=to_read)
-    sessions = SessionManager(database)
-    ctx = ToolContext(root, results=sessions, timeout=float(settings.command_timeout), environ=start.environ)
+    sessions = SessionManager.open(start.database, to_read=to_read)
+    toolkit, idle = Toolkit.open(start, sessions, ask)
+    ctx, root = toolkit.ctx, toolkit.ctx.root
 
     def project() -> Project:
         trusted, window = is_trusted(start.paths, project_root(root)), agent.model.profile.window
@@ -170,13 +166,12 @@ def build_runtime(
         ctx.skills = found.skills
         return found
 
-    tools, prompt = ToolRegistry.discover(), system_prompt(model.profile.window)
+    prompt = system_prompt(model.profile.window)
     workspaces = Workspaces(lambda: f"{prompt}\n{project().text}")
     stale = StaleStrategies(workspaces)
     builder = RequestBuilder(sessions, settings, root, prompt, stale, lambda: project().text)
-    permissions, idle = load_permissions(start, root, tools)
-    agent = Agent(model, Toolkit(tools, permissions, ctx, ask), builder)
-    notices = [*database.notices, *project().notices, *idle]
+    agent = Agent(model, toolkit, builder)
+    notices = [*sessions.database.notices, *project().notices, *idle]
     if settings.condense_model:
         try:
             agent.condense_model = make_model(settings.condense_model, settings, start.environ)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from swecli.config.load import Start
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted, UsageReported
@@ -31,7 +32,7 @@ from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, cap, readable
-from swecli.tools.permissions import Permissions
+from swecli.tools.permissions import Permissions, load_permissions
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _LONGEST_CYCLE = 6
@@ -47,6 +48,14 @@ class Toolkit:
     permissions: Permissions
     ctx: ToolContext
     ask: Ask
+
+    @classmethod
+    def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
+        """All tools at work in the run's folder, and notices on rules that do not count."""
+        tools, root = ToolRegistry.discover(), start.cwd.resolve()
+        permissions, notices = load_permissions(start, root, tools)
+        ctx = ToolContext(root, results=results, timeout=float(start.settings.command_timeout), environ=start.environ)
+        return cls(tools, permissions, ctx, ask), notices
 
     def note_read(self, paths: Iterable[Path]) -> None:
         """The model has seen these files."""

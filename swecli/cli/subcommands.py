@@ -8,7 +8,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,15 +86,12 @@ def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[S
     with nullcontext(configured.database) if make else existing_database(configured) as location:
         # late: a wrong argument, and a database that is not there, need none of it
         from swecli.store.session_manager import SessionManager  # noqa: PLC0415
-        from swecli.store.sqlite.database import open_database  # noqa: PLC0415
 
-        database = open_database(location, to_read=not make)
-        try:
-            for notice in database.notices:
+        sessions = SessionManager.open(location, to_read=not make)
+        with closing(sessions.database):
+            for notice in sessions.database.notices:
                 sys.stderr.write(complaint(notice, "") + "\n")
-            yield SessionManager(database)
-        finally:
-            database.close()
+            yield sessions
 
 
 def write_file(path: Path, text: str, hint: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy
@@ -26,7 +27,7 @@ from swecli.store.sessions.context import ContextStore
 from swecli.store.sessions.mapping import NEWEST_SESSION, load_messages, load_session, totals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sessions.store import SessionWriter
-from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.database import Database, open_database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.sessions import CallRow, FullResultRow, MessageRow, SessionRow
 from swecli.store.undo import UndoStore
@@ -42,6 +43,11 @@ class SessionManager(SessionWriter):
         self.playbook = PlaybookStore(database)
         self.context = ContextStore(database)
         self.undo = UndoStore(database)
+
+    @classmethod
+    def open(cls, location: str | Path, *, to_read: bool = False) -> SessionManager:
+        """The store at that place; `to_read` as `open_database` takes it. Raises BadInput, StoreError."""
+        return cls(open_database(location, to_read=to_read))
 
     def start(
         self, directory: str, model: str, *, title: str = "", window: WindowSpec | None = None, project: str = ""
