@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # typing itself would double what --version loads
 
 def main() -> NoReturn:
     """Run swecli with the process's own arguments and end the process."""
+    gc.set_threshold(50_000, 20, 50)  # else a start looks 240 times at modules of which none is garbage
     _stand_in()
     try:
         code = _run(sys.argv[1:])
@@ -47,7 +50,7 @@ def _stand_in() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process. litellm's own tear-down takes over a second and has nothing of ours to save."""
+    """End the process, without taking each loaded module apart: that is a sixth of a run's time and saves nothing."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -56,6 +59,8 @@ def _leave(code: int) -> NoReturn:
                 sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
             code = code or 1
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again and complains
-    if "litellm" in sys.modules:
+    if "litellm" in sys.modules:  # its own tear-down takes over a second
         os._exit(code)
+    if "sqlalchemy" in sys.modules:
+        atexit.register(os._exit, code)
     sys.exit(code)

@@ -188,7 +188,7 @@ try:
 except SystemExit:
     pass
 sys.setprofile(None)
-print("TRACED", json.dumps([sorted(seen), stack]))
+print("TRACED", json.dumps([sorted(seen), stack]), flush=True)
 """
 
 
