@@ -19,6 +19,8 @@ from swecli.tools.paths import missing, shown
 
 _MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NOT_REGULAR = " is not a regular file (a pipe, socket or device). It is left alone."
+_ANOTHER_WAY = ": a folder or link on the way is not what it was. It is not followed."
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -49,7 +51,7 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
             _write(folder, temporary, data, status)
             # looked at again, so that the gap between looking and replacing is as short as it can be
             _check(root, path, folder, expected)
-            _put(folder, temporary, path.name, new=expected is None)
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
@@ -89,7 +91,7 @@ def _refuse_special(name: str, status: os.stat_result, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"{name} is a directory. Use list_files to see what is in it.")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{name} is not a regular file (a pipe, socket or device). It is left alone.")
+        raise ToolError(name + _NOT_REGULAR)
     if status.st_size > limit:
         raise ToolError(
             f"{name} is too large ({status.st_size:,} bytes; at most {limit:,} are read). "
@@ -108,20 +110,6 @@ def _write(folder: int, name: str, data: bytes, like: os.stat_result | None) -> 
         file.write(data)
         file.flush()
         os.fsync(handle)
-
-
-def _put(folder: int, temporary: str, name: str, *, new: bool) -> None:
-    if new:
-        # a hard link, unlike a rename, never replaces a file that appeared in the meantime
-        try:
-            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
-                raise
-        else:
-            os.unlink(temporary, dir_fd=folder)
-            return
-    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 @contextmanager
@@ -151,16 +139,9 @@ def _tool_errors(root: Path, path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise missing(root, path) from error
-    except FileExistsError as error:
-        name = shown(root, path)
-        raise Changed(f"{name} was made by someone else in the meantime. Nothing was written.") from error
     except OSError as error:
-        name = shown(root, path)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise ToolError(f"{name}: a folder or link on the way is not what it was. It is not followed.") from error
-        if error.errno == errno.ENXIO:
-            raise ToolError(f"{name} is not a regular file (a pipe, socket or device). It is left alone.") from error
-        raise ToolError(f"{name}: {error.strerror or error}.") from error
+        why = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: _ANOTHER_WAY, errno.ENOTDIR: _ANOTHER_WAY}.get(error.errno or 0)
+        raise ToolError(f"{shown(root, path)}{why or f': {error.strerror or error}.'}") from error
 
 
 _MARKS = (
