@@ -11,10 +11,10 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.turn import Summariser, Turn
+from swecli.agent.turn import Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
-from swecli.context.system_message import load_prompt, system_prompt
+from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
@@ -173,10 +173,8 @@ class Agent:
         if not self.model.profile.offline:
             asked = session.context
             self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
-        instruction = self.settings.custom_condensing_prompt or load_prompt("condense")
-        by = Summariser(self.condense_model or self.model, instruction, self.counter)
         own = (self.specs(), self.counter, session, self.builder)
-        return ContextFitter(self.model, *own, by, self.known, self.thinking)
+        return ContextFitter(self.model, *own, self.condense_model or self.model, self.known, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
         """The tools that the next request offers: `recall` and `skill` only where there is something to look up, few in

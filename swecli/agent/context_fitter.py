@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Fitted, Happened, StepPlace, Summariser
+from swecli.agent.turn import Fitted, Happened, ModelStep, StepPlace
 from swecli.context import fit as ladder
-from swecli.context.budget import (
-    MAX_CHARACTERS,
-    OFTEN,
-    REPORTED,
-    STEPS,
-    Counted,
-    ModelLimits,
-    Shape,
-    effective_threshold,
-)
+from swecli.context.budget import MAX_CHARACTERS, OFTEN, REPORTED, STEPS, Counted, ModelLimits, effective_threshold
 from swecli.context.edits import (
     CONDENSE,
     Cut,
@@ -31,15 +22,17 @@ from swecli.context.edits import (
     under,
 )
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
-from swecli.context.system_message import cache_marks
+from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction, folded
-from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.events import Notice
-from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
+
+_SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
 
 
 @dataclass(slots=True)
@@ -72,15 +65,15 @@ class _Climb:
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Makes the requests of one session's turns. `known` is what it has learned of the models: it outlives a turn;
-    `thinking` is how much the model is to think."""
+    """Makes the requests of a session's turns; `condense_model` sums up. `known` is what it has learned of the models:
+    it outlives a turn; `thinking` is how much the model is to think."""
 
     model: ChatModel
     specs: list[ToolSpec]
     counter: TokenCounter
     session: Session
     builder: RequestBuilder
-    summariser: Summariser
+    condense_model: ChatModel
     known: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
 
@@ -148,7 +141,7 @@ class ContextFitter:
         """What the tools take of a request; nothing where the server does not show them to the model."""
         return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
 
-    def _shape(self, model: ChatModel) -> Shape:
+    def _shape(self, model: ChatModel) -> tuple[str, int, int | None]:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
@@ -221,18 +214,15 @@ class ContextFitter:
 
         async def summarise(options: TruncateOptions) -> TruncateResponse:
             assert cut is not None, "without one it is not asked"
-            at, by = climb.at, self.summariser
-            summary, failure, record = await by.sum_up(
-                plain(cut.asked), self.specs, self._limits(by.model), at.interaction, wish
-            )
-            climb.happened += [record] if record else []
+            at = climb.at
+            summary, failure = await self._summary(climb, cut, wish)
             if failure:
                 return TruncateResponse(messages=[], error=failure)
             head = self.builder.head(at.query, self.counter)
             epoch, edits, after = summed_up(climb.session, climb.messages, cut, summary, head, at.interaction)
             size, detail = ladder.measure(after, climb.work, self.counter), turns(cut.asked, at.interaction)
             row = Reduction(CONDENSE, at.interaction, at.step, measured.tokens, size.tokens, "", epoch, edits)
-            made.append((replace(row, detail=f"{detail} summed up by {by.model.name}"), after))
+            made.append((replace(row, detail=f"{detail} summed up by {self.condense_model.name}"), after))
             return TruncateResponse(after, summary, new_context_tokens=_pressure(size))
 
         measured = self._size(climb)
@@ -255,6 +245,31 @@ class ContextFitter:
             climb.add(row)
             self.known = replace(self.known, failures=0, due=0)
         return answer.messages is not climb.messages  # a cut: it is made again in rows, and leaves what is pinned
+
+    async def _summary(self, climb: _Climb, cut: Cut, wish: str) -> tuple[str, str]:
+        """A summary, asked for on the very request that was sent last: its cache still holds it; or why there is none.
+        What it took is noted. `wish` is what the user wants it to dwell on."""
+        model, limits = self.condense_model, self._limits(self.condense_model)
+        instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
+        instruction += f"\n\nThe user wishes above all: {wish}" if wish else ""
+        try:  # smaller where this model takes less than the session's; what is left out whole is in no summary
+            messages = [*plain(cut.asked), {"role": "user", "content": instruction}]
+            sent, _ = ladder.fit(messages, limits, self.counter, (CLEAR, SHRINK, TRUNCATE))
+            marks = cache_marks(sent)
+            request = ModelRequest(model.name, sent, self.specs, limits.reserve, "condense", marks=marks)
+            step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
+            reply = await step.finish()
+        except ContextFull:
+            return "", f"the conversation is too long for {model.name}"
+        except SwecliError as error:
+            return "", error.message
+        usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
+        took = (usage, reply.cost, step.duration_ms)
+        climb.happened.append(RequestRecord(model.name, "condense", climb.at.interaction, 0, *took))
+        if reply.calls:
+            return "", "it answered with tool calls instead of a summary"
+        text = reply.text.strip()
+        return text, "" if text else "it answered with nothing"
 
     def _force(self, climb: _Climb) -> None:
         """Truncate, and shrink until it fits; what a truncation takes out stays known by the head."""

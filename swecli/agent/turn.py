@@ -8,14 +8,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, RequestLimits, fit
+from swecli.context.fit import Measured
 from swecli.context.prepare import PreparedRequest
-from swecli.context.system_message import cache_marks
-from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import Reduction, keyed
-from swecli.models.errors import ContextFull, SwecliError
+from swecli.models.errors import ContextFull
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
 from swecli.models.message import (
     ApiMessage,
@@ -25,12 +23,9 @@ from swecli.models.message import (
     ModelRequest,
     RequestRecord,
     ToolCall,
-    ToolSpec,
     Usage,
 )
 from swecli.playbook.selection.select import Selection
-
-_SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +86,12 @@ class ModelStep:
                     yield TextDelta(shown)
         self.reply = builder.build()
         self.duration_ms = round((time.monotonic() - started) * 1000)
+
+    async def finish(self) -> ModelReply:
+        """The reply, with nothing shown of how it comes. Raises ProviderError."""
+        async for _ in self.run():
+            pass
+        return self.reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,41 +156,3 @@ class TurnState:
         """Add one request's bill; unknown stays unknown."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
-
-
-@dataclass(frozen=True, slots=True)
-class Summariser:
-    """Asks a model for a summary of the conversation, on the very request that was sent last: its cache still holds it.
-    `instruction` is the last message."""
-
-    model: ChatModel
-    instruction: str
-    counter: TokenCounter
-
-    async def sum_up(
-        self, asked: list[ApiMessage], tools: list[ToolSpec], limits: RequestLimits, interaction: int, wish: str = ""
-    ) -> tuple[str, str, RequestRecord | None]:
-        """A summary of the messages, made in an interaction; or why there is none; and what it cost, None when nothing
-        was sent. A cancellation passes through. `limits` are those of the model that sums up, `wish` is what the user
-        wants the summary to dwell on."""
-        instruction = f"{self.instruction}\n\nThe user wishes above all: {wish}" if wish else self.instruction
-        messages = [*asked, {"role": "user", "content": instruction}]
-        try:  # smaller where this model takes less than the session's; what is left out whole is in no summary
-            sent, _ = fit(messages, limits, self.counter, (CLEAR, SHRINK, TRUNCATE))
-        except ContextFull:
-            return "", f"the conversation is too long for {self.model.name}", None
-        name, marks = self.model.name, cache_marks(sent)
-        request = ModelRequest(name, sent, tools, limits.reserve, "condense", marks=marks)
-        step = ModelStep(self.model, request, attempts=_SUMMARY_ATTEMPTS)
-        try:
-            async for _ in step.run():
-                pass
-        except SwecliError as error:
-            return "", error.message, None
-        reply = step.reply
-        usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
-        record = RequestRecord(name, "condense", interaction, 0, usage, reply.cost, step.duration_ms)
-        if reply.calls:
-            return "", "it answered with tool calls instead of a summary", record
-        text = reply.text.strip()
-        return text, "" if text else "it answered with nothing", record

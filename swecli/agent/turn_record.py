@@ -186,13 +186,12 @@ async def give_title(sessions: SessionManager, model: ChatModel) -> None:
     request = ModelRequest(model.name, messages, max_tokens=_RESERVE, purpose="title")
     step = ModelStep(model, request, attempts=1)
     try:
-        async for _ in step.run():
-            pass
+        reply = await step.finish()
     except SwecliError:
         return
     if sessions.current_session is not session:
         return
-    if (reply := step.reply).usage is not None:
+    if reply.usage is not None:
         took = (reply.usage, reply.cost, step.duration_ms)
         sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *took))
     title = " ".join(reply.text.split()).strip("\"'`“”«».")

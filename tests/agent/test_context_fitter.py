@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import StepPlace, Summariser
+from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
@@ -62,9 +62,8 @@ class Climb:
         running = interaction_of(self.raw[-1])
         self.session.context.pins = tuple(pin for pin in pins if pin < running)
         self.sessions.context.add(self.session, Reduction("begin", 1, epoch=Epoch(1, SYSTEM)))
-        by = Summariser(model, "Sum up.", COUNTER)
         self.settings = self.by_rules(**rules)
-        self.fitter = ContextFitter(model, [], COUNTER, self.session, self, by)  # type: ignore[arg-type]
+        self.fitter = ContextFitter(model, [], COUNTER, self.session, self, model)  # type: ignore[arg-type]
         self.record = TurnRecord(self.sessions, COUNTER)
         self.messages, self.at = list(self.raw), StepPlace(running, 1, "x")
 

@@ -142,9 +142,7 @@ class Verifier:
             {"role": "user", "content": "\n\n".join(packs)},
         ]
         step = ModelStep(self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify"))
-        async for _ in step.run():
-            pass
-        reply = step.reply
+        reply = await step.finish()
         sent = self.counter.count(_PROMPT) + sum(self.counter.count(pack) for pack in packs)
         out.usage += reply.usage or Usage(input=sent, output=self.counter.count(reply.text))
         out.cost = None if out.cost is None or reply.cost is None else out.cost + reply.cost
