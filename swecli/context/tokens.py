@@ -26,12 +26,10 @@ _REMEMBERED = 20_000
 _FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS, IMAGES)  # counted apart, part of the frame, or never sent
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
-# Encoding → (file the table is published as, SHA-256 of its bytes).
+# Encoding → SHA-256 of the table it is published as.
 _TABLES = {
-    "o200k_base": ("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"),
-    "o200k_harmony": ("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"),
-    "cl100k_base": ("cl100k_base", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"),
-    "p50k_base": ("p50k_base", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"),
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
 
 _log = logging.getLogger(__name__)
@@ -185,11 +183,10 @@ def _load(encoding: str) -> _Encode | None:
     folder = os.environ.get("TIKTOKEN_CACHE_DIR")
     if not folder or encoding not in _TABLES:
         return None
-    name, expected = _TABLES[encoding]
-    published = f"{_BLOBS}{name}.tiktoken".encode()
+    published = f"{_BLOBS}{encoding}.tiktoken".encode()
     cached = Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest()
     try:
-        if hashlib.sha256(cached.read_bytes()).hexdigest() != expected:
+        if hashlib.sha256(cached.read_bytes()).hexdigest() != _TABLES[encoding]:
             return None
         import tiktoken  # noqa: PLC0415  # late: costs time and memory, and only who counts needs it
 
