@@ -38,7 +38,7 @@ def move(finding: Finding, what: str, why: str = "") -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class _Block:
     """Some lines without their white space: how many letters, and their digest. `measure` is what was measured of the
     function there, None where nothing was."""
 
@@ -51,14 +51,14 @@ class Block:
         return json.dumps([self.length, self.digest, self.measure], separators=(",", ":"))
 
 
-def block_of(lines: Iterable[str], measure: int | None = None) -> Block:
+def block_of(lines: Iterable[str], measure: int | None = None) -> _Block:
     whole = squeezed("".join(lines))
-    return Block(len(whole), _digest(whole), measure)
+    return _Block(len(whole), _digest(whole), measure)
 
 
-def read_block(text: str, anchor: str) -> Block:
+def read_block(text: str, anchor: str) -> _Block:
     """The stored block; where there is none, as in an older ledger, the anchor alone is it."""
-    return Block(*json.loads(text)[:3]) if text else block_of([anchor])
+    return _Block(*json.loads(text)[:3]) if text else block_of([anchor])
 
 
 def squeezed(text: str) -> str:
@@ -69,7 +69,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def places(block: Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+def places(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
     """Where the block stands among these lines: (first, last) from 1, however they are indented, broken or joined.
     `anchor` is how its text begins, "" where that is not known."""
     texts = [squeezed(line) for line in lines]

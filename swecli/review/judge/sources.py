@@ -107,14 +107,11 @@ class Source:
 
 
 class Sources:
-    """Reads files below `root` and keeps the newest in memory. Not for long: it does not see later changes."""
+    """Reads files below `root` with `get`, by their names, which never raises, and keeps the newest in memory. Not for
+    long: it does not see later changes."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self._kept = root, lru_cache(_KEPT)(self._read)
-
-    def get(self, path: str) -> Source:
-        """The file of that name; never raises."""
-        return self._kept(path)
+        self.root, self.get = root, lru_cache(_KEPT)(self._read)
 
     def alike(self, path: str) -> list[str]:
         """Other files of the same ending, those of the same name first; the first few of a large project."""

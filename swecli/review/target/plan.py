@@ -42,7 +42,7 @@ _TRIM = 0.1  # of the measured ratios, left out at each end
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class _Hunk:
     """Some neighbouring lines to review: `lines` are the planned ones, `text` is what the model sees, `why` says why it
     cannot be sent, "" where it can."""
 
@@ -61,7 +61,7 @@ class Part:
     """What one message asks to review."""
 
     number: int
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[_Hunk, ...]
 
     @property
     def tokens(self) -> int:
@@ -80,9 +80,9 @@ class Plan:
 
     target: Target
     parts: tuple[Part, ...]
-    unfit: tuple[Hunk, ...] = ()
+    unfit: tuple[_Hunk, ...] = ()
     skips: tuple[Skip, ...] = ()
-    earlier: tuple[Hunk, ...] = ()
+    earlier: tuple[_Hunk, ...] = ()
     leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
 
@@ -91,7 +91,7 @@ class Plan:
         return "changed lines" if self.target.diffs else "lines"
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[_Hunk, ...]:
         """All of them, sendable or not, read before or not."""
         return (*(hunk for part in self.parts for hunk in part.hunks), *self.unfit, *self.earlier)
 
@@ -103,7 +103,7 @@ class Plan:
 def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
     """Cut the target into hunks and pack them; a hunk of more than `most_tokens`, the size of a part, is cut between
     lines."""
-    hunks, leads = list[Hunk](), dict[str, list[str]]()
+    hunks, leads = list[_Hunk](), dict[str, list[str]]()
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
@@ -118,7 +118,7 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
             pieces = _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
             made += [_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
-        hunks += made or ([Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
+        hunks += made or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     ordered = [
         replace(hunk, id=f"H{n}", tokens=counter.count(hunk.text)) for n, hunk in enumerate(_riskier_first(hunks), 1)
     ]
@@ -129,14 +129,14 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
     return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
-def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> Hunk:
+def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
     planned = DiffHunk(tuple(rows)).planned() if diff.hunks else {number for _, number, _ in rows}
     spans = ranges_of({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
     squeezed = "".join(f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks)
     digest = hashlib.sha256(f"{diff.path}\0{squeezed}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
-    return Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
+    return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
 def _stretches(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
@@ -166,11 +166,11 @@ def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Ite
         yield group
 
 
-def _riskier_first(hunks: Sequence[Hunk]) -> list[Hunk]:
+def _riskier_first(hunks: Sequence[_Hunk]) -> list[_Hunk]:
     """Source, config, tests, docs; within these folder by folder, the files with more planned lines first."""
     sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
 
-    def order(hunk: Hunk) -> tuple[int, str, int, str]:
+    def order(hunk: _Hunk) -> tuple[int, str, int, str]:
         risk = next((3 - n for n, kind in enumerate((_DOCS, _TESTS, _CONFIG)) if kind.fullmatch(hunk.path)), 0)
         return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
 

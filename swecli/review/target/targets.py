@@ -17,6 +17,7 @@ from swecli.tools.git import SECONDS, GitFailed, attributes_of, need_repository,
 from swecli.tools.paths import sensitive
 from swecli.tools.searching import files_below
 
+_NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
 _ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 
@@ -96,20 +97,20 @@ def _base(at: _Place, words: tuple[str, ...]) -> Target:
 
 
 def _commits(at: _Place, words: tuple[str, ...]) -> Target:
-    need_repository(at.root, at.environ)
-    name = words[0]
+    """A range, or a commit as what it changes of its first parent, whose rules and attributes hold."""
+    name, kind = words[0], "commit"
     try:
         if ".." in name:
             first, _, last = (word.strip(".") for word in name.partition(".."))
-            base, commit = _commit(at, first or "HEAD"), _commit(at, last or "HEAD")
-            changed = _changes(at, words, (name,), f"the commits {name}", base)
-            return replace(changed, commit=_read_from(at, commit))
-        commit = _commit(at, name)
-        text = at.git("show", "-M", "--format=", commit)
+            base, commit, kind = _commit(at, first or "HEAD"), _commit(at, last or "HEAD"), "commits"
+            what: tuple[str, ...] = (name,)
+        else:
+            commit = _commit(at, name)
+            base = next(iter(at.git("rev-parse", f"{commit}^@").split()), "")
+            what = (base or _NO_FILES, commit)
     except GitFailed as error:
         raise BadInput(f"{name!r} is not a file, commit or range.", "See: git log --oneline") from error
-    target = Target(words, f"the commit {name}", (), base=commit, commit=_read_from(at, commit))
-    return _fit(at, target, parse_diff(text))
+    return replace(_changes(at, words, what, f"the {kind} {name}", base), commit=_read_from(at, commit))
 
 
 def _commit(at: _Place, name: str) -> str:
@@ -137,7 +138,7 @@ def _changes(
         listed = at.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review: {label} are empty.", _ELSE)
+        raise BadInput(f"There is nothing to review in {label}.", _ELSE)
     return _fit(at, Target(words, label, (), base=base), diffs)
 
 

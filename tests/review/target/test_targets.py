@@ -50,6 +50,21 @@ def test_what_is_staged_a_commit_a_range_and_a_base() -> None:
         assert find(*words).files == ("shop/prices.py",)
 
 
+def test_a_commit_is_what_it_changes_of_its_first_parent_also_a_merge_and_the_first_one() -> None:
+    change()
+    git("checkout", "-qb", "work")
+    git("commit", "-qam", "second")
+    assert find("HEAD").base == find("HEAD~1..HEAD").base
+    git("checkout", "-qb", "side", "HEAD~1")
+    Path("shop/side.py").write_text("x = 1\n")
+    git("add", "-A")
+    git("commit", "-qm", "side")
+    git("merge", "-q", "--no-edit", "work")
+    merged, first = find("HEAD"), find("HEAD~2")
+    assert (merged.files, first.base) == (("shop/prices.py",), "")
+    assert {"shop/prices.py", "tests/test_prices.py"} <= set(first.files)
+
+
 def test_paths_and_the_whole_tree() -> None:
     assert find("shop").files == ("shop/__init__.py", "shop/prices.py")
     assert "tests/test_prices.py" in find(".").files
