@@ -45,9 +45,8 @@ class Push:
 
     github: GitHub
     target: Target
-    left: str
+    end: ReviewFinished
     read: tuple[str, ...]
-    findings: tuple[Finding, ...]
     inline: tuple[Finding, ...] = ()
     rest: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
@@ -115,8 +114,7 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
     inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
     return Push(
-        github, target, "" if end.complete else coverage_words(end),
-        tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), tuple(end.findings), inline,
+        github, target, end, tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
         tuple(f for f in ours if f.is_open and f.fingerprint in there),
         tuple((f, there[f.fingerprint]) for f in ours if f.state == "fixed" and f.fingerprint in waiting),
@@ -170,7 +168,7 @@ def _close(push: Push) -> None:
 
 def summary(push: Push) -> str:
     """The summary's text: what was not read, counts, what is open beside the comments, folded, and the state."""
-    lines = [f"**Incomplete:** {safe(push.left)}\n"] if push.left else []
+    lines = [] if push.end.complete else [f"**Incomplete:** {safe(coverage_words(push.end))}\n"]
     open_ones = len(push.inline) + len(push.rest) + len(push.known)
     lines.append(f"swecli reviewed {push.target.head[:12]}: {counted(open_ones, 'open finding')}, of which "
                  f"{len(push.inline) + len(push.known)} inline.")  # fmt: skip
@@ -186,4 +184,4 @@ def summary(push: Push) -> str:
             lines.append(f"| … | | | | and {len(push.rest) + len(gone) - at - 1} more |")
             break
     lines += ["\n</details>"] if push.rest or gone else []
-    return "\n".join([*lines, "", packed(push.target.head, push.read, push.findings)])
+    return "\n".join([*lines, "", packed(push.target.head, push.read, push.end.findings)])
