@@ -22,6 +22,7 @@ def litellm() -> Any:
     return load_litellm()
 
 
+@pytest.mark.slow  # loads litellm
 @pytest.mark.parametrize(
     "name", [*MODELS, "gemini/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "groq/openai/gpt-oss-120b"]
 )

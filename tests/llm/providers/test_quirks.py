@@ -61,6 +61,7 @@ async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wi
     assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), "a call that did not come whole was run"
 
 
+@pytest.mark.slow
 @each
 async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: str) -> None:
     def build(start: Start, ask: Ask) -> Runtime:
