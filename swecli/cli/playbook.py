@@ -1,24 +1,35 @@
-"""`swecli playbook`: what was learned, shown and corrected."""
+"""`swecli playbook` and `swecli learn`: what was learned, shown and corrected, and learned from stored sessions."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser
-from swecli.cli.learn import add_reflecting, lines_of, open_learning, reflecting_model
-from swecli.cli.subcommands import configuration_of, open_sessions
-from swecli.config.paths import project_root
+from swecli.cli.subcommands import configuration_of, open_sessions, positive, print_line
+from swecli.config.paths import find_paths, is_trusted, project_root
+from swecli.config.settings import Settings
+from swecli.context.project import load_instructions
+from swecli.context.system_message import load_prompt
+from swecli.llm.base import ChatModel
+from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput
-from swecli.models.ids import turn_within
-from swecli.models.learning_events import ReflectionFailed
-from swecli.models.session import Session
-from swecli.playbook.action import ACTIONS, Action, ActionResult
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.playbook.action import ActionResult
 
 if TYPE_CHECKING:
+    from swecli.playbook.learning.service import LearningEvent, LearningService
     from swecli.store.session_manager import SessionManager
+from typing import TYPE_CHECKING
+
+from swecli.models.ids import turn_within
+from swecli.models.session import Session
+from swecli.playbook.action import ACTIONS, Action
 
 _TURNS = (
     Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
@@ -40,14 +51,14 @@ def playbook(parser: Parser) -> None:
                 added.add_argument(flag, dest=flag, action="store_true")
         added.add_argument("--session", metavar="ID", help="another session than this directory's last")
         if action.name == "reflect":
-            add_reflecting(added)
+            _add_reflecting(added)
     parser.set_defaults(default_action="list")
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
         sessions.current_session = session_of(sessions, args.session)
-        learning = open_learning(sessions, configuration_of(args).settings, None)
+        learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, _words(args), "swecli playbook")
 
 
@@ -56,11 +67,11 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     settings, reflecting = configuration_of(args).settings, args.action == "reflect"
     if reflecting and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    model = reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
+    model = _reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
     with open_sessions(args) as sessions:
         session = session_of(sessions, args.session)
         number = turn_within(" ".join(args.words) if reflecting else "", session.interactions)
-        learning = open_learning(sessions, settings, model)
+        learning = _open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
             nothing = f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
@@ -69,7 +80,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             lines = [f"marked {args.action}"]
     failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
-    learned = [line for event in events for line in lines_of(event)]
+    learned = [line for event in events for line in _lines_of(event)]
     value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
     shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
     return ActionResult(value, shown, code=1 if failed else 0)
@@ -97,3 +108,122 @@ def session_of(sessions: SessionManager, ref: str | None) -> Session:
     blank = Session(id="", working_directory=directory, project=str(project_root(Path.cwd())))
     blank.update_playbook(sessions.playbook.load(blank))
     return blank
+
+
+def _add_reflecting(parser: argparse.ArgumentParser) -> None:
+    """The flags of what reflects."""
+    add = parser.add_argument
+    add("--rules-only", action="store_true", help="ask no model")
+    add("-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)")
+
+
+def _open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
+    """Learning that judges each turn by the place of its session, also where the settings have it off."""
+    # late: --help and a wrong argument need neither database nor tools
+    from swecli.playbook.learning.reflector_model import ReflectorModel  # noqa: PLC0415
+    from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
+    from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
+
+    def instructions() -> str:
+        session = sessions.current_session
+        return _instructions(session.working_directory if session else "")
+
+    workspaces = Workspaces(instructions)
+    every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
+    reflector = ReflectorModel(load_prompt("reflect"), model, every_turn=every_turn)
+    return LearningService.open(sessions, replace(settings, learn=True), reflector, workspaces)
+
+
+@cache
+def _instructions(directory: str) -> str:
+    own = load_prompt("system")
+    return f"{own}\n{found}" if (found := instructions_in(directory)) else own
+
+
+def instructions_in(directory: str) -> str:
+    """The instruction files that a session in that directory reads; "" where it is gone."""
+    folder = Path(directory)
+    if not directory or not folder.is_dir():
+        return ""
+    trusted = is_trusted(find_paths(os.environ), project_root(folder))
+    return load_instructions(folder, trusted=trusted).text
+
+
+def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None:
+    """Who is asked besides the rules: the one that is named, or as the settings have it. Raises SwecliError."""
+    if not (named or settings.reflect_with_model):
+        return None
+    name = named or settings.reflect_model or choose_model(settings, os.environ).name
+    return make_model(name, settings, os.environ)
+
+
+def _lines_of(event: LearningEvent) -> list[str]:
+    """What came of a reflection, for people."""
+    if isinstance(event, PlaybookUpdated):
+        return [*event.lines, *(f"not taken: {line}" for line in event.refused)]
+    return [f"reflecting failed: {event.reason}"]
+
+
+_MANY = 100_000  # sessions
+
+
+def learn(parser: Parser) -> None:
+    """Learn from stored sessions: what reflecting after each turn would have learned, within the same limits."""
+    parser.add_argument(
+        "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
+    )
+    parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
+    _add_reflecting(parser)
+    parser.set_defaults(run=_learn)
+
+
+def _learn(args: argparse.Namespace) -> ActionResult:
+    """Do it; the code is 1 when every reflection failed. Raises BadInput for a session that is not there, SwecliError
+    for a model that cannot be used."""
+    settings = configuration_of(args).settings
+    model = None if args.rules_only else _reflecting_model(settings, args.model)
+    with open_sessions(args) as sessions:
+        learning = _open_learning(sessions, settings, model)
+        wanted, gone = _wanted(sessions, args.sessions)
+        before = sessions.playbook.spent()
+        for line in [] if args.json else gone:
+            print_line(f"left out: {line}")
+        done: list[Any] = []
+
+        async def backfill() -> None:
+            async for one in learning.backfill(wanted, args.epochs):
+                done.append(one)
+                for line in () if args.json else (line for event in one.events for line in _lines_of(event)):
+                    print_line(f"{one.session_id[:13]} T{one.interaction}: {line}")
+
+        asyncio.run(backfill())
+        after = sessions.playbook.spent()
+    events = [(one, event) for one in done for event in one.events]
+    changed = [event for _, event in events if isinstance(event, PlaybookUpdated)]
+    failures = [
+        {"session": one.session_id, "turn": one.interaction, "reason": event.reason}
+        for one, event in events
+        if isinstance(event, ReflectionFailed)
+    ]
+    added, tagged = sum(len(event.added) for event in changed), sum(len(event.tagged) for event in changed)
+    cost = None if before.cost is None or after.cost is None else after.cost - before.cost
+    value = {"turns": len(done), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
+    value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
+    price = "unknown" if cost is None else f"${cost:.4f}"
+    came = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
+    failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
+    return ActionResult(value, (f"{len(done)} turns looked at: {came}.",), code=1 if done and all(failing) else 0)
+
+
+def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
+    """The sessions that are meant, the oldest first where all of a place are; and lines on those that are left out.
+    Where all are meant, those whose directory is gone are left out: what would be true there cannot be checked."""
+    if refs not in (["all"], ["here"]):
+        return refs, []
+    place = str(Path.cwd()) if refs == ["here"] else None
+    found = sorted(sessions.list_sessions(place, _MANY), key=lambda info: info.id)
+    if not found:
+        raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
+    there = [info for info in found if Path(info.directory).is_dir()]
+    gone = [f"{i.id[:13]}: {i.directory} is not there any more" for i in found if i not in there]
+    return [info.id for info in there], gone

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.cli.flags import Parser
-from swecli.cli.learn import instructions_in
+from swecli.cli.playbook import instructions_in
 from swecli.cli.subcommands import configuration_of, open_sessions, positive, table_lines, write_file
 from swecli.context.replay.history import History, PastTurn, as_sent
 from swecli.context.replay.run import (

@@ -38,13 +38,10 @@ class CommandContext:
     ) -> str | None:
         """Let the user choose among (value, label) pairs, by search where each has lines of detail; the value, or
         None."""
-        if not options:
-            return None
-        if details:
-            index = await self.asker.search(title, [Option(label) for _, label in options], details)
-            return None if index is None else options[index][0]
-        labelled = [Option(label, str(n) if len(options) <= 9 else "") for n, (_, label) in enumerate(options, 1)]
-        index = await self.asker.choose(title, labelled)
+        marked = not details and len(options) <= 9
+        labelled = [Option(label, str(n) if marked else "") for n, (_, label) in enumerate(options, 1)]
+        search, choose = self.asker.search, self.asker.choose
+        index = await (search(title, labelled, details) if details else choose(title, labelled))
         return None if index is None else options[index][0]
 
     def report(self, result: ActionResult) -> None:

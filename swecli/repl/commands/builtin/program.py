@@ -1,14 +1,18 @@
-"""`/help`, `/exit`, `/steer`, `/status`, `/cost`, `/memory`, `/init`: the program and what it works with."""
+"""`/help`, `/exit`, `/steer`, `/status`, `/jobs`, `/memory`, `/init`: the program and what it works with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
-from swecli.models.errors import UsageError
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import counted
-from swecli.repl.commands.base import Command, CommandContext, command
+from swecli.repl.commands.base import Command, CommandContext, Values, command
 from swecli.repl.startup_banner import short_path
+
+if TYPE_CHECKING:
+    from swecli.app import Runtime
 
 _KEYS = (
     ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
@@ -134,3 +138,42 @@ async def init(ctx: CommandContext, args: str) -> None:
     there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
     make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
     ctx.program.steer(_QUERY.format(make=make, wish=f" {args}" if args else ""))
+
+
+_OUTPUT = 100  # lines of an output
+_USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
+
+
+def _jobs_named(runtime: Runtime) -> Values:
+    return [
+        (f"{word} {job.number}", f"{job.command[:40]}: {job.state}")
+        for job in runtime.agent.ctx.jobs.all
+        for word in (("show", "stop") if not job.over else ("show",))
+    ]
+
+
+@command(usage="[show N|stop N|stop all]", complete=_jobs_named, beside="*")
+async def jobs(ctx: CommandContext, args: str) -> None:
+    """List the commands in the background, show the output of one, or stop it"""
+    known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
+    job = known.find(f"job-{name.strip()}")
+    if not args and not known.all:
+        ctx.screen.note("nothing was started in the background")
+    elif not args:
+        ctx.screen.table(("#", "state", "command"), [(str(job.number), job.state, job.command) for job in known.all])
+    elif word == "stop" and name.strip() == "all":
+        await known.stop(known.running)
+    elif word not in ("show", "stop") or not name:
+        raise UsageError(f"Unknown option {args!r}.", _USE_JOBS)
+    elif job is None:
+        raise BadInput(f"There is no job {name.strip()}.", "See /jobs")
+    elif word == "show":
+        lines = (job.text.rstrip("\n") or "(no output)").split("\n")
+        ctx.screen.line(f"{job}: {job.state}", "head")
+        if len(lines) > _OUTPUT:
+            ctx.screen.note(f"… {len(lines) - _OUTPUT:,} lines above")
+        ctx.screen.line("\n".join(lines[-_OUTPUT:]))
+    elif job.over:
+        ctx.screen.note(f"{job} has ended already: {job.state}")
+    else:
+        await known.stop([job])
