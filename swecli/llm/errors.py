@@ -9,9 +9,8 @@ import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from swecli.llm.endpoints import Endpoint
+from swecli.llm.endpoints import Endpoint, offered
 from swecli.llm.price_table import chat_models, did_you_mean, model_table
-from swecli.llm.probe import offered
 from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
 
 CUT_TRIES, EMPTY_TRIES = 3, 2

@@ -16,9 +16,8 @@ from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, resolve
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, offered, probe, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
-from swecli.llm.probe import offered, probe
 from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_in
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import Choice, ModelChunk, ModelRequest

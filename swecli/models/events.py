@@ -173,4 +173,6 @@ def to_json(value: Any) -> Any:
         return value
     head = {"type": value.type} if isinstance(value, Event) else {}
     flat = head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-    return flat | value.seed() if hasattr(value, "seed") else flat
+    if names := getattr(value, "seed", None):
+        flat |= {"taskId": value.review, "data": {theirs: flat[ours] for theirs, ours in names.items()}}
+    return flat

@@ -1,7 +1,7 @@
 """What can happen while a review runs, beside the events of any turn; and its coverage, line by line.
 
 Three of the events are seed 000's: in the stream they carry its spelling too, `taskId` and `data`, beside the flat
-fields.
+fields: `seed` maps its names to ours.
 """
 
 from __future__ import annotations
@@ -154,15 +154,12 @@ class FindingsAccumulated(ReviewEvent):
     """A response reported findings: `new` were not known in this review, `total` counts all so far, repetitions too."""
 
     type: ClassVar[str] = "code_smells_accumulated"
+    seed: ClassVar[dict[str, str]] = {"newIssues": "new", "totalIssues": "total", "loop": "loop"}
     new: int
     total: int
     loop: int
     findings: tuple[Finding, ...] = ()
     review: str = ""
-
-    def seed(self) -> dict[str, Any]:
-        """As seed 000 spells it."""
-        return _seed(self.review, newIssues=self.new, totalIssues=self.total, loop=self.loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +167,11 @@ class LoopWindowApplied(ReviewEvent):
     """Old messages left the review's conversation; its findings are kept elsewhere. Counts are messages."""
 
     type: ClassVar[str] = "sliding_window_applied"
+    seed: ClassVar[dict[str, str]] = {"loop": "loop", "messagesRemoved": "removed", "messagesKept": "kept"}
     loop: int
     removed: int
     kept: int
     review: str = ""
-
-    def seed(self) -> dict[str, Any]:
-        """As seed 000 spells it."""
-        return _seed(self.review, loop=self.loop, messagesRemoved=self.removed, messagesKept=self.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +193,8 @@ class ReviewFinished(ReviewEvent):
     """
 
     type: ClassVar[str] = "final_code_smells_summary"
+    # the total is that of the unique ones, the sum of `issuesByType`
+    seed: ClassVar[dict[str, str]] = {"totalIssues": "unique", "loops": "loops", "issuesByType": "by_type"}
     total: int
     unique: int
     loops: int
@@ -216,11 +212,3 @@ class ReviewFinished(ReviewEvent):
     def complete(self) -> bool:
         """Whether everything planned was read and what matters was verified."""
         return self.end == "done" and self.coverage.complete
-
-    def seed(self) -> dict[str, Any]:
-        """As seed 000 spells it; the total is that of the unique ones, the sum of `issuesByType`."""
-        return _seed(self.review, totalIssues=self.unique, loops=self.loops, issuesByType=self.by_type)
-
-
-def _seed(review: str, **data: Any) -> dict[str, Any]:
-    return {"taskId": review, "data": data}

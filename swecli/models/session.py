@@ -75,21 +75,11 @@ class Session:
         return self.interactions or sum(message.opens for message in self.messages)
 
     def to_api_messages(self, window_size: int | None = None, *, keys: bool = False) -> list[ApiMessage]:
-        """What a provider would be sent of this session, calls followed by their results.
-
-        Read from the newest back: a long session costs no more than a short one.
-
-        Args:
-            window_size: only the last that many interactions; None for all that is loaded. Exact: ten
-                interactions of user + assistant-with-one-call give 30 messages, 15 for 5, 9 for 3, 3 for 1.
-            keys: each message with its key, `7.0`, which is never sent (see `context/edits.py`).
-
-        Raises:
-            ValueError: for a negative window_size.
-        """
+        """What a provider would be sent of the last `window_size` interactions (None: of all that is loaded), calls
+        followed by results. With `keys` each has its key, `7.0`, which is never sent. Raises ValueError below 0."""
         if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
-        groups: list[list[ChatMessage]] = [[]]
+        groups: list[list[ChatMessage]] = [[]]  # from the newest back: a long session costs no more than a short one
         for message in reversed(self.messages) if window_size != 0 else ():
             groups[-1].append(message)
             if message.opens:

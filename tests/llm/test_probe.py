@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.endpoints import resolve
-from swecli.llm.probe import probe
+from swecli.llm.endpoints import probe, resolve
 
 OLLAMA = {"model_info": {"qwen3.context_length": 40_960}, "capabilities": ["completion", "tools"], "parameters": ""}
 LOADED = [{"config": {"context_length": 8_192}}]
