@@ -96,9 +96,8 @@ def report(parser: Parser) -> None:
 
 def _report(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need neither database nor templates
-    from swecli.pages.page import write_new  # noqa: PLC0415
-    from swecli.pages.report import report  # noqa: PLC0415
-    from swecli.store.spending import daily_spending  # noqa: PLC0415
+    from swecli.pages.page import report, write_new  # noqa: PLC0415
+    from swecli.store.views import daily_spending  # noqa: PLC0415
 
     today = date.today()
     with open_sessions(args) as sessions:

@@ -49,22 +49,17 @@ class FoundInteraction:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some requests took. `cost` in US dollars, None as soon as one of them is unknown."""
+    """What some requests took. `cost` in US dollars, None as soon as one of them is unknown; `by_purpose` its parts
+    ("turn", "reflect", "condense" …) where it is of a session."""
 
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     requests: int = 0
+    by_purpose: dict[str, Spent] = field(default_factory=dict)
 
     def __add__(self, other: Spent) -> Spent:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Spent(self.usage + other.usage, cost, self.requests + other.requests)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionTotals(Spent):
-    """What a session took: in all, and by purpose ("turn", "reflect", "condense")."""
-
-    by_purpose: dict[str, Spent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from swecli.models.session import Session, SessionInfo
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.records import FoundInteraction, Place, SearchHit, SessionTotals
+from swecli.store.records import FoundInteraction, Place, SearchHit, Spent
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
 from swecli.store.sessions.mapping import NEWEST_SESSION, load_messages, load_session, totals
@@ -138,7 +138,7 @@ class SessionManager(SessionWriter):
         result, full = self.database.row(which.limit(1)) or (None, None)
         return result if full is None else full
 
-    def totals(self) -> SessionTotals:
+    def totals(self) -> Spent:
         """What this session's requests took. A sum of which a part is unknown is unknown."""
         with self.database.reading() as db:
             return totals(db, self._session().id)

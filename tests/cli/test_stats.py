@@ -10,9 +10,9 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.pages.report import report
+from swecli.pages.page import report
 from swecli.repl.actions.insight import tables
-from swecli.store.spending import daily_spending
+from swecli.store.views import daily_spending
 from tests.pages.test_session import Seen
 from tests.support.desk import Desk
 from tests.support.runtime import calls, make_runtime, run_turn

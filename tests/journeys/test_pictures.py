@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.pages.session import session_as
+from swecli.pages.page import session_as
 from swecli.redact import redact_value
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager

@@ -11,7 +11,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.pages.session import FORMATS, session_as
+from swecli.pages.page import FORMATS, session_as
 from swecli.store.session_files.importing import import_session
 from swecli.store.sqlite.database import open_database
 from tests.support.desk import Desk

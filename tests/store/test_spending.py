@@ -12,8 +12,8 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
 from swecli.store.session_manager import SessionManager
-from swecli.store.spending import daily_spending, session_spending
 from swecli.store.sqlite.database import open_database
+from swecli.store.views import daily_spending, session_spending
 
 TODAY = date(2026, 3, 10)
 

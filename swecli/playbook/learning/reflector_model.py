@@ -23,7 +23,7 @@ from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal,
 from swecli.playbook.learning.evidence import Observation
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.redact import redact, redact_value
-from swecli.store.records import SessionTotals, Spent
+from swecli.store.records import Spent
 
 _MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all that a model is asked about one turn
@@ -240,9 +240,7 @@ def _units(usage: Usage) -> float:
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
 
-def refusal(
-    limits: ReflectionBudget, totals: SessionTotals, today: Spent, question: tuple[int, Row], *, friction: bool
-) -> str:
+def refusal(limits: ReflectionBudget, totals: Spent, today: Spent, question: tuple[int, Row], *, friction: bool) -> str:
     """Why a model is not asked now; "" when it may be. `today` is of all sessions, `question` its length in characters
     with the model's prices; turns with `friction` come first when the budget is short."""
     length, price = question

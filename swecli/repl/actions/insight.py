@@ -9,8 +9,8 @@ from typing import Any
 from swecli.models.finding import counted
 from swecli.playbook.action import ActionResult
 from swecli.repl.render.formatting import money, tokens
-from swecli.store.spending import Spending, daily_spending
 from swecli.store.sqlite.database import Database
+from swecli.store.views import Spending, daily_spending
 
 _NARROWEST, _NARROW, _ROWS = 40, 56, 9
 _TITLES = {"models": "by model", "causes": "by cause", "tools": "by tool"}

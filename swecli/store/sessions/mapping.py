@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import sqlalchemy
 import sqlmodel
 from sqlalchemy import ColumnElement, func
-from sqlalchemy.types import TypeDecorator
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput, DamagedDatabase
@@ -20,9 +20,9 @@ from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Us
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
-from swecli.store.records import InteractionInfo, SessionTotals, Spent
+from swecli.store.records import InteractionInfo, Spent
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import UtcTime, clean_text, shared, values
+from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -35,25 +35,13 @@ _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 NEWEST_SESSION = (col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
 
 
-def clean_call(call: ToolCall) -> None:
-    """Make the call what it will be when it is read back."""
-    call.id = clean_text(call.id)
-    _clean(call, CALL, CallRow)
-
-
-def clean_message(message: ChatMessage) -> None:
-    """Make the message, with its calls, what it will be when it is read back: a resumed session sends the same."""
-    _clean(message, MESSAGE, MessageRow)
-    for call in message.tool_calls:
-        clean_call(call)
-
-
-def _clean(model: Any, names: Sequence[str], table: Any) -> None:
-    """Make values what the table's columns make of them."""
+def read_back(db: sqlmodel.Session, row: sqlmodel.SQLModel, model: Any, names: Sequence[str]) -> None:
+    """Write the row, and make the model what it is for a reader: a resumed session sends the same."""
+    db.add(row)
+    db.flush()
+    db.refresh(row, names)
     for name in names:
-        column = table.__table__.columns[name].type
-        if isinstance(column, TypeDecorator) and not isinstance(column, UtcTime):  # a time keeps its zone
-            setattr(model, name, column.process_bind_param(getattr(model, name), None))  # type: ignore[arg-type]  # ours need no dialect
+        setattr(model, name, getattr(row, name))
 
 
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
@@ -190,11 +178,10 @@ def runs_elsewhere(pid: int) -> bool:
     return True
 
 
-def totals(db: sqlmodel.Session, session_id: str) -> SessionTotals:
+def totals(db: sqlmodel.Session, session_id: str) -> Spent:
     """What a session's requests took, within a transaction. A sum of which a part is unknown is unknown."""
     by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
-    whole = sum(by_purpose.values(), Spent())
-    return SessionTotals(whole.usage, whole.cost, whole.requests, by_purpose)
+    return replace(sum(by_purpose.values(), Spent()), by_purpose=by_purpose)
 
 
 def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, Spent]:

@@ -85,16 +85,16 @@ class SessionWriter:
     ) -> ChatMessage:
         """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place, with
         `images`; `counted` are `tokens` and `encoding` of its size, where it was counted."""
-        message = ChatMessage(Role.USER, query, sent=sent, images=images, **counted)
-        waiting = self._waiting
-        if waiting is None or waiting.content != clean_text(query):
+        message = self._waiting
+        if message is None or message.content != clean_text(query):
             self._leave_waiting()
-            return self._put(message, opens=True)
-        message.id, message.interaction, message.created_at = waiting.id, waiting.interaction, waiting.created_at
-        mapping.clean_message(message)
-        changed = values(message, ("sent", "tokens", "encoding", "images"))
+            return self._put(ChatMessage(Role.USER, query, sent=sent, images=images, **counted), opens=True)
+        more = {"sent": sent, "images": images} | counted
         with self.database.transaction() as db:
-            db.exec(sqlmodel.update(MessageRow).filter_by(id=message.id).values(**changed))
+            row = db.get_one(MessageRow, message.id)
+            for name, value in more.items():
+                setattr(row, name, value)
+            mapping.read_back(db, row, message, tuple(more))
         self._waiting, self._open_calls = None, {}
         self._session().add_message(message)
         return message
@@ -104,19 +104,16 @@ class SessionWriter:
         return self._put(message, opens=False)
 
     def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
-        keys = self._commit(message, opens=opens)
-        self._open_calls = {} if opens else self._open_calls
-        self._open_calls |= zip((call.id for call in message.tool_calls), keys, strict=True)
+        self._open_calls = ({} if opens else self._open_calls) | self._commit(message, opens=opens)
         self._session().add_message(message)
         return message
 
-    def _commit(self, message: ChatMessage, *, opens: bool) -> list[int]:
-        """Commit a message with its calls, and its session if this is the first; returns the keys of the calls.
+    def _commit(self, message: ChatMessage, *, opens: bool) -> dict[str, int]:
+        """Commit a message with its calls, and its session if this is the first; the keys of the calls by their ids.
 
         Sets `message.id` and `message.interaction`; the texts become what a reader will get. `opens` begins a new
         interaction, numbered after the newest in the database: another process may have added some.
         """
-        mapping.clean_message(message)
         session = self._session()
         with self.database.transaction() as db:
             row = self._row(db)
@@ -131,18 +128,20 @@ class SessionWriter:
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
             stored = mapping.message_row(session.id, message)
-            db.add(stored)
-            db.flush()
-            place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id}
-            calls = [CallRow(call_id=call.id, **place, **values(call, mapping.CALL)) for call in message.tool_calls]
-            db.add_all(calls)
-        message.id = stored.id
-        return [call.id or 0 for call in calls]
+            mapping.read_back(db, stored, message, mapping.MESSAGE)
+            message.id, keys = stored.id, dict[str, int]()
+            for call in message.tool_calls:
+                call.id = clean_text(call.id)
+                place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
+                kept = CallRow(**place, **values(call, mapping.CALL))
+                mapping.read_back(db, kept, call, mapping.CALL)
+                keys[call.id] = kept.id or 0
+        return keys
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
         """Commit what became of a call: decision, result, error, duration. `full_result` is the whole output, where the
         model got less than that in `call.result`. Raises BadInput when no message of the session has such a call."""
-        mapping.clean_call(call)
+        call.id = clean_text(call.id)
         with self.database.transaction() as db:
             row = db.get(CallRow, self._open_calls.get(call.id, 0))
             if row is None:
@@ -156,6 +155,7 @@ class SessionWriter:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in mapping.CALL:
                 setattr(row, name, getattr(call, name))
+            mapping.read_back(db, row, call, mapping.CALL)
 
     def open_call(self, call_id: str) -> int | None:
         """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""

@@ -63,10 +63,8 @@ def new_file(path: Path) -> None:
 
 
 def spare_name(path: Path, purpose: str) -> Path:
-    """A free name beside the file that says what it is for and when it was made."""
-    stem = f"{path.name}.{purpose}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    tries = (path.with_name(stem + (f"-{n}" if n else "")) for n in range(1000))
-    return next(name for name in tries if not name.exists())
+    """A name beside the file that says what it is for and when it was made, to the microsecond."""
+    return path.with_name(f"{path.name}.{purpose}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
 
 
 def needs_check(path: Path) -> bool:

@@ -25,7 +25,7 @@ async def cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
     # late: the store is not needed to declare a command
     from swecli.repl.actions.insight import tables  # noqa: PLC0415
-    from swecli.store.spending import session_spending  # noqa: PLC0415
+    from swecli.store.views import session_spending  # noqa: PLC0415
 
     runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]

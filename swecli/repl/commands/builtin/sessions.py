@@ -156,8 +156,7 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 async def export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
     # late: templates and Markdown are loaded for this command alone
-    from swecli.pages.page import write_new  # noqa: PLC0415
-    from swecli.pages.session import FORMATS, session_as  # noqa: PLC0415
+    from swecli.pages.page import FORMATS, session_as, write_new  # noqa: PLC0415
 
     form, _, name = (args or "html").partition(" ")
     if form not in FORMATS:
