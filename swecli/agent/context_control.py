@@ -11,9 +11,8 @@ from swecli.agent.agent import Agent
 from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.context import fit as ladder
-from swecli.context.edits import CONDENSE, Cut, interaction_of, key_of
+from swecli.context.epochs import CONDENSE, Cut, interaction_of, key_of, largest, sized
 from swecli.context.prepare import past_request
-from swecli.context.window import largest, sized
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
@@ -25,7 +24,7 @@ _GROWN = 1.1  # after an undo, how much larger a request must be before it is re
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionPlan:
+class _ReductionPlan:
     """The next reduction: which rung, when, what it takes out (`T3`, or ids of calls), and the tokens of the request
     before and after it, where they are known by now."""
 
@@ -37,7 +36,7 @@ class ReductionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
+class _Meter:
     """Tokens. `parts` in the order of the request; their sum and `residual` is `total`, which is the provider's
     figure as far as one is known: `counted` and `provider` are the two counts of the last request, 0 before it.
     `limit` is what a request may have, None where the model's window is unknown; the ladder begins at `threshold`;
@@ -62,7 +61,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPreview:
+class _WindowPreview:
     """What another window would hold: the next request's tokens now and then, tools included; the turns that would
     leave it, and those that would come back, by name."""
 
@@ -122,7 +121,7 @@ class ContextControl:
         self._sessions.context.unpin(session, number)
         return number
 
-    def plan(self) -> ReductionPlan:
+    def plan(self) -> _ReductionPlan:
         """The next reduction, as things stand: what it does is exactly this."""
         session, agent = self.session, self._agent
         prepared = agent.prepare("").request
@@ -131,32 +130,32 @@ class ContextControl:
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
-            return ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
+            return _ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, Cut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
-            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
+            return _ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
         if found is not None:
             # what is not the same afterwards: calls whose results go, else turns
             same = {key_of(message) for message in found.messages if message in keyed}
             gone = (message for message in keyed if key_of(message) not in same)
             names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
-            return ReductionPlan(found.how, when, names, tokens, found.after)
+            return _ReductionPlan(found.how, when, names, tokens, found.after)
         return self._window_plan(session, epoch.first, tokens)
 
-    def _window_plan(self, session: Session, first: int, now: int) -> ReductionPlan:
+    def _window_plan(self, session: Session, first: int, now: int) -> _ReductionPlan:
         moment = self._agent.builder.moment(session, self._agent.model)
         spec = sized(session.window, moment=moment)
         if spec.mode == "full":
             when = "the window is full; old results go when the request reaches its threshold"
-            return ReductionPlan("window", when, (), now)
+            return _ReductionPlan("window", when, (), now)
         full = max(first + largest(spec, moment), session.context.hold_turns)
         left = full - session.interactions
         when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
-        return ReductionPlan("window", when, _unpinned(session, first, full - spec.size + 1), now)
+        return _ReductionPlan("window", when, _unpinned(session, first, full - spec.size + 1), now)
 
-    def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
+    def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
         """What the next request would hold under another window (None: as it is). Nothing changes."""
         agent, session = self._agent, self._sessions.current_session
         if spec is not None and session is not None:
@@ -165,7 +164,7 @@ class ContextControl:
         before, after = (fitter.measure(one.keyed).tokens for one in (now, then))
         held, holds = ({interaction_of(message) for message in one.keyed[1:-1]} for one in (now, then))
         leaves, returns = (tuple(f"T{n}" for n in sorted(gone)) for gone in (held - holds, holds - held))
-        return WindowPreview(before, after, leaves, returns, *then.window)
+        return _WindowPreview(before, after, leaves, returns, *then.window)
 
     def why(self, text: str) -> list[dict[str, Any]]:
         """Where a text was said in this session, newest first, as plain JSON values: turn, where, excerpt; whether it
@@ -199,7 +198,7 @@ class ContextControl:
             if (event := record.store(row)) is not None:
                 yield event
 
-    def meter(self, query: str = "") -> Meter:
+    def meter(self, query: str = "") -> _Meter:
         """Measure the next request, for a query or for none. Nothing is stored."""
         agent, fitter = self._agent, self._agent.fitter()
         prepared, limits = agent.prepare(query).request, fitter.limits
@@ -209,7 +208,7 @@ class ContextControl:
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
-        return Meter(
+        return _Meter(
             parts=tuple(part for part in parts if part[1]),
             residual=total - own,
             total=total,

@@ -8,7 +8,7 @@ from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Fitted, Happened, ModelStep, StepPlace
 from swecli.context import fit as ladder
 from swecli.context.budget import MAX_CHARACTERS, OFTEN, REPORTED, STEPS, Counted, ModelLimits, effective_threshold
-from swecli.context.edits import (
+from swecli.context.epochs import (
     CONDENSE,
     Cut,
     cut_for_summary,

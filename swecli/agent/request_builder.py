@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
+from swecli.context.epochs import Moment, Opening, opening
 from swecli.context.prepare import RequestInput, build_request, known_strategies, past_request
 from swecli.context.query import (
     Expansion,
@@ -22,7 +23,6 @@ from swecli.context.query import (
 )
 from swecli.context.system_message import HeadParts, open_findings
 from swecli.context.tokens import TokenCounter
-from swecli.context.window import Moment, Opening, opening
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch
 from swecli.models.errors import BadInput

@@ -11,6 +11,7 @@ from swecli.context.budget import (
     allowed_tokens,
     effective_threshold,
 )
+from swecli.context.epochs import adaptive_window_size
 from swecli.context.retained_facts import dedupe_findings
 from swecli.context.tokens import MISSING_IMAGE_TOKENS, estimate_token_count
 from swecli.context.truncate import (
@@ -20,7 +21,6 @@ from swecli.context.truncate import (
     truncate_conversation,
     truncate_conversation_if_needed,
 )
-from swecli.context.window import adaptive_window_size
 
 __all__ = [
     "DEFAULT_MAX_TOKENS",

@@ -31,7 +31,7 @@ STEPS, OFTEN = 4, 2  # more reductions than OFTEN within so many steps are too m
 _CUT, _SMALLEST = 0.5, 1_024
 _BARE, _SAME = 0.8, 0.02  # of the request without its tools; by how much two counts of one limit differ
 
-Shape = tuple[str, int, int | None]
+_Shape = tuple[str, int, int | None]
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +80,7 @@ class ModelLimits:
     show them the tools."""
 
     session: str = ""
-    limits: Mapping[Shape, int] = field(default_factory=dict)
+    limits: Mapping[_Shape, int] = field(default_factory=dict)
     windows: Mapping[str, int] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     failures: int = 0
@@ -111,7 +111,7 @@ class ModelLimits:
         recent = {one for one in self.reduced if one[0] == interaction and step - STEPS < one[1] < step}
         return len(recent) >= OFTEN
 
-    def refused(self, shape: Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
+    def refused(self, shape: _Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
         """A request of `sent` tokens, with `reserve` for the answer, was too long: the next holds what was read of it
         in silence, or what the named window has beside the answer; else it is smaller by a part. Where a shorter answer
         is asked for from now on, that may be all that was too much."""

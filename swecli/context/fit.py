@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
-from swecli.context.edits import changes, interaction_of, key_of, lawful, with_note_keys
+from swecli.context.epochs import changes, interaction_of, key_of, lawful, with_note_keys
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import (
     CAPS,

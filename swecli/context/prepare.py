@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain, without_old_strategies
+from swecli.context.epochs import (
+    SYSTEM_KEY,
+    Opening,
+    edited,
+    interaction_of,
+    key_of,
+    lawful,
+    plain,
+    sized,
+    without_old_strategies,
+)
 from swecli.context.query import strategy_lines, strategy_notes, told_since, with_notes
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.context.window import Opening, sized
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
 from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
@@ -46,7 +55,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request before its first step. `keyed` are its messages with their keys (see `context/edits.py`); `shown` the
+    """A request before its first step. `keyed` are its messages with their keys (see `context/epochs.py`); `shown` the
     ids of the strategies that the model knows then; `enhanced` the query as it is sent and stored; `window` the first
     and last completed interaction in it (none: the first is larger); `removed` counts those that leave now; `opened` is
     the row of the epoch that begins with it, None where it only adds. `tokens` is the whole without tools: the

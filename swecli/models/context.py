@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
-# How it began; what ends an epoch: see `context/window.py` and `context/fit.py`.
+# How it began; what ends an epoch: see `context/epochs.py` and `context/fit.py`.
 BEGIN, UNDO = "begin", "undo"
 KEY = "_key"  # in a message: never sent
 

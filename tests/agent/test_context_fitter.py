@@ -16,7 +16,7 @@ from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import StepPlace
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.edits import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
+from swecli.context.epochs import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import KEY, Epoch, Reduction

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swecli.context.epochs import Moment, opening
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import INTERRUPTED_REPLY
-from swecli.context.window import Moment, opening
 from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session

@@ -57,10 +57,10 @@ def _checked(url: str) -> tuple[str, str]:
     return f"{parts.scheme}://{at}{f':{port}' if port else ''}{path}{query}", host
 
 
-FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches from a host")
+_FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches from a host")
 
 
-@tool(FETCH, _FetchParams, _plan)
+@tool(_FETCH, _FetchParams, _plan)
 async def fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     # late: needed by no other tool
     import httpcore  # noqa: PLC0415
