@@ -42,14 +42,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """One session's playbook with the store behind it. `command` is how the user writes an action: `/playbook`;
-    a prompt gets at most `tokens` of strategies."""
+    """One session's playbook with the store behind it. `command` is how the user writes an action: `/playbook`."""
 
     sessions: SessionManager
     session: Session
     workspaces: Workspaces | None = None
     command: str = "/playbook"
-    tokens: int = 1_200
 
     def find(self, ref: str, *, gone_too: bool = False) -> Bullet:
         """The strategy that is meant. Raises BadInput."""
@@ -102,7 +100,7 @@ _ACTIONS = (
            "all strategies; their changes; all figures; the whole as Markdown",
            flags=("--log", "--verbose", "--export=", "--force")),
     Action("show", "P-7", "one with its evidence, its changes and its prompts"),
-    Action("why", "[T7|WORDS]", "what a prompt got, and what decided", 0),
+    Action("why", "[T7]", "what a prompt got, and what decided"),
     Action("add", "TEXT | --from FILE", "teach one for this project, or take in an export", 0, ("--from=", "--trust")),
     Action("edit", "P-7|all [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
            "put it differently, pin it, switch it off or on", 1,

@@ -110,7 +110,7 @@ def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None
     assert (row["helpful"], row["harmful"]) == (1, 0)
     assert "you marked it good: well done" in run("playbook", "show", "P-1").out
     assert "nothing to learn" in run("playbook", "reflect", "--rules-only").out
-    assert run("playbook", "why", "--json").json["recorded"]
+    assert run("playbook", "why", "--json").json["candidates"]
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "reflect"])

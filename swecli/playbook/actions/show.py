@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import short_id
+from swecli.models.ids import turn_within
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
 from swecli.playbook.describe import summary_of
 from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
-from swecli.playbook.selection.rank import SelectionRequest
-from swecli.playbook.selection.select import select
-from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 
@@ -24,7 +21,6 @@ _LOGGED = 20
 _PROMPTS = 10  # that are named of a strategy
 _SESSION = 13  # characters of a session's id that tell it from others
 VERBOSE, LOG, EXPORT, FORCE = "--verbose", "--log", "--export", "--force"
-_LETTERS = 4  # characters a token, roughly: what `why` says of a question is an estimate
 
 
 def _when(moment: datetime | None) -> str:
@@ -197,16 +193,11 @@ def _evidence(item: Any) -> dict[str, Any]:
 
 
 def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """What was thought of the strategies for the last turn, or turn T7; or what a question would get now."""
-    text = " ".join(args)
-    named = short_id("T", f"T{text}" if text.isdecimal() else text)
-    turn = int(named.removeprefix("T-")) if named else 0 if text else ctx.session.interactions
-    if named and not 1 <= turn <= ctx.session.interactions:
-        raise BadInput(f"There is no turn T{turn} in this session.", f"Use {ctx.command} why WORDS for a question.")
-    choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn) if turn else None
-    if turn and (choice is None or "chosen" not in choice):
-        raise BadInput(f"What was decided in T{turn} was not kept.", f"Use {ctx.command} why WORDS for a question.")
-    choice = choice or _now(ctx, text)
+    """What was thought of the strategies for the last turn, or turn T7."""
+    turn = turn_within(" ".join(args), ctx.session.interactions)
+    choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
+    if choice is None or "chosen" not in choice:
+        raise BadInput(f"What was decided in T{turn} was not kept.", "It is kept of turns that ran here.")
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
         withheld = name in choice["withheld"]
@@ -219,17 +210,7 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["there are more, which match less"] if choice["more"] else []
     notes += ["the playbook is off"] if choice["off"] else []
-    whole: dict[str, Any] = {"turn": turn or None, "recorded": bool(turn), "candidates": value}
-    whole |= {name: choice[name] for name in ("tokens", "budget", "off", "more")}
+    whole = {"turn": turn, "candidates": value} | {name: choice[name] for name in ("tokens", "budget", "off", "more")}
     if not rows:
         return ActionResult(whole, ("The playbook is off." if choice["off"] else "There was nothing to choose from.",))
     return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))
-
-
-def _now(ctx: ActionContext, query: str) -> dict[str, Any]:
-    """What a conversation that begins with a query would get, by what is believed now."""
-    playbook = ctx.session.playbook
-    request = SelectionRequest(
-        playbook.bullets, query, lambda text: len(text) // _LETTERS, BulletIndex(), ctx.tokens, off=playbook.off
-    )
-    return select(request).to_json()

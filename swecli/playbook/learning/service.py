@@ -65,7 +65,6 @@ class LearningService:
     workspaces: Workspaces | None = None
     enabled: bool = True
     budget: ReflectionBudget = ReflectionBudget()  # noqa: RUF009 - frozen
-    tokens: int = 1_200
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
@@ -73,7 +72,7 @@ class LearningService:
         cls, sessions: SessionManager, settings: Settings, reflector: ReflectorModel, workspaces: Workspaces
     ) -> LearningService:
         budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
-        return cls(sessions, reflector, workspaces, settings.learn, budget, tokens=settings.playbook_tokens)
+        return cls(sessions, reflector, workspaces, settings.learn, budget)
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Do one of the user's actions on the playbook, `command` being how the user writes it. Raises SwecliError."""
@@ -84,7 +83,7 @@ class LearningService:
         if session is None:
             raise BadInput("There is no session yet.", "Ask something first.")
         self.sessions.playbook.renew(session)
-        return perform(ActionContext(self.sessions, session, self.workspaces, command, self.tokens), action, args)
+        return perform(ActionContext(self.sessions, session, self.workspaces, command), action, args)
 
     async def learn(self, interaction: int | None = None, *, asked: bool = False) -> list[LearningEvent]:
         """Reflect on one turn of the current session (None: the newest), by the rules and by the model. With `asked`
@@ -122,7 +121,9 @@ class LearningService:
             look = look_at(self.sessions, session, digest_of(self.sessions, session, interaction))
             if not self._wanted(session, look, asked):
                 return self._conclude(session, TurnLessons(interaction, final=True))
-            question = self._question(session, look)
+            bullets = session.playbook.bullets
+            shown = [bullets[name] for name in look.digest.shown if name in bullets]
+            question = question_of(look.digest, shown, look.evidence.observed, look.user_next)
             if held := self._held(look, len(question)):
                 if (reason := held.partition(":")[0]) in self._reported:
                     return []
@@ -212,10 +213,6 @@ class LearningService:
         offline = self.reflector.model is not None and self.reflector.model.profile.offline
         return asked or worth_asking(look, every_turn=self.reflector.every_turn, offline=offline)
 
-    def _question(self, session: Session, look: Look) -> str:
-        shown = [session.playbook.bullets[name] for name in look.digest.shown if name in session.playbook.bullets]
-        return question_of(look.digest, shown, look.evidence.observed, look.user_next)
-
     def _held(self, look: Look, length: int) -> str:
         """Why the model cannot be asked about this turn now; "" when it can."""
         if self.reflector.model is None:
@@ -231,15 +228,13 @@ class LearningService:
         try:
             await ask(model, self.reflector.template, question, look.digest.shown, asked)
         except asyncio.CancelledError:
-            self._bill(number, asked)
             self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise
-        self._bill(number, asked)
+        finally:
+            if asked.attempts:
+                spent = RequestRecord(asked.model, REFLECTING, number, 0, asked.usage, asked.cost, 0)
+                self.sessions.record_request(spent)
         return asked
-
-    def _bill(self, number: int, asked: Asked) -> None:
-        if asked.attempts:
-            self.sessions.record_request(RequestRecord(asked.model, REFLECTING, number, 0, asked.usage, asked.cost, 0))
 
     def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
         """Keep it and report what came of it. What cannot be applied is left out, and that is reported."""

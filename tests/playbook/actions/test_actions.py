@@ -57,9 +57,9 @@ async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtim
     assert "you marked it good: well done" in shown
     assert "in the prompt of T1" in shown
     why = do(runtime, "why")
-    assert why.value["recorded"]
     assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [("P-1", True), ("P-2", True)]
-    assert not do(runtime, "why how do the tests run").value["recorded"]
+    with pytest.raises(BadInput, match="There is no turn T9"):
+        do(runtime, "why T9")
 
 
 def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:

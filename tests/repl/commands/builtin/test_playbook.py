@@ -38,7 +38,8 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
     printed = await narrow.type("/playbook")
     assert printed.startswith("P-1  Look at the change")
     assert "state active · worth new" in printed
-    for line in ("", " why commit", " list --verbose", " list --log"):
+    await run_turn(runtime, "hello")
+    for line in ("", " why", " list --verbose", " list --log"):
         assert all(len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
 
