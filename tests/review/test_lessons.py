@@ -18,4 +18,4 @@ def test_the_findings_are_its_evidence_without_their_secrets() -> None:
 
 def test_nothing_was_fixed_so_nothing_is_proposed() -> None:
     runtime = make_runtime()
-    assert lessons(runtime.sessions, store_of(runtime), runtime.sessions.current_session) == []
+    assert lessons(runtime.sessions, store_of(runtime), "/playbook") == []

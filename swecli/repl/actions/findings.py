@@ -41,7 +41,7 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     """Do what the words ask, the name of an action first; `command` is how the user writes what begins with a slash.
     Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import change_line, recheck  # noqa: PLC0415
+    from swecli.review.judge.ledger import change_line, lessons, recheck  # noqa: PLC0415
     from swecli.review.publish.view import chosen, view  # noqa: PLC0415
 
     store, (name, *rest) = store_of(sessions, here), words
@@ -61,7 +61,7 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
         done = ActionResult([after.to_json() for _, after in changed], lines)
     else:
         done = _settle(store, name, rest)
-    notes = proposals(sessions, store, command) if name in ("fixed", "recheck") else []
+    notes = lessons(sessions, store, f"{command or '/'}playbook") if name in ("fixed", "recheck") else []
     return replace(done, note="\n".join(notes))
 
 
@@ -71,15 +71,6 @@ def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
     return ReviewStore(sessions.database, str(project_root(here)))
-
-
-def proposals(sessions: SessionManager, store: ReviewStore, command: str = "") -> list[str]:
-    """A line for each smell that was fixed again and again and is now proposed to the playbook."""
-    # late: as above
-    from swecli.review.judge.ledger import lesson_note, lessons  # noqa: PLC0415
-
-    proposed = lessons(sessions, store, sessions.current_session)
-    return [lesson_note(applied, f"{command or '/'}playbook") for applied in proposed]
 
 
 def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> ActionResult:

@@ -12,14 +12,14 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import ContextReduced, Notice, StepRetried
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
-from swecli.repl.actions.findings import ACTIONS, proposals, store_of
+from swecli.repl.actions.findings import ACTIONS, store_of
 from swecli.repl.actions.findings import perform as act
 from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card
-from swecli.review.judge.ledger import apply_suggestion, change_line, recheck, repair_request
+from swecli.review.judge.ledger import apply_suggestion, change_line, lessons, recheck, repair_request
 from swecli.review.publish.posting import Wanted, need_token, plan_push
 from swecli.review.publish.view import chosen, view
 from swecli.review.read.job import ReviewOptions, begin_job, by_hand, check
@@ -128,7 +128,7 @@ async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
 
 
 def _propose(ctx: CommandContext, store: ReviewStore) -> None:
-    for line in proposals(ctx.runtime.sessions, store):
+    for line in lessons(ctx.runtime.sessions, store, "/playbook"):
         ctx.screen.note(line)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall
-from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
-from swecli.models.session import Session
+from swecli.models.playbook import Delta, Evidence, Op
 from swecli.redact import redact
 from swecli.review.judge.grounding import ground, move, places, read_block
 from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
@@ -114,15 +113,17 @@ def change_line(before: Finding, after: Finding) -> str:
     return f"{after.id} {after.place}: {after.doubt or 'its code stands as before'}"
 
 
-def lessons(sessions: SessionManager, store: ReviewStore, session: Session | None) -> list[AppliedDelta]:
-    """Propose a strategy for each smell fixed three times in this project, once, with those findings as evidence; it
-    waits for the user's word. Nothing without a session."""
-    proposed = []
+def lessons(sessions: SessionManager, store: ReviewStore, command: str) -> list[str]:
+    """Propose a strategy for each smell fixed three times in this project, once, with those findings as evidence; a
+    line for each, with how the user approves it, `command` being the face's playbook. Nothing without a session."""
+    session, lines = sessions.current_session, list[str]()
     for smell, findings in (store.fixed_often(_TIMES) if session else {}).items():
         name = f"review:{store.project}:{smell}"
         if session and smell in SMELLS and not sessions.playbook.made(name):  # one taken back is not proposed again
-            proposed.append(sessions.playbook.apply(lesson(name, smell, findings, session.id), session))
-    return proposed
+            made = sessions.playbook.apply(lesson(name, smell, findings, session.id), session)
+            reason, bullet = made.delta.reason, " ".join(made.added)
+            lines.append(f"{bullet} is proposed, since {reason}. It needs your approval: {command} review")
+    return lines
 
 
 def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> Delta:
@@ -137,12 +138,6 @@ def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> D
     fields |= {"trust": "repository", "state": "quarantined"}
     reason = f"{words} was fixed {_TIMES} times: {', '.join(f.id for f in findings[:_QUOTED])}"
     return Delta(name, (Op("ADD", fields=fields, evidence=evidence),), "rules", session_id, None, reason)
-
-
-def lesson_note(applied: AppliedDelta, command: str) -> str:
-    """What was proposed, and how the user says yes or no; `command` is how the face calls its playbook."""
-    bullet = " ".join(applied.added)
-    return f"{bullet} is proposed, since {applied.delta.reason}. It needs your approval: {command} review"
 
 
 def repair_request(finding: Finding, here: Path) -> str:
