@@ -8,7 +8,7 @@ import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of, open_sessions, positive, print_line
@@ -188,21 +188,21 @@ def _learn(args: argparse.Namespace) -> ActionResult:
         before = sessions.playbook.spent()
         for line in [] if args.json else gone:
             print_line(f"left out: {line}")
-        done: list[Any] = []
+        done: list[tuple[str, int, list[LearningEvent]]] = []
 
         async def backfill() -> None:
-            async for one in learning.backfill(wanted, args.epochs):
-                done.append(one)
-                for line in () if args.json else (line for event in one.events for line in _lines_of(event)):
-                    print_line(f"{one.session_id[:13]} T{one.interaction}: {line}")
+            async for name, number, events in learning.backfill(wanted, args.epochs):
+                done.append((name, number, events))
+                for line in () if args.json else (line for event in events for line in _lines_of(event)):
+                    print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
         after = sessions.playbook.spent()
-    events = [(one, event) for one in done for event in one.events]
-    changed = [event for _, event in events if isinstance(event, PlaybookUpdated)]
+    changed = [event for *_, events in done for event in events if isinstance(event, PlaybookUpdated)]
     failures = [
-        {"session": one.session_id, "turn": one.interaction, "reason": event.reason}
-        for one, event in events
+        {"session": name, "turn": number, "reason": event.reason}
+        for name, number, events in done
+        for event in events
         if isinstance(event, ReflectionFailed)
     ]
     added, tagged = sum(len(event.added) for event in changed), sum(len(event.tagged) for event in changed)
@@ -211,7 +211,7 @@ def _learn(args: argparse.Namespace) -> ActionResult:
     value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
     price = "unknown" if cost is None else f"${cost:.4f}"
     came = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
-    failing = [any(isinstance(event, ReflectionFailed) for event in one.events) for one in done]
+    failing = [any(isinstance(event, ReflectionFailed) for event in events) for *_, events in done]
     return ActionResult(value, (f"{len(done)} turns looked at: {came}.",), code=1 if done and all(failing) else 0)
 
 

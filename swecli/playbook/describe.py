@@ -12,11 +12,6 @@ from swecli.store.records import TurnLessons
 
 _CONTENT = 90
 _MANY = 8  # operations of a delta that are named one by one
-_FROM = {
-    "repository": "it comes from a file",
-    "tool": "it comes from a command's output",
-    "web": "it comes from the web",
-}
 _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
@@ -46,8 +41,6 @@ def _reason_of(op: Op) -> str:
     doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
     if doubt:
         return doubt
-    if op.fields.get("state") == "quarantined":
-        return _FROM.get(str(op.fields.get("trust")), "it comes from outside")
     return shorten(op.evidence[0].quote, 80) if op.evidence else ""
 
 

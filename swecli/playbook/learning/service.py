@@ -45,16 +45,6 @@ class RulesPart:
     needs_model: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Backfilled:
-    """One turn that was looked at again, and what came of it."""
-
-    session_id: str
-    interaction: int
-    epoch: int
-    events: tuple[LearningEvent, ...]
-
-
 @dataclass
 class LearningService:
     """Learning for one program. `workspaces` tell what strategies may name and need not say; without them nothing is
@@ -157,15 +147,18 @@ class LearningService:
         self.sessions.playbook.renew(session)
         return events
 
-    async def backfill(self, sessions: Sequence[str], epochs: int = 1) -> AsyncIterator[Backfilled]:
-        """Reflect on every turn of these sessions until each was reflected on `epochs` times, the oldest first. The
-        current session changes. Raises BadInput before anything is learned when a session is not there."""
+    async def backfill(
+        self, sessions: Sequence[str], epochs: int = 1
+    ) -> AsyncIterator[tuple[str, int, list[LearningEvent]]]:
+        """Reflect on every turn of these sessions until each was reflected on `epochs` times, the oldest first; gives
+        the session and the number of each with what came of it. The current session changes. Raises BadInput before
+        anything is learned when a session is not there."""
         ids = [self.sessions.resume(ref, "").id for ref in sessions]
         for epoch in range(1, epochs + 1):
             for name in ids:
                 for number in range(1, self.sessions.resume(name, "").interactions + 1):
                     if self.sessions.playbook.times(name, number) < epoch:
-                        yield Backfilled(name, number, epoch, tuple(await self.learn(number)))
+                        yield name, number, await self.learn(number)
 
     async def check_anchors(self) -> list[LearningEvent]:
         """See which strategies name something that is gone; those that did not before are reported. Asks no model."""

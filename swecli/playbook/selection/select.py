@@ -72,7 +72,7 @@ def select(request: SelectionRequest, held: Held | None = None) -> Selection:
     ranked, fits = rank(request)
     found = _select(request, ranked, held, fits=fits)
     shown = {bullet.id for bullet in found.chosen}
-    names = (c.bullet.id for c in ranked if c.bullet.live and c.reason == HELD_BACK and c.bullet.id not in shown)
+    names = (c.bullet.id for c in ranked if c.reason == HELD_BACK and c.bullet.id not in shown)
     return replace(found, held_back=tuple(names))
 
 
