@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.review_events import ReviewFinished
-from swecli.review.publish.posting import Wanted, plan_push
+from swecli.review.publish.posting import plan_push
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 BASE = "".join(f"def work_{n}(given):\n    return given * {n}\n\n\n" for n in range(40))
@@ -98,7 +98,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
         async for event in events:
             end = event if isinstance(event, ReviewFinished) else end
     assert end is not None
-    told = plan_push(clone, os.environ, review.job.plan.target, end, Wanted(read=review.record.seen)).send()
+    told = plan_push(review.job.plan.target, end, review.record.seen).send()
     purposes = Counter(request.purpose for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
     kinds = [kind if kind != "reviews" else f"review of {len(body['comments'])}" for kind, body in hub.posted[before:]]
     states = Counter(finding.state for finding in end.findings)

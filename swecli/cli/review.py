@@ -23,7 +23,7 @@ from swecli.models.finding import SEVERITIES, counted
 from swecli.models.learning_events import event_line
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
-from swecli.review.publish.posting import Wanted, need_token, plan_push
+from swecli.review.publish.posting import need_token, plan_push
 from swecli.review.publish.view import brief, event_lines, planned_lines
 from swecli.review.read.job import ReviewOptions, begin_job, plan_for, planned
 from swecli.review.read.run import Review
@@ -190,8 +190,7 @@ async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
     """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
     GitHubFailed, BadInput."""
-    wanted = Wanted(_least(args), args.post_min, review.record.seen)
-    push = plan_push(Path.cwd().resolve(), os.environ, review.job.plan.target, end, wanted)
+    push = plan_push(review.job.plan.target, end, review.record.seen, _least(args), args.post_min)
     for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _note(line)
     fresh = len(push.inline) + len(push.rest)

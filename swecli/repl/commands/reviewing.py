@@ -20,7 +20,7 @@ from swecli.repl.input.keys import editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card
 from swecli.review.judge.ledger import apply_suggestion, change_line, lessons, recheck, repair_request
-from swecli.review.publish.posting import Wanted, need_token, plan_push
+from swecli.review.publish.posting import need_token, plan_push
 from swecli.review.publish.view import chosen, view
 from swecli.review.read.job import ReviewOptions, begin_job, by_hand, check
 from swecli.review.read.run import Review
@@ -66,14 +66,13 @@ async def _watch(ctx: CommandContext, review: Review) -> ReviewFinished | None:
 
 
 async def _post(ctx: CommandContext, review: Review, end: ReviewFinished, least: str) -> None:
-    environ, target = ctx.runtime.start.environ, review.job.plan.target
-    wanted = Wanted(least, read=review.record.seen)
-    push = await asyncio.to_thread(plan_push, ctx.runtime.agent.ctx.root, environ, target, end, wanted)
+    target = review.job.plan.target
+    push = await asyncio.to_thread(plan_push, target, end, review.record.seen, least)
     for line in push.lines:
         ctx.screen.line(line)
     if not push.anything:
         return
-    need_token(environ)
+    need_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
     if await ctx.pick(f"Put this on pull request {target.pr} of {push.github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")

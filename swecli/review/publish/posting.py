@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput
@@ -16,7 +15,7 @@ from swecli.redact import has_secret
 from swecli.review.publish.exports import fenced, safe
 from swecli.review.publish.view import brief, coverage_words
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT, GitHub, GitHubFailed, connect, packed
+from swecli.review.target.github import KEPT, GitHub, GitHubFailed, packed
 from swecli.review.target.targets import Target
 
 _LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
@@ -26,16 +25,6 @@ _THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository
 pullRequest(number: $number) { reviewThreads(first: 100) { nodes { id isResolved comments(first: 1) { nodes {
 databaseId } } } } } } }"""
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What may be posted: findings with at least the verdict `least` (confirmed, cannot_tell, any) and the severity
-    `post_min`; `read` are the digests of the hunks that this review has read."""
-
-    least: str = "confirmed"
-    post_min: str = "medium"
-    read: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +85,15 @@ def need_token(environ: Mapping[str, str]) -> None:
         raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
 
 
-def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: ReviewFinished, wanted: Wanted) -> Push:
-    """Sort the findings: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What
-    was found late in code that was read before is posted only when it is critical. Raises GitHubFailed."""
-    github, number = connect(root, environ), target.pr or 0
+def plan_push(
+    target: Target, end: ReviewFinished, read: Sequence[str], least: str = "confirmed", post_min: str = "medium"
+) -> Push:
+    """Sort the findings that have at least the verdict `least` (confirmed, cannot_tell, any) and the severity
+    `post_min`: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What was found
+    late in code that was read before is posted only when it is critical. `read` are the digests of the hunks that the
+    review has read. Raises GitHubFailed."""
+    github, number = target.github, target.pr or 0
+    assert github is not None, "a pull request is on GitHub"
     diffs, there, replied = target.diffs, dict[str, int](), set[str]()
     login = github.login() if github.token else ""
     for row in github.pages(f"pulls/{number}/comments"):
@@ -108,13 +102,13 @@ def plan_push(root: Path, environ: Mapping[str, str], target: Target, end: Revie
                 replied |= {mark} if fixed else set()
                 there.setdefault(mark, int(row["id"]))
     waiting = there.keys() - replied
-    ours = [f for f in end.findings if f.fingerprint in there or (f.sure(wanted.least) and f.at_least(wanted.post_min))]
+    ours = [f for f in end.findings if f.fingerprint in there or (f.sure(least) and f.at_least(post_min))]
     new = [f for f in ours if f.is_open and f.fingerprint not in there and not (f.late and f.severity != "critical")]
     tabled = {finding.fingerprint for finding in target.earlier.findings}
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
     inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
     return Push(
-        github, target, end, tuple(dict.fromkeys([*target.earlier.digests, *wanted.read])), inline,
+        github, target, end, tuple(dict.fromkeys([*target.earlier.digests, *read])), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
         tuple(f for f in ours if f.is_open and f.fingerprint in there),
         tuple((f, there[f.fingerprint]) for f in ours if f.state == "fixed" and f.fingerprint in waiting),

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -54,7 +54,7 @@ class GitHub:
     """One repository there, `owner/name`. `token` may be empty where only public things are read."""
 
     repository: str
-    token: str = ""
+    token: str = field(default="", repr=False)
     api: str = _API
 
     def login(self) -> str:

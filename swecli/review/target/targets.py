@@ -26,7 +26,7 @@ class Target:
     """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes` a
     line for each file of which nothing can be read, `skips` what a rule leaves out. `base` is the commit it is compared
     with, `attributes` those it gives to the files; `commit` the one whose files are read ("": the work tree's); `head`
-    the newest of pull request `pr`, `earlier` what its last push left."""
+    the newest of pull request `pr` on `github`, `earlier` what its last push left."""
 
     spec: tuple[str, ...]
     label: str
@@ -40,6 +40,7 @@ class Target:
     pr: int | None = None
     head: str = ""
     earlier: PullState = PullState()
+    github: GitHub | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _pull(at: _Place, number: str) -> Target:
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
-    named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier)
+    named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
     try:
         named = replace(named, commit=_read_from(at, _commit(at, head)))
     except GitFailed:

@@ -7,7 +7,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from scripts.benchmarks.pushes import pushes
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
 from swecli.models.review_events import Coverage, ReviewFinished
-from swecli.review.publish.posting import MOST_INLINE, Push, Wanted, plan_push
+from swecli.review.publish.posting import MOST_INLINE, Push, plan_push
 from swecli.review.target.diffs import FileDiff, hunks_of
 from swecli.review.target.github import GitHub, packed, read_state
 from swecli.review.target.targets import Target
@@ -44,8 +43,8 @@ def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bo
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
     diffs = {path: FileDiff(path, hunks=hunks_of(patch)) for path, patch in hub.patches.items()}
-    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=read_state(github, 7))
-    return plan_push(Path.cwd(), hub.environ(token), target, end, Wanted(read=["d1"]))
+    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=read_state(github, 7), github=github)
+    return plan_push(target, end, ["d1"])
 
 
 def kinds(hub: FakeGitHub) -> list[str]:
