@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, and_, false, func, or_, text
+from sqlalchemy import ColumnElement, and_, event, false, func, or_, text
+from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
 from swecli.models.playbook import (
@@ -205,12 +206,26 @@ def _of(session: Session, owner: Any) -> ColumnElement[bool]:
     return owner == session.id if session.id else false()
 
 
-def load_bullets(db: sqlmodel.Session, session: Session) -> SessionPlaybook:
-    """What applies to the session, within a transaction."""
+@event.listens_for(BulletRow, "after_insert")
+@event.listens_for(BulletRow, "after_update")
+def _note_change(mapper: Any, connection: Any, row: BulletRow) -> None:
+    if (db := object_session(row)) is not None:
+        db.info.setdefault("changed", set()).add(row.number)
+
+
+def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
+    """What applies to the session, within a transaction. With `old`, which was current when the transaction began, only
+    the bullets that it changed are read: a turn costs the same whatever the playbook's size."""
     columns: list[Any] = [getattr(BulletRow, name) for name in ("number", *_FIELDS)]
     alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
+    changed = db.info.get("changed", set())
+    if old is not None:
+        alive = alive.where(col(BulletRow.number).in_(changed))
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
-    return SessionPlaybook({f"P-{row.number}": bullet_of(row) for row in rows}, *playbook_now(db, session))
+    found = {f"P-{row.number}": bullet_of(row) for row in rows}
+    known = old.bullets if old else {}
+    kept = {name: bullet for name, bullet in known.items() if name in found or number_of(name) not in changed}
+    return SessionPlaybook(kept | found, *playbook_now(db, session))
 
 
 def playbook_now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:

@@ -56,9 +56,12 @@ class PlaybookStore(ReflectionQueue):
     @contextmanager
     def _changing(self, session: Session) -> Iterator[sqlmodel.Session]:
         """A transaction; after it the session's playbook is up to date."""
+        known = session.playbook
         with self._database.transaction() as db:
+            current = (known.version, known.off) == playbook_now(db, session)
             yield db
-            playbook = load_bullets(db, session)
+            db.flush()
+            playbook = load_bullets(db, session, known if current else None)
         session.update_playbook(playbook)
 
     def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
@@ -105,9 +108,8 @@ class PlaybookStore(ReflectionQueue):
                 note_checks(db, session, lessons.checks)
                 if lessons.known:
                     note_turn(db, session.id, lessons.interaction, **lessons.known)
-                used = col(BulletRow.number).in_([number_of(name) for name in lessons.shown])
-                more: dict[str, Any] = {"uses": col(BulletRow.uses) + 1}
-                db.exec(sqlmodel.update(BulletRow).where(used).values(**more))
+                for used in bullets.bullet_rows(db, lessons.shown).values():
+                    used.uses += 1
                 bullets.let_fade(db, lessons.held_back)
             if lessons.final:
                 note_reflection(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")

@@ -45,6 +45,16 @@ def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionMana
     assert (by_hand.source, by_hand.quote, by_hand.trust) == ("user", "no", "user")
 
 
+def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, session: Session) -> None:
+    apply(manager, "d1", *(add(f"rule {n}") for n in range(5)))
+    before = dict(session.playbook.bullets)
+    apply(manager, "d2", Op("PIN", "P-2"), Op("REMOVE", "P-4"), add("another"))
+    after = session.playbook.bullets
+    assert [name for name in before if after.get(name) is before[name]] == ["P-1", "P-3", "P-5"]
+    assert list(after) == ["P-1", "P-2", "P-3", "P-5", "P-6"]
+    assert session.playbook == manager.playbook.load(session)
+
+
 def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
     delta = Delta("d1", (add(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
     first = manager.playbook.apply(delta, session)
