@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.settings import change_setting, show_settings, write_to
-
-_SET_EDITOR = "Set EDITOR to one of yours."
 
 
 def config(parser: Parser) -> None:
@@ -54,21 +51,15 @@ def _set(args: argparse.Namespace) -> ActionResult:
 
 def _edit(args: argparse.Namespace) -> ActionResult:
     # late: the prompt's keys, for the editor that they would open
-    from swecli.repl.input.keys import editor  # noqa: PLC0415
+    from swecli.repl.input.keys import editor_command  # noqa: PLC0415
 
-    path = _settings_file(args)
-    try:
-        command = shlex.split(editor(os.environ) or "")
-    except ValueError as error:
-        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", _SET_EDITOR) from error
-    if not command:
-        raise BadInput("No editor was found.", _SET_EDITOR)
+    path, command = _settings_file(args), editor_command(os.environ)
     if not path.exists():
         write_to(path, template())
     try:
         done = subprocess.run([*command, str(path)], check=False)
     except OSError as error:
-        raise BadInput(f"The editor {command[0]!r} cannot be started: {error.strerror}.", _SET_EDITOR) from error
+        raise BadInput(f"The editor {command[0]!r} cannot be started: {error.strerror}.", "Set EDITOR.") from error
     if done.returncode:
         raise SwecliError(f"The editor exited with code {done.returncode}.", f"The file is {path}.")
     load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises what is wrong with it now

@@ -142,12 +142,11 @@ def _known(args: argparse.Namespace) -> ActionResult:
     found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(f"No known model has {args.word!r} in its name.", "It may work all the same: try it with -m.")
-    value = []
-    for name, row in found:
-        prices = {
-            f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")
-        }
-        value.append({"model": name, "window": row.get("max_input_tokens"), **prices})
+    value = [
+        {"model": name, "window": row.get("max_input_tokens")}
+        | {f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")}
+        for name, row in found
+    ]
     rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in value)
     return ActionResult(value, head=("model", "window", "$ per million in", "out"), rows=rows)
 

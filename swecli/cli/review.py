@@ -22,12 +22,12 @@ from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, counted
 from swecli.models.learning_events import event_line
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
+from swecli.repl.actions.findings import store_of
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import need_token, plan_push
 from swecli.review.publish.view import brief, event_lines, planned_lines
 from swecli.review.read.job import ReviewOptions, begin_job, plan_for, planned
 from swecli.review.read.run import Review
-from swecli.store.reviews import ReviewStore
 
 
 def write_event(event: Event, *, stream: bool = False) -> None:
@@ -126,12 +126,11 @@ def _run(args: argparse.Namespace) -> int:
     """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
     try:
         spec = None if args.unfinished else _spec(args)
-        root = project_root(Path.cwd().resolve())
-        need_workspace(root, allow_home=args.allow_home)
+        need_workspace(project_root(Path.cwd().resolve()), allow_home=args.allow_home)
         if args.post and args.yes:
             need_token(os.environ)  # before anything is paid for
         with closing(build_runtime(make_start(args), refuse)) as runtime:
-            return asyncio.run(_review(runtime, ReviewStore(runtime.sessions.database, str(root)), args, spec))
+            return asyncio.run(_review(runtime, args, spec))
     except SwecliError as error:
         if error.exit_code == 1:
             error.exit_code = _FAILED
@@ -150,7 +149,8 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-async def _review(runtime: Runtime, store: ReviewStore, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
+async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
+    store = store_of(runtime.sessions, Path.cwd())
     style = args.format or ("json" if args.json else "text")
     for line in runtime.opening_lines():
         _note(f"swecli: {line}")

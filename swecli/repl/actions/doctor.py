@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from swecli import __version__
@@ -62,11 +63,8 @@ def _database(found: _Found, environ: _Environ) -> str:
     path = locate(location)
     if path and not path.exists():
         return f"{path}: none yet, the first message makes it"
-    database = open_database(location, to_read=True)
-    try:
+    with closing(open_database(location, to_read=True)) as database:
         problems = [*database.notices, *database.check()]
-    finally:
-        database.close()
     if problems:
         raise SwecliError("; ".join(problems))
     return f"{path or location}: ok"

@@ -16,7 +16,7 @@ from swecli.repl.actions.findings import ACTIONS, store_of
 from swecli.repl.actions.findings import perform as act
 from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.input.keys import editor
+from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import card
 from swecli.review.judge.ledger import apply_suggestion, change_line, lessons, recheck, repair_request
@@ -227,9 +227,7 @@ async def _reason(ctx: CommandContext, store: ReviewStore) -> str:
 async def _open(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     """Let the user's editor have the terminal, at the line where it is one that takes `+LINE`."""
     finding = store.get(rest)
-    program, *words = (editor(ctx.runtime.start.environ) or "").split() or [""]
-    if not program:
-        raise BadInput("No editor was found.", "Set $EDITOR.")
+    program, *words = editor_command(ctx.runtime.start.environ)
     plus = [f"+{finding.line}"] if Path(program).name in _TAKE_LINE else []
     try:
         await ctx.asker.hand_over([program, *words, *plus, str(Path(store.project) / finding.path)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 
@@ -59,7 +60,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
     async def edit(event: KeyPressEvent) -> None:
         """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
         buffer = event.app.current_buffer
-        if editor(environ) is None:
+        if _editor(environ) is None:
             program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
@@ -181,7 +182,18 @@ def _paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Ma
         event.app.current_buffer.insert_text(inserted)
 
 
-def editor(environ: Mapping[str, str]) -> str | None:
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """The words of that editor's command line. Raises BadInput: there is none, or it cannot be read."""
+    try:
+        words = shlex.split(_editor(environ) or "")
+    except ValueError as error:
+        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", "Set EDITOR to one of yours.") from error
+    if not words:
+        raise BadInput("No editor was found.", "Set EDITOR to one of yours.")
+    return words
+
+
+def _editor(environ: Mapping[str, str]) -> str | None:
     """The editor that Ctrl+G opens: $VISUAL, $EDITOR, or one that is usually there; None when there is none."""
     named = environ.get("VISUAL") or environ.get("EDITOR")
     return named or next((name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath))), None)

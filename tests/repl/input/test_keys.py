@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
-from swecli.repl.input.keys import editor
+import pytest
+
+from swecli.models.errors import BadInput
+from swecli.repl.input.keys import editor_command
 
 
 def test_the_editor_is_the_users() -> None:
-    assert editor({"VISUAL": "a", "EDITOR": "b"}) == "a"
-    assert editor({"EDITOR": "b -w"}) == "b -w"
-    assert editor({"PATH": os.devnull}) is None
+    assert editor_command({"VISUAL": "a", "EDITOR": "b"}) == ["a"]
+    assert editor_command({"EDITOR": "'my b' -w"}) == ["my b", "-w"]
+    with pytest.raises(BadInput, match="No editor was found"):
+        editor_command({"PATH": os.devnull})
