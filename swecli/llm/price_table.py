@@ -44,20 +44,14 @@ def tokenizer_folder() -> Path | None:
 
 def model_table() -> dict[str, dict[str, Any]]:
     """Prices and limits by model name, as litellm ships them; empty when they cannot be read (50 ms)."""
-    try:
-        table = json.loads(_read(_PRICES))
-    except ValueError:
-        return {}
-    return {name: row for name, row in table.items() if isinstance(row, dict)} if isinstance(table, dict) else {}
+    table: dict[str, dict[str, Any]] = json.loads(_read(_PRICES) or "{}")
+    return table
 
 
 def provider_names() -> set[str]:
     """Every provider litellm can talk to; empty when that cannot be read."""
-    try:
-        listed = set(json.loads(_read(_PROVIDERS)).get("providers", {}))
-    except (ValueError, AttributeError):
-        listed = set()
-    return listed | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
+    listed = json.loads(_read(_PROVIDERS) or "{}").get("providers", ())
+    return {*listed} | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
 
 
 def find_row(provider: str, model: str) -> Row | None:
@@ -132,13 +126,8 @@ def limit(row: Row | None, *keys: str) -> int | None:
 
 def _row_at(text: str, name: str) -> Row | None:
     key = json.dumps(name)
-    if (start := text.find(f"\n    {key}: {{")) < 0:
-        return None
-    try:
-        row: Row = json.JSONDecoder().raw_decode(text, start + len(key) + 7)[0]
-    except ValueError:
-        return None
-    return row
+    start = text.find(f"\n    {key}: {{")
+    return json.JSONDecoder().raw_decode(text, start + len(key) + 7)[0] if start >= 0 else None
 
 
 def _litellm_folder() -> Path:

@@ -90,7 +90,6 @@ class Reduction:
 
     @property
     def id(self) -> str:
-        """As it is shown."""
         return f"R-{self.number}"
 
 
@@ -153,11 +152,9 @@ class ContextState:
 
     def take_request(self, record: RequestRecord, at: datetime) -> None:
         """Note the newest request of a turn."""
-        counted = record.extra.get("counted") if isinstance(record.extra, dict) else None
-        known = isinstance(counted, int) and record.usage.prompt > 0
+        both = record.extra.get("counted", 0), record.usage.prompt
         self.asked_at, self.asked_model = at, record.model
-        self.asked_counted = int(counted or 0) if known else 0
-        self.asked_prompt = record.usage.prompt if known else 0
+        self.asked_counted, self.asked_prompt = both if all(both) else (0, 0)
 
     def add(self, row: Reduction) -> None:
         """Take a new row in; one that begins an epoch makes the older ones history."""

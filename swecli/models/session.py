@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from swecli.models.context import ContextState, keyed
-from swecli.models.finding import Finding
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.window import WindowSpec
@@ -32,7 +31,6 @@ class Session:
     model: str = ""
     messages: list[ChatMessage] = field(default_factory=list)
     playbook: SessionPlaybook = field(default_factory=SessionPlaybook)
-    findings: list[Finding] = field(default_factory=list)
     project: str = ""
     parent_id: str | None = None
     window: WindowSpec = field(default_factory=WindowSpec)

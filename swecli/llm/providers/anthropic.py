@@ -31,7 +31,6 @@ class _MessageAnswer(Answer):
         self._calls: dict[int, int] = {}  # block to call
 
     def read(self, event: dict[str, Any]) -> None:
-        """One event."""
         kind, index = event.get("type"), event.get("index")
         index = index if isinstance(index, int) else 0
         inner = event.get(_INNER.get(str(kind), "delta"))
@@ -47,7 +46,6 @@ class _MessageAnswer(Answer):
             self._end(inner)
 
     def read_whole(self, event: dict[str, Any]) -> None:
-        """A `message` object."""
         self._count(event.get("usage"))
         content = event.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
@@ -112,12 +110,10 @@ class Anthropic(Native):
     }
 
     def headers(self) -> dict[str, str]:
-        """The version, and the key."""
         key = {"x-api-key": self.endpoint.key} if self.endpoint.key else {}
         return {"anthropic-version": _VERSION, **self.endpoint.headers, **key}
 
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
-        """The request as the service takes it."""
         profile, at = self.profile, self.endpoint
         body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}
         body |= self._thinking(request.thinking or at.thinking, limit)
@@ -217,18 +213,14 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _system(request: ModelRequest) -> list[dict[str, Any]]:
     """The system text, in its parts where the request names their ends."""
-    found = [m.get("content") for m in request.messages if m["role"] == "system"]
-    texts = [t if isinstance(t, str) else "\n\n".join(b.get("text", "") for b in t or ()) for t in found]
-    text = "\n\n".join(texts)
+    text = "\n\n".join(m["content"] for m in request.messages if m["role"] == "system")
     ends = [0, *(mark for mark in request.marks if 0 < mark < len(text)), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends)]
     return [{"type": "text", "text": part} for part in parts if part.strip()]
 
 
-def _texts(content: Any) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    return [dict(block) for block in content or () if block.get("type") != "text" or block["text"].strip()]
+def _texts(content: str | None) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if content and content.strip() else []
 
 
 def _images(message: ApiMessage) -> list[dict[str, Any]]:
@@ -250,10 +242,8 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
 
 
 def _result(message: ApiMessage) -> dict[str, Any]:
-    content = message.get("content")
-    content = (content if content.strip() else "") if isinstance(content, str) else _texts(content)
     block = {"type": "tool_result", "tool_use_id": plain_id(message["tool_call_id"])}
-    return block | ({"content": content} if content else {})
+    return block | ({"content": message["content"]} if message["content"].strip() else {})
 
 
 def _used(messages: Iterable[ApiMessage]) -> list[str]:

@@ -91,7 +91,6 @@ class LiteLLMModel(OpenAIChat):
         answer.ending = None if word is None else str(word)
 
     def failure(self, error: Exception, *, answering: bool) -> ProviderError:
-        """One of our errors for whatever litellm raised."""
         at, chain = self.endpoint, list(errors.chain_of(error))
         status, headers = _http(chain)
         words = errors.one_line(_words(chain))

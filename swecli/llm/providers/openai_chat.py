@@ -125,7 +125,6 @@ class OpenAIChat(Native):
     }
 
     def headers(self) -> dict[str, str]:
-        """The key as a bearer."""
         key = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
         return {**self.endpoint.headers, **key}
 
