@@ -153,19 +153,13 @@ async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int],
 async def _finish(
     process: asyncio.subprocess.Process, exited: asyncio.Future[int], reader: asyncio.Future[bool], grace: float
 ) -> None:
-    """End the whole group: ask, wait `grace` seconds, then kill. Runs to its end even if cancelled once more."""
-    ending = asyncio.ensure_future(_end_group(process.pid, exited, grace))
-    again: asyncio.CancelledError | None = None
-    while not ending.done():
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError as error:
-            again = error
-    await asyncio.wait({reader}, timeout=_LAST_WORDS)
-    reader.cancel()
+    """End the whole group: ask, wait `grace` seconds, then kill; cancelled once more, kill at once."""
+    try:
+        await _end_group(process.pid, exited, grace)
+        await asyncio.wait({reader}, timeout=_LAST_WORDS)
+    finally:
+        reader.cancel()
     await asyncio.wait({reader})
-    if again is not None:
-        raise again
 
 
 async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
