@@ -16,7 +16,7 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS, is_lean
-from swecli.context.replay.history import History, PastStep, PastTurn, Texts, read_history
+from swecli.context.replay.history import History, PastStep, PastTurn, read_history
 from swecli.context.replay.run import Assumed, Sent, SentTurn
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
@@ -49,7 +49,8 @@ def read_past(session: Session, settings: Settings, context_window: int, instruc
     """A session, all of it loaded, with the texts that a model of that window (in tokens) is sent. Raises BadInput."""
     specs, condense = ToolRegistry.discover().specs(), settings.custom_condensing_prompt or load_prompt("condense")
     tools = lean_specs(specs) if is_lean(context_window) else specs
-    return read_history(session, TokenCounter(), Texts(system_prompt(context_window), condense, tools, instructions))
+    history = read_history(session, TokenCounter(), system_prompt(context_window), condense, tools)
+    return replace(history, instructions=instructions)
 
 
 def replay_turns(history: History, assumed: Assumed, settings: Settings) -> list[tuple[SentTurn, list[Event]]]:
@@ -129,10 +130,9 @@ class ReplayAgent(Agent):
         self.past, self._history, self._window = _PastModel(history, assumed), history, assumed.window
         settings = replace(settings, max_turns=_ENDLESS, max_budget_usd=None, holdout=0)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
-        root, prompt = Path(history.session.working_directory), history.texts.system
-        texts = history.texts
+        root, prompt = Path(history.session.working_directory), history.prompt
         builder = RequestBuilder(
-            sessions, settings, root, prompt, instructions=lambda: texts.instructions, clock=self.past.now
+            sessions, settings, root, prompt, instructions=lambda: history.instructions, clock=self.past.now
         )
         kit = Toolkit(ToolRegistry.discover(), Permissions(), ToolContext(root), _deny)
         super().__init__(self.past, kit, builder)

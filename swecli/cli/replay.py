@@ -210,7 +210,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
         raise BadInput("What this session sent is not stored: another tool made it.", "Replay it without --diff.")
     assumed = Assumed(prices, session.window, window, settings.cache_minutes * 60)
     turns, sizes = replay_turns(history, assumed, settings), list[int]()
-    tools, seen, different = history.counter.count_tools(history.texts.tools), set[_Change](), 0
+    tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
     lines, values = list[str](), list[dict[str, Any]]()
     for past, (sent, events) in zip(history.turns, turns, strict=True):
         sizes += (each := [tools + history.counter.count_messages(request.messages) for request in sent.requests])

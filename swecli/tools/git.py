@@ -51,16 +51,9 @@ class GitFailed(BadInput):
         super().__init__(f"git: {reason or 'it failed without a message'}.")
 
 
-def run_git(
-    folder: Path,
-    *words: str,
-    environ: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
-    most: int = _LARGEST,
-    index: str = "",
-) -> str:
+def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = "") -> str:
     """What git answers in that folder to one of the commands in `READING`, what is no UTF-8 replaced; it is ended
-    after so many `seconds` and bytes, and reads the file `index` instead of the repository's. Raises GitFailed: git
+    after a minute or 50 MB, and reads the file `index` instead of the repository's. Raises GitFailed: git
     refuses, and BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner."""
     if words[0] not in READING:
         raise ValueError(f"git {words[0]} is none of {', '.join(sorted(READING))}")
@@ -71,10 +64,10 @@ def run_git(
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
     env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
-    listed = _ask([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), seconds, most)
+    listed = _ask([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS)
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
-    return _ask(argv, folder, _settings(env, _OWN | _no_filters(listed)), seconds, most).decode("utf-8", "replace")
+    return _ask(argv, folder, _settings(env, _OWN | _no_filters(listed)), SECONDS).decode("utf-8", "replace")
 
 
 def attributes_of(
@@ -151,7 +144,7 @@ def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
     return {**env, **pins}
 
 
-def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float, most: int = _LARGEST) -> bytes:
+def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> bytes:
     """The output of a git process. Raises BadInput."""
     try:
         done = subprocess.run(
@@ -161,8 +154,8 @@ def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
         raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/") from error
     except OSError as error:
         raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
-    if len(done.stdout) > most:
-        raise BadInput(f"git's output is longer than {most:,} bytes.", "Name fewer files.")
+    if len(done.stdout) > _LARGEST:
+        raise BadInput(f"git's output is longer than {_LARGEST:,} bytes.", "Name fewer files.")
     reason = done.stderr.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".")
     if done.returncode and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
         raise BadInput(f"git: {reason}.", hint)

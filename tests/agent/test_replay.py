@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
-from swecli.context.replay.history import History, Texts, as_sent, read_history
+from swecli.context.replay.history import History, as_sent, read_history
 from swecli.context.replay.run import RELATIVE, Assumed, Prices, SentTurn
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import TokenCounter
@@ -55,8 +55,8 @@ async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManage
     session = past.current_session
     assert session is not None
     past.load_back_to(1)
-    texts = Texts(system_prompt(WINDOW), load_prompt("condense"), ToolRegistry.discover().specs())
-    history = read_history(session, TokenCounter(), texts)
+    specs = ToolRegistry.discover().specs()
+    history = read_history(session, TokenCounter(), system_prompt(WINDOW), load_prompt("condense"), specs)
     assumed = Assumed(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
     agent = ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)

@@ -15,6 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.repl.input.completer import list_files
 from swecli.review.target.github import connect
 from swecli.review.target.targets import find_target
+from swecli.tools import git as of_git
 from swecli.tools.git import _ENVIRONMENT, GitFailed, need_repository, run_git
 from tests.support.project import make_project
 
@@ -336,14 +337,16 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
     assert "README.md" in list_files(root)
 
 
-def test_an_answer_has_an_end_in_time_and_bytes() -> None:
+def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_git, "_LARGEST", 100)
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="longer than 100 bytes"):
-        run_git(root, "show", "HEAD", most=100)
+        run_git(root, "show", "HEAD")
     os.mkfifo(root / "pipe")
     git(root, "config", "include.path", "../pipe")
+    monkeypatch.setattr(of_git, "SECONDS", 0.2)
     with pytest.raises(BadInput, match=r"git took longer than 0\.2 s"):
-        run_git(root, "rev-parse", "HEAD", seconds=0.2)
+        run_git(root, "rev-parse", "HEAD")
 
 
 def test_only_what_reads_can_be_asked() -> None:

@@ -43,24 +43,18 @@ class PastTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """What every request opens with, and what asks for a summary; `instructions` are the project's."""
-
-    system: str
-    condense: str
-    tools: Sequence[ToolSpec] = ()
-    instructions: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class History:
-    """All that a replay needs of a session; `bullets` in the order they came."""
+    """All that a replay needs of a session; `bullets` in the order they came. Every request opens with `prompt` and
+    `tools`; `condense` asks for a summary; `instructions` are the project's."""
 
     session: Session
     turns: tuple[PastTurn, ...]
     bullets: tuple[Bullet, ...]
-    texts: Texts
     counter: TokenCounter
+    prompt: str
+    condense: str
+    tools: Sequence[ToolSpec] = ()
+    instructions: str = ""
 
     def known_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
         """The strategies that there were when a turn began."""
@@ -69,7 +63,7 @@ class History:
     def system(self, turn: PastTurn | None = None) -> ApiMessage:
         """The plain system message, with the playbook as it was when a turn began (None: without)."""
         known = render_bullets(self.known_at(turn)) if turn else ""
-        return {"role": "system", "content": self.texts.system + known}
+        return {"role": "system", "content": self.prompt + known}
 
     def query(self, turn: PastTurn) -> ApiMessage:
         """A turn's query as it is sent, with where and when it was asked."""
@@ -81,8 +75,8 @@ class History:
     @property
     def fixed(self) -> int:
         """Tokens that every request begins with, whatever else is in it."""
-        counter, texts = self.counter, self.texts
-        return PER_REQUEST + counter.count_tools(texts.tools) + PER_MESSAGE + counter.count(texts.system)
+        counter = self.counter
+        return PER_REQUEST + counter.count_tools(self.tools) + PER_MESSAGE + counter.count(self.prompt)
 
     def output(self, reply: ChatMessage | None) -> int:
         """Tokens of an answer, its reasoning too, which is not sent again."""
@@ -90,7 +84,9 @@ class History:
         return counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning) if reply else 0
 
 
-def read_history(session: Session, counter: TokenCounter, texts: Texts) -> History:
+def read_history(
+    session: Session, counter: TokenCounter, prompt: str, condense: str, tools: Sequence[ToolSpec] = ()
+) -> History:
     """Cut a session, all of it loaded, into turns; time never runs back. Raises BadInput when it has none."""
     now, turns = float("-inf"), list[PastTurn]()
     for number, group in enumerate(session.by_interaction(), 1):
@@ -99,7 +95,7 @@ def read_history(session: Session, counter: TokenCounter, texts: Texts) -> Histo
     if not turns:
         raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
     live = sorted((b for b in session.playbook.bullets.values() if b.live), key=lambda b: (b.created_at, b.number))
-    return History(session, tuple(turns), tuple(live), texts, counter)
+    return History(session, tuple(turns), tuple(live), counter, prompt, condense, tools)
 
 
 def as_sent(history: History, log: Sequence[Reduction]) -> History:

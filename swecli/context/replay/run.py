@@ -120,7 +120,7 @@ def _baseline(
             tokens = history.fixed + counter.count_messages(messages[1:]) if compact and messages[2:] else 0
             if tokens * 100 >= assumed.context_window * _COMPACT_AT:
                 summary = assumed.summary(tokens - history.fixed)
-                asked = {"role": "user", "content": history.texts.condense}
+                asked = {"role": "user", "content": history.condense}
                 sent.append(Sent(step.at, [*messages, asked], counter.count(summary)))
                 past, running = [[{"role": "user", "content": summary}]], [query]
                 kept, summaries, visible, reductions = [kept[0], *past[0]], 1, 0, reductions + 1

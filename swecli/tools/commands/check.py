@@ -178,9 +178,11 @@ class _Check:
                 paths.append(word.text)
         if program.walks & {"always", "shown", *self.seen}:
             self._folders(paths)
-        git = readers()["git"].subs.get(self.name.removeprefix("git ").split(" ")[0])
-        if git is not None and self.name.startswith("git "):
-            self._git(git)
+        git = readers()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
+        if git is not None:
+            diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
+            if why := names_programs(self.place.base, self.place.environ, diffs=diffs, works=git.works):
+                raise Objection(why)
 
     def _kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
@@ -223,11 +225,6 @@ class _Check:
             folder = path not in ("-", "/dev/null") and self.place.located(path).is_dir()
             if folder and (why := whole_folder(self.place, path, hidden=hidden, include=include)):
                 raise Objection(why)
-
-    def _git(self, entry: Program) -> None:
-        diffs = entry.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-        if why := names_programs(self.place.base, self.place.environ, diffs=diffs, works=entry.works):
-            raise Objection(why)
 
 
 def short(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.replay.history import History, Texts, read_history
+from swecli.context.replay.history import History, read_history
 from swecli.context.replay.run import POLICIES, RELATIVE, Assumed, Prices, Replayed, account, prices_of
 from swecli.context.tokens import PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
@@ -66,8 +66,8 @@ class Talk:
         return self
 
     def read(self) -> History:
-        texts = Texts(text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE))
-        return read_history(self.session, TokenCounter("none"), texts)
+        prompt, condense = text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE)
+        return read_history(self.session, TokenCounter("none"), prompt, condense)
 
 
 def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> Replayed:
