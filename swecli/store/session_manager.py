@@ -64,7 +64,7 @@ class SessionManager(SessionWriter):
     def start_task(self, title: str) -> SessionManager:
         """Begin a session for a task of the running turn: it stands in no list, nothing learns of it, and what its
         requests take is stored with this one, as "task"."""
-        task, session = _TaskSessions(self), self._session()
+        task, session = _TaskSessions(self), self.session
         task.start("", session.model, title=f"task: {title}").parent_id = session.id
         return task
 
@@ -86,14 +86,14 @@ class SessionManager(SessionWriter):
 
     def load_back_to(self, interaction: int) -> None:
         """Bring the interactions from that number on into `current_session.messages`, where they are not yet."""
-        session = self._session()
+        session = self.session
         first = session.messages[0].interaction if session.messages else session.interactions + 1
         if interaction < first:
             session.messages[:0] = load_messages(self.database, session.id, interaction, first - 1)
 
     def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
         """Take the newest reduction of this session's requests back; see `ContextStore.undo`. Raises BadInput."""
-        session = self._session()
+        session = self.session
         taken = self.context.undo(session, hold_turns, hold_tokens)
         if (epoch := session.context.epoch) is not None:
             self.load_back_to(epoch.first)
@@ -131,7 +131,7 @@ class SessionManager(SessionWriter):
         without a result."""
         which = (
             sqlmodel.select(CallRow.result, FullResultRow.text)
-            .filter_by(session_id=self._session().id, call_id=clean_text(call_id))
+            .filter_by(session_id=self.session.id, call_id=clean_text(call_id))
             .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
             .order_by(col(CallRow.id).desc())
         )
@@ -141,7 +141,7 @@ class SessionManager(SessionWriter):
     def totals(self) -> Spent:
         """What this session's requests took. A sum of which a part is unknown is unknown."""
         with self.database.reading() as db:
-            return totals(db, self._session().id)
+            return totals(db, self.session.id)
 
     def search(self, words: str, limit: int = 20) -> list[SearchHit]:
         """Where all the words stand together, in messages and titles of all sessions, newest first.
@@ -154,22 +154,22 @@ class SessionManager(SessionWriter):
 
     def find(self, text: str, limit: int = 20) -> list[Place]:
         """Where a text stands in this session, in messages and in results, newest first."""
-        return find_text(self.database, self._session().id, clean_text(text), limit)
+        return find_text(self.database, self.session.id, clean_text(text), limit)
 
     def search_session(
         self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
     ) -> list[FoundInteraction]:
         """The interactions of this session that a query refers to, best first, each with excerpts; often none. Only
         those `before` an interaction (None: all), whose score, 0 to 1, is at least `floor`: see `search`."""
-        return search_session(self.database, self._session().id, clean_text(query), before, limit, floor)
+        return search_session(self.database, self.session.id, clean_text(query), before, limit, floor)
 
     def search_earlier(self, query: str) -> list[FoundInteraction]:
         """The five best interactions before the newest that have any of the words."""
-        return self.search_session(query, before=self._session().interactions, limit=5, floor=0)
+        return self.search_session(query, before=self.session.interactions, limit=5, floor=0)
 
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Go on in a copy of a session (None: this one): see `archive.fork`."""
-        new = archive.fork(self.database, ref or self._session().id, upto)
+        new = archive.fork(self.database, ref or self.session.id, upto)
         return self.resume(new, "")
 
     def delete(self, ref: str) -> str:
@@ -194,8 +194,8 @@ class _TaskSessions(SessionManager):
         given = self._parent.current_session
         self._parent.record_request(replace(record, purpose="task", interaction=given.interactions if given else 0))
         if record.purpose == "turn":
-            self._session().context.take_request(record, datetime.now(UTC))
+            self.session.context.take_request(record, datetime.now(UTC))
 
     def finish_interaction(self, outcome: str, **what: Any) -> None:
         super().finish_interaction(outcome, **what)
-        self.playbook.record_reflection(self._session().id, self._session().interactions, "skipped")
+        self.playbook.record_reflection(self.session.id, self.session.interactions, "skipped")

@@ -124,22 +124,15 @@ def find_text(database: Database, session_id: str, words: str, limit: int) -> li
 def _around(content: str, word: str) -> str:
     """What stands on either side of a word."""
     at = max(0, content.lower().find(word.rstrip("*").lower()))
-    start, end = max(0, at - _SNIPPET), min(len(content), at + len(word) + _SNIPPET)
-    return " ".join(("…" * (start > 0) + _redacted(content, start, end) + "…" * (end < len(content))).split())
+    return _excerpt(content, at, at + len(word), _SNIPPET)
 
 
-def _excerpt(content: str, start: int, end: int) -> str:
-    """The passage with what is around it, 400 characters in all."""
-    beside = max(0, _EXCERPT - (end - start)) // 2
+def _excerpt(content: str, start: int, end: int, beside: int) -> str:
+    """The passage with so much on either side of it, without secrets, also those that reach into it."""
     start, end = max(0, start - beside), min(len(content), end + beside)
-    clean = " ".join(_redacted(content, start, end).split())
-    return ("…" if start else "") + clean + ("…" if end < len(content) else "")
-
-
-def _redacted(content: str, start: int, end: int) -> str:
-    """A part of a text without secrets, also those that reach into it."""
     first = max(0, start - _AROUND)
-    return redact_part(content[first : end + _AROUND], start - first, end - first)
+    clean = redact_part(content[first : end + _AROUND], start - first, end - first)
+    return " ".join(("…" * (start > 0) + clean + "…" * (end < len(content))).split())
 
 
 def search_session(
@@ -225,4 +218,5 @@ def _best_passage(whole: Place, weights: Mapping[str, float], rare: set[str]) ->
         words = {word for _, _, word in inside}
         if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
             best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
-    return weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best) if weight else "")
+    beside = max(0, _EXCERPT - (best[1] - best[0])) // 2
+    return weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best, beside) if weight else "")

@@ -41,7 +41,9 @@ class SessionWriter:
         self._open_calls: dict[str, int] = {}
         self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
 
-    def _session(self) -> Session:
+    @property
+    def session(self) -> Session:
+        """The session in use. Raises BadInput where there is none."""
         if self.current_session is None:
             raise BadInput("No session is open.")
         return self.current_session
@@ -76,7 +78,7 @@ class SessionWriter:
     def _leave_waiting(self) -> None:
         """A stored query whose turn never began stays as one that was interrupted."""
         if (message := self._waiting) is not None:
-            self._session().add_message(message)
+            self.session.add_message(message)
             self._waiting = None
             self.finish_interaction(INTERRUPTED)
 
@@ -96,7 +98,7 @@ class SessionWriter:
                 setattr(row, name, value)
             mapping.read_back(db, row, message, tuple(more))
         self._waiting, self._open_calls = None, {}
-        self._session().add_message(message)
+        self.session.add_message(message)
         return message
 
     def append(self, message: ChatMessage) -> ChatMessage:
@@ -105,7 +107,7 @@ class SessionWriter:
 
     def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
         self._open_calls = ({} if opens else self._open_calls) | self._commit(message, opens=opens)
-        self._session().add_message(message)
+        self.session.add_message(message)
         return message
 
     def _commit(self, message: ChatMessage, *, opens: bool) -> dict[str, int]:
@@ -114,7 +116,7 @@ class SessionWriter:
         Sets `message.id` and `message.interaction`; the texts become what a reader will get. `opens` begins a new
         interaction, numbered after the newest in the database: another process may have added some.
         """
-        session = self._session()
+        session = self.session
         with self.database.transaction() as db:
             row = self._row(db)
             if opens:
@@ -145,7 +147,7 @@ class SessionWriter:
         with self.database.transaction() as db:
             row = db.get(CallRow, self._open_calls.get(call.id, 0))
             if row is None:
-                theirs = select(CallRow).filter_by(session_id=self._session().id, call_id=call.id)
+                theirs = select(CallRow).filter_by(session_id=self.session.id, call_id=call.id)
                 row = db.exec(theirs.order_by(col(CallRow.id).desc()).limit(1)).first()
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
@@ -177,7 +179,7 @@ class SessionWriter:
 
     def record_request(self, record: RequestRecord) -> None:
         """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
-        session, cost = self._session(), finite(record.cost)
+        session, cost = self.session, finite(record.cost)
         with self.database.transaction() as db:
             row = self._row(db)
             row.cost = None if row.cost is None or cost is None else row.cost + cost
@@ -199,7 +201,7 @@ class SessionWriter:
 
         From now on its reflection is pending. Raises BadInput when nothing was begun.
         """
-        session, now = self._session(), datetime.now(UTC)
+        session, now = self.session, datetime.now(UTC)
         with self.database.transaction() as db:
             row = self._turn(db, session.interactions)
             row.status, row.finished_at, row.pending, row.partial = outcome, now, True, ""
@@ -216,13 +218,13 @@ class SessionWriter:
     def note_shown(self, names: Sequence[str]) -> None:
         """Commit that the running interaction was shown these strategies too. Raises BadInput where there is none."""
         with self.database.transaction() as db:
-            row = self._turn(db, self._session().interactions)
+            row = self._turn(db, self.session.interactions)
             row.shown = list(dict.fromkeys((*(row.shown or ()), *names)))
 
     def interaction_info(self, n: int) -> InteractionInfo | None:
         """The record of the session's interaction `n`; None if there is none."""
         with self.database.reading() as db:
-            row = find_turn(db, self._session().id, n)
+            row = find_turn(db, self.session.id, n)
             return None if row is None else mapping.interaction_of(row)
 
     def rename(self, title: str) -> None:
@@ -239,7 +241,7 @@ class SessionWriter:
 
     def _set(self, **settings: Any) -> None:
         """Commit and show settings. A session without messages has no row yet and gets them with its first."""
-        session = self._session()
+        session = self.session
         with self.database.transaction() as db:
             row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
             for name, value in settings.items() if row is not None else ():
@@ -248,7 +250,7 @@ class SessionWriter:
             setattr(session, name, value)
 
     def _row(self, db: sqlmodel.Session) -> SessionRow:
-        session = self._session()
+        session = self.session
         row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
         if row is None:
             names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
@@ -258,7 +260,7 @@ class SessionWriter:
         return row
 
     def _turn(self, db: sqlmodel.Session, number: int) -> InteractionRow:
-        row = find_turn(db, self._session().id, number)
+        row = find_turn(db, self.session.id, number)
         if row is None:
             raise BadInput(f"The session has no interaction {number}.")
         return row
