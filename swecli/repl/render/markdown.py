@@ -13,8 +13,7 @@ from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
-from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -217,26 +216,6 @@ def grid(rows: Sequence[Sequence[Text]]) -> Table:
     return table
 
 
-# By the token's name in pygments; one without a style of its own has that of the name before its last part.
-_PALETTE = {
-    "Comment": "dim italic",
-    "Comment.Preproc": "magenta",
-    "Keyword": "magenta",
-    "Keyword.Constant": "cyan",
-    "Operator.Word": "magenta",
-    "Literal.String": "green",
-    "Literal.Number": "cyan",
-    "Name.Function": "bold",
-    "Name.Class": "bold",
-    "Name.Tag": "magenta",
-    "Name.Builtin": "cyan",
-    "Name.Decorator": "cyan",
-    "Generic.Inserted": "green",
-    "Generic.Deleted": "red",
-    "Generic.Heading": "bold",
-    "Generic.Subheading": "bold",
-}
-_THEME = ANSISyntaxTheme({tuple(kind.split(".")): Style.parse(style) for kind, style in _PALETTE.items()})
 _COLORED = 20_000  # characters of code that are worth colouring
 
 
@@ -245,4 +224,4 @@ def _colored(source: str, language: str) -> Text:
     source, name = source.expandtabs(4), language.strip().split(" ")[0].lower()
     if not name or len(source) > _COLORED:
         return Text(source)
-    return Syntax("", name, theme=_THEME, word_wrap=True).highlight(source)[: len(source)]
+    return Syntax("", name, theme="ansi_dark", word_wrap=True).highlight(source)[: len(source)]

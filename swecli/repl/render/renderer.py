@@ -78,31 +78,28 @@ class Renderer:
     def show(self, event: Event) -> None:
         """Draw one event."""
         printed = self.screen.printed
-        with self.screen.together():
-            self._take(event)
-            self.draw(now=not self._shown or self.screen.printed != printed)
+        self._take(event)
+        self.draw(now=not self._shown or self.screen.printed != printed)
 
     def end(self) -> None:
         """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
-        with self.screen.together():
-            self._settle()
-            for call_id, at in list(self._activity.running.items()):
-                if self._answered != call_id:
-                    self._put(tools.head(at.summary, "failed"))
-                self.screen.line("  └ interrupted", "warn")
-            self._rest()
+        self._settle()
+        for call_id, at in list(self._activity.running.items()):
+            if self._answered != call_id:
+                self._put(tools.head(at.summary, "failed"))
+            self.screen.line("  └ interrupted", "warn")
+        self._rest()
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
 
     def ask(self, request: AskRequest) -> None:
         """Show all of what a call would do, before its approval. Nothing is live until `answer`."""
-        with self.screen.together():
-            self._settle()
-            self._paused = True
-            self._hide()
-            self._asked.add(request.call.id)
-            self._put(tools.question(request))
+        self._settle()
+        self._paused = True
+        self._hide()
+        self._asked.add(request.call.id)
+        self._put(tools.question(request))
 
     def answer(self, request: AskRequest, decision: Decision | None) -> None:
         """The line that stays of an approval; None where it was broken off."""
@@ -116,9 +113,8 @@ class Renderer:
         """Print all of the last tool's output; False if there was none yet."""
         if self._last is None:
             return False
-        with self.screen.together():
-            self._put(tools.whole(self._last.summary, self._last.call, self._last.result))
-            self.draw(now=True)
+        self._put(tools.whole(self._last.summary, self._last.call, self._last.result))
+        self.draw(now=True)
         return True
 
     def _take(self, event: Event) -> None:  # noqa: C901, PLR0912  one arm for each event

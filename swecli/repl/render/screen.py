@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -47,7 +46,7 @@ _STYLES: Mapping[str, str] = {
 
 
 class _Surface(Protocol):
-    """The bottom of a terminal, above which is printed."""
+    """The bottom of a terminal, above which is printed. What is written in a moment goes out at once."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -79,7 +78,6 @@ class Screen:
             emoji=False,
             highlight=False,
         )
-        self._held: list[str] | None = None
         self.printed = 0  # how often something was printed
 
     @property
@@ -140,10 +138,7 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Whole lines as they are: of our own making, or harmless."""
-        if self._held is not None:
-            self._held.append(text)
-        elif text:
-            self._surface.write(text)
+        self._surface.write(text)
 
     def drawn(self, renderable: RenderableType, width: int | None = None) -> str:
         """The lines a renderable becomes, each with its newline."""
@@ -160,19 +155,6 @@ class Screen:
         """Show the last `rows` lines of this at the bottom for as long as it is true; None takes it away."""
         lines = [] if renderable is None else self.drawn(renderable, self.width - 1).split("\n")[:-1]
         self._surface.live(lines[-rows:])
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Everything printed inside goes out in one write, so that nothing flickers."""
-        if self._held is not None:
-            yield
-            return
-        self._held = []
-        try:
-            yield
-        finally:
-            held, self._held = self._held, None
-            self.write("".join(held))
 
 
 _DRAWN = 4_096  # characters of a tail that are worth parsing just to show it
@@ -235,10 +217,9 @@ class MarkdownStream:
         self._tried = len(self._rest)
 
     def _print(self, drawing: RenderableType) -> None:
-        with self._screen.together():
-            if not self._first:
-                self._screen.line()
-            self._screen.print(drawing)
+        if not self._first:
+            self._screen.line()
+        self._screen.print(drawing)
         self._first = False
 
 

@@ -15,7 +15,7 @@ _BEGUN = re.compile(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,40}\x1b?)?)?)?\Z")
 _PATIENCE = 1.0  # seconds that the beginning of an answer waits for its end
 # What becomes of a colour: on white, cyan and yellow cannot be read. "" leaves it out.
 _CHANGES: Mapping[str, Mapping[str, str]] = {
-    "light": {"36": "34", "33": "35", "96": "34", "93": "35"},
+    "light": {"36": "34", "33": "35", "91": "31", "92": "32", "93": "35", "94": "34", "95": "35", "96": "34"},
     "none": {str(code): "" for code in (*range(30, 38), *range(90, 98))},
 }
 

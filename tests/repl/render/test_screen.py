@@ -62,17 +62,6 @@ def test_without_colour_there_are_no_escape_codes_and_no_trailing_spaces() -> No
     assert all(line == line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def test_what_is_printed_together_is_written_once() -> None:
-    out = Recorded()
-    screen = Screen(Paper(out, 60), True)
-    before = out.writes
-    with screen.together():
-        screen.line("one")
-        with screen.together():
-            screen.line("two")
-    assert out.writes == before + 1
-
-
 def test_the_width_is_asked_for_each_time() -> None:
     paper = Paper(Recorded(), 77)
     screen = Screen(paper, False)
