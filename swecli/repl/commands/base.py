@@ -40,8 +40,7 @@ class CommandContext:
         None."""
         marked = not details and len(options) <= 9
         labelled = [Option(label, str(n) if marked else "") for n, (_, label) in enumerate(options, 1)]
-        search, choose = self.asker.search, self.asker.choose
-        index = await (search(title, labelled, details) if details else choose(title, labelled))
+        index = await self.asker.choose(title, labelled, details)
         return None if index is None else options[index][0]
 
     def report(self, result: ActionResult) -> None:

@@ -18,7 +18,7 @@ from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import clean, one_line
-from swecli.repl.render.theme import Theme
+from swecli.repl.render.known_terminal import Theme
 
 if TYPE_CHECKING:
     from swecli.config.load import Start
@@ -102,8 +102,10 @@ class PromptByLine:
     def redraw(self) -> None:
         """Nothing."""
 
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """Let the user pick an option by its mark or letter; its place, or None for an empty line."""
+    async def choose(
+        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
+    ) -> int | None:
+        """Let the user pick an option by its mark, number or letter; its place, or None for an empty line."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
         self.write("\n".join([clean(title), *shown]) + "\n")
@@ -116,10 +118,6 @@ class PromptByLine:
                 if typed in (marks[place], option.letter):
                     return place
         return None
-
-    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
-        """Let the user pick by number: what is typed searches nothing here."""
-        return await self.choose(title, options)
 
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None for none."""

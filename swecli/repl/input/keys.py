@@ -22,29 +22,29 @@ from swecli.repl.input.lines import Pastes
 from swecli.repl.program import Program
 
 _LEAVE_WITHIN = 2.0
+_TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 
 
 def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> KeyBindings:
     """The bindings; they win over prompt-toolkit's own."""
     keys = KeyBindings()
-    typing = has_focus(DEFAULT_BUFFER)
     _line_keys(keys)
     _paste_keys(keys, program, pastes, environ)
     _queue_keys(keys, program)
     _stopping_keys(keys, program)
 
-    @keys.add("s-tab", filter=typing & ~has_completions)
+    @keys.add("s-tab", filter=_TYPING & ~has_completions)
     def next_mode(event: KeyPressEvent) -> None:
         program.cycle_mode()
 
-    idle = Condition(lambda: not program.working and not get_app().current_buffer.text)
+    idle = _EMPTY & Condition(lambda: not program.working)
 
-    @keys.add("escape", "escape", filter=typing & idle & ~has_completions & ~vi_insert_mode)
+    @keys.add("escape", "escape", filter=_TYPING & idle & ~has_completions & ~vi_insert_mode)
     def rewind(event: KeyPressEvent) -> None:
         program.submit("/rewind")
 
-    @keys.add("c-o", filter=typing)
+    @keys.add("c-o", filter=_TYPING)
     def expand(event: KeyPressEvent) -> None:
         program.expand_last()
 
@@ -56,7 +56,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
     def suspend(event: KeyPressEvent) -> None:
         event.app.suspend_to_background()
 
-    @keys.add("c-g", filter=typing)
+    @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
         """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
         buffer = event.app.current_buffer
@@ -72,8 +72,6 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
 
 def _stopping_keys(keys: KeyBindings, program: Program) -> None:
     """Ctrl-C takes away the draft, then the queue, then stops what runs; Esc only stops; Ctrl-D leaves."""
-    typing = has_focus(DEFAULT_BUFFER)
-    empty = Condition(lambda: not get_app().current_buffer.text)
 
     def leave_at_second(key: str, what: str) -> None:
         hint = f"Press {key} again to quit{what}"
@@ -83,7 +81,7 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
         program.hint(hint)
         asyncio.get_running_loop().call_later(_LEAVE_WITHIN, program.hint, "")
 
-    @keys.add("c-c", filter=typing)
+    @keys.add("c-c", filter=_TYPING)
     @keys.add("<sigint>")
     def stop(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
@@ -98,37 +96,35 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
         else:
             leave_at_second("Ctrl+C", "")
 
-    @keys.add("c-d", filter=typing & empty)
+    @keys.add("c-d", filter=_TYPING & _EMPTY)
     def leave(event: KeyPressEvent) -> None:
         if program.working or program.queue:
             leave_at_second("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
         else:
             program.leave()
 
-    @keys.add("escape", filter=typing & has_completions)
+    @keys.add("escape", filter=_TYPING & has_completions)
     def close_menu(event: KeyPressEvent) -> None:
         event.app.current_buffer.cancel_completion()
 
-    @keys.add("escape", filter=typing & ~has_completions & ~vi_insert_mode & Condition(lambda: program.working))
+    @keys.add("escape", filter=_TYPING & ~has_completions & ~vi_insert_mode & Condition(lambda: program.working))
     def interrupt(event: KeyPressEvent) -> None:
         program.interrupt()
 
 
 def _queue_keys(keys: KeyBindings, program: Program) -> None:
-    typing = has_focus(DEFAULT_BUFFER)
-    empty = Condition(lambda: not get_app().current_buffer.text)
     waiting = Condition(lambda: bool(program.queue))
 
-    @keys.add("up", filter=typing & empty & waiting)
+    @keys.add("up", filter=_TYPING & _EMPTY & waiting)
     def take_back(event: KeyPressEvent) -> None:
         line = program.queue.take_back() or ""
         event.app.current_buffer.document = Document(line)
 
-    @keys.add("enter", filter=typing & empty & Condition(lambda: program.queue.held))
+    @keys.add("enter", filter=_TYPING & _EMPTY & Condition(lambda: program.queue.held))
     def release(event: KeyPressEvent) -> None:
         program.queue.release()
 
-    @keys.add("c-t", filter=typing & ~empty)
+    @keys.add("c-t", filter=_TYPING & ~_EMPTY)
     def steer(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         text = buffer.text
@@ -138,9 +134,7 @@ def _queue_keys(keys: KeyBindings, program: Program) -> None:
 
 
 def _line_keys(keys: KeyBindings) -> None:
-    typing = has_focus(DEFAULT_BUFFER)
-
-    @keys.add("enter", filter=typing)
+    @keys.add("enter", filter=_TYPING)
     def send(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.document.text_before_cursor.endswith("\\"):
@@ -149,7 +143,7 @@ def _line_keys(keys: KeyBindings) -> None:
         elif buffer.text.strip():
             buffer.validate_and_handle()
 
-    @keys.add("enter", filter=typing & completion_is_selected)
+    @keys.add("enter", filter=_TYPING & completion_is_selected)
     def take(event: KeyPressEvent) -> None:
         """A chosen file goes into the line; a chosen command is sent at once."""
         buffer = event.app.current_buffer
@@ -159,18 +153,17 @@ def _line_keys(keys: KeyBindings) -> None:
         elif not buffer.document.text_before_cursor.endswith("/"):
             buffer.insert_text(" ")
 
-    @keys.add("escape", "enter", filter=typing)
-    @keys.add("c-j", filter=typing)
+    @keys.add("escape", "enter", filter=_TYPING)
+    @keys.add("c-j", filter=_TYPING)
     def new_line(event: KeyPressEvent) -> None:
         event.app.current_buffer.insert_text("\n")
 
 
 def _paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:
     """Texts and pictures. Of a picture its size stands in the line; one that cannot be sent is named in the footer."""
-    typing = has_focus(DEFAULT_BUFFER)
 
-    @keys.add(Keys.BracketedPaste, filter=typing)
-    @keys.add("c-v", filter=typing)
+    @keys.add(Keys.BracketedPaste, filter=_TYPING)
+    @keys.add("c-v", filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
         text = event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
         try:

@@ -43,8 +43,7 @@ from swecli.repl.input.question import Option, Picker, Question, make_answer_key
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, rows_of
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import clean, wants_color
-from swecli.repl.render.known_terminal import DONE, OUTPUT, PROMPT, SENT, known_as, notification
-from swecli.repl.render.theme import ASK, Theme
+from swecli.repl.render.known_terminal import ASK, DONE, OUTPUT, PROMPT, SENT, Theme, known_as, notification
 
 if TYPE_CHECKING:
     from swecli.config.load import Start
@@ -174,19 +173,20 @@ class PromptLine:
         with self.app.away():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone.
-        `guarded`: see `Question`; Enter alone then takes nothing."""
-        answer = await self._ask(Question(title, options, guarded=guarded))
-        return answer if isinstance(answer, int) else None
-
-    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
-        """Let the user pick from a long list; what is typed searches it, and what was being typed comes back."""
-        draft, self.buffer.document = self.buffer.document, Document()
-        try:
-            answer = await self._ask(Picker(title, options, details))
-        finally:
-            self.buffer.document = draft
+    async def choose(
+        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
+    ) -> int | None:
+        """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone. With
+        `details`, lines about each, what is typed searches them, and what was being typed comes back. `guarded`: see
+        `Question`; Enter alone then takes nothing."""
+        if not details:
+            answer = await self._ask(Question(title, options, guarded=guarded))
+        else:
+            draft, self.buffer.document = self.buffer.document, Document()
+            try:
+                answer = await self._ask(Picker(title, options, details))
+            finally:
+                self.buffer.document = draft
         return answer if isinstance(answer, int) else None
 
     async def ask_text(self, label: str) -> str | None:

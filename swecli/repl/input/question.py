@@ -36,11 +36,11 @@ class Option:
 class Asker(Protocol):
     """What puts a question to the user."""
 
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """The index of the option that was picked; None for no answer."""
-
-    async def search(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> int | None:
-        """The same of a long list, searched as one types; `details` are lines about each option."""
+    async def choose(
+        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
+    ) -> int | None:
+        """The index of the option that was picked; None for no answer. With `details`, lines about each option, a long
+        list is searched as one types."""
 
     async def ask_text(self, label: str) -> str | None:
         """A line that the user types; None for none."""

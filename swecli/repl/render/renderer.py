@@ -61,7 +61,6 @@ class Renderer:
         self._aside = True  # whether what stands above is a passing remark, which another one may follow directly
         self._working = self._paused = False
         self._drawn_at = float("-inf")
-        self._shown = False  # whether something is drawn at the bottom
         self._ticker: asyncio.Task[None] | None = None
 
     def begin(self, label: str = "Working") -> None:
@@ -79,7 +78,7 @@ class Renderer:
         """Draw one event."""
         printed = self.screen.printed
         self._take(event)
-        self.draw(now=not self._shown or self.screen.printed != printed)
+        self.draw(now=self.screen.printed != printed)
 
     def end(self) -> None:
         """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
@@ -97,7 +96,7 @@ class Renderer:
         """Show all of what a call would do, before its approval. Nothing is live until `answer`."""
         self._settle()
         self._paused = True
-        self._hide()
+        self.screen.show_live(None)
         self._asked.add(request.call.id)
         self._put(tools.question(request))
 
@@ -228,20 +227,16 @@ class Renderer:
     def _rest(self) -> None:
         self._working = False
         self._activity.running.clear()
-        self._hide()
+        self.screen.show_live(None)
 
     def draw(self, now: bool = False) -> None:
         """Draw the live region again if it is time, or `now`."""
         if not self._working or self._paused:
             return
         if now or self._clock() - self._drawn_at >= FRAME:
-            self._drawn_at, self._shown = self._clock(), True
+            self._drawn_at = self._clock()
             rows = max(1, min(_LIVE_ROWS, self.screen.height - 3))
             self.screen.show_live(self._now(rows), rows)
-
-    def _hide(self) -> None:
-        self._shown = False
-        self.screen.show_live(None)
 
     def _now(self, rows: int) -> RenderableType:
         width = self.screen.width - 1

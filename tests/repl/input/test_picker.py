@@ -54,7 +54,7 @@ def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
             typist = Typist(pipe)
             running = asyncio.ensure_future(typist.prompt.run())
             await typist.type(*draft)
-            asked = asyncio.ensure_future(typist.prompt.search("Which?", OPTIONS, DETAILS))
+            asked = asyncio.ensure_future(typist.prompt.choose("Which?", OPTIONS, DETAILS))
             await asyncio.sleep(0.1)
             await typist.type(*keys)
             await asyncio.sleep(1.0)

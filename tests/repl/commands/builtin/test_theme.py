@@ -6,7 +6,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.repl.render.theme import Theme
+from swecli.repl.render.known_terminal import Theme
 from tests.support.desk import Desk
 from tests.support.screenless import play
 
