@@ -98,9 +98,27 @@ def edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
     if SCOPE in args and scope not in _SCOPES:
         raise wrong(ctx, f"{scope!r:.40} is no scope; there are project and user.", f"edit {bullet.id} --scope user")
-    ops = list(_edits(ctx, bullet, (text, when, scope), flags))
+    content = _content(text)
+    fields: dict[str, Any] = {"when": when} if when else {}
+    fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}
+    fields |= {"scope": scope} if scope else {}
+    fields |= {"state": "disabled"} if OFF in flags else {}
+    if ON in flags and bullet.state == "active" and not probably_harms(bullet):
+        raise BadInput(f"{bullet.id} is active already.")
+    evidence = _said(ctx, text or " ".join([*flags, scope, when]).strip())
+    ops = [Op("RESTORE", bullet.id, evidence=evidence)] if ON in flags else []
+    ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
+    ops += [Op("PIN", bullet.id, evidence=evidence)] if PIN in flags else []
     ctx.apply(_delta(ctx, "edited", *ops))
-    done = ", ".join(word for word, there in _words(text, when, scope, flags) if there)
+    changes: tuple[tuple[str, object], ...] = (
+        ("is changed", text),
+        ("is found by other words too", when),
+        (f"is for {'all your projects' if scope == 'user' else f'this {scope}'}", scope),
+        ("is pinned: it stands in every prompt", PIN in flags),
+        ("is off: kept, and out of prompts", OFF in flags),
+        ("is active", ON in flags),
+    )
+    done = ", ".join(word for word, there in changes if there)
     more = _missing(ctx, bullet.id) if text else ()
     return ActionResult({"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(text))
 
@@ -110,36 +128,6 @@ def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
     ctx.sessions.playbook.turns.switch(ctx.session, off=off)
     line = f"The playbook is off in this project; `{ctx.command} edit {ALL} {ON}` lets it in again."
     return ActionResult({"off": off}, (line if off else "The playbook is on.",))
-
-
-def _words(text: str, when: str, scope: str, flags: set[str]) -> list[tuple[str, bool]]:
-    return [
-        ("is changed", bool(text)),
-        ("is found by other words too", bool(when)),
-        (f"is for {'all your projects' if scope == 'user' else f'this {scope}'}", bool(scope)),
-        ("is pinned: it stands in every prompt", PIN in flags),
-        ("is off: kept, and out of prompts", OFF in flags),
-        ("is active", ON in flags),
-    ]
-
-
-def _edits(ctx: ActionContext, bullet: Bullet, new: tuple[str, str, str], flags: set[str]) -> Iterator[Op]:
-    text, when, scope = new
-    fields: dict[str, Any] = {"when": when} if when else {}
-    if text:
-        content = _content(text)
-        fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))}
-    fields |= {"scope": scope} if scope else {}
-    fields |= {"state": "disabled"} if OFF in flags else {}
-    evidence = _said(ctx, text or " ".join([*flags, scope, when]).strip() or "edited")
-    if ON in flags:
-        if bullet.state == "active" and not probably_harms(bullet):
-            raise BadInput(f"{bullet.id} is active already.")
-        yield Op("RESTORE", bullet.id, evidence=evidence)
-    if fields:
-        yield Op("UPDATE", bullet.id, fields=fields, evidence=evidence)
-    if PIN in flags:
-        yield Op("PIN", bullet.id, evidence=evidence)
 
 
 def remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:

@@ -144,7 +144,11 @@ def _add(add: AddProposal, ground: Ground, curated: Curated) -> None:
 
 def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated) -> None:
     """A new bullet: active in the user's words, else waiting."""
-    doubt = _doubt(add, trust, ground)
+    doubt = ""
+    if trust != "user":
+        doubt = PROVISIONAL if trust else "the quote is not in your message"
+    elif ground.author != "user" and asks_more_than(add.content, ground.digest.query):
+        doubt = "it asks for more than you said"
     fields: dict[str, Any] = {
         "content": add.content,
         "kind": add.kind,
@@ -160,16 +164,6 @@ def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated
     if doubt:
         evidence.append(replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"))
     curated.ops.append(Op("ADD", fields=fields, evidence=tuple(evidence)))
-
-
-def _doubt(add: AddProposal, trust: Trust | None, ground: Ground) -> str:
-    if trust is None:
-        return "the quote is not in your message"
-    if trust != "user":
-        return PROVISIONAL
-    if ground.author != "user" and asks_more_than(add.content, ground.digest.query):
-        return "it asks for more than you said"
-    return ""
 
 
 def _again(add: AddProposal, old: Bullet, trust: Trust, ground: Ground, curated: Curated) -> None:
