@@ -28,6 +28,7 @@ class Effort:
 
 THOROUGH = Effort()
 QUICK = Effort(starts=3, typings=1, processes=3, inserts=60, queries=10)
+ONCE = Effort(starts=1, typings=1, processes=1, inserts=1, queries=1)
 
 
 @dataclass(frozen=True, slots=True)

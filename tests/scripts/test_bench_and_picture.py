@@ -52,7 +52,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_bench_prints_every_figure_and_does_not_judge() -> None:
-    done = run("bench", "--quick")
+    done = run("bench", "--once")
     assert done.returncode == 0, done.stderr
     printed = [row.split("  ")[0] for row in done.stdout.splitlines()]
     assert [row for row in printed if row in FIGURES] == list(FIGURES), done.stdout
