@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
@@ -108,10 +109,14 @@ class Source:
 
 class Sources:
     """Reads files below `root` with `get`, by their names, which never raises, and keeps the newest in memory. Not for
-    long: it does not see later changes."""
+    long: it does not see later changes. `folder` holds files that were written for it alone, until `close`."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.get = root, lru_cache(_KEPT)(self._read)
+    def __init__(self, root: Path, folder: TemporaryDirectory[str] | None = None) -> None:
+        self.root, self._folder, self.get = root, folder, lru_cache(_KEPT)(self._read)
+
+    def close(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def alike(self, path: str) -> list[str]:
         """Other files of the same ending, those of the same name first; the first few of a large project."""

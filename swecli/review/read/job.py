@@ -48,8 +48,7 @@ class ReviewOptions:
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
     """What is to be reviewed, with what: the `record` as it was begun or left, `sessions` of its own, whose messages
-    are no part of the chat, `first` the lines to emit before it begins; `snapshot` holds the files of a commit that is
-    not checked out, until the review ends."""
+    are no part of the chat, `first` the lines to emit before it begins."""
 
     agent: Agent
     store: ReviewStore
@@ -60,7 +59,6 @@ class ReviewJob:
     plan: Plan
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
-    snapshot: TemporaryDirectory[str] | None = None
 
     @property
     def most_loops(self) -> int:
@@ -73,20 +71,16 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     before, root = store.unfinished(), project_sources(agent.ctx.root).root
     if spec is None:
         old = _unfinished(before, options.loops or agent.settings.review_loops)
-    plan, sources, snapshot = await asyncio.to_thread(_read, agent, store, old.spec if spec is None else spec, options)
-    target, verifier, sessions = (
-        plan.target,
-        _verifier_of(agent, store, sources),
-        SessionManager(agent.sessions.database),
-    )
-    title = f"Review of {target.label}"
+    plan, sources = await asyncio.to_thread(_read, agent, store, old.spec if spec is None else spec, options)
+    verifier, sessions = _verifier_of(agent, store, sources), SessionManager(agent.sessions.database)
+    target, title = plan.target, f"Review of {plan.target.label}"
     if spec is None:
         try:
             sessions.resume(old.session_id, "")
         except BadInput:  # killed before its first message, or the session was deleted: the findings are there
             sessions.start(f"review of {root}", agent.model.name, title=title)
         plan = replace(plan, estimate=None)  # of the whole, not of what is left
-        return ReviewJob(agent, store, options, verifier, sessions, old, plan, (), target.notes, snapshot)
+        return ReviewJob(agent, store, options, verifier, sessions, old, plan, (), target.notes)
     # what is not committed is the user's own; a commit, a branch or a pull request is judged by its base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
@@ -101,7 +95,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     noted = store.note(store.begin(record), target.earlier.findings)
     await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
     first = (*target.notes, *notes)
-    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first, snapshot)
+    return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first)
 
 
 def _unfinished(record: ReviewRecord | None, most: int) -> ReviewRecord:
@@ -115,24 +109,23 @@ def _unfinished(record: ReviewRecord | None, most: int) -> ReviewRecord:
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
     """What would be read of what these words name, and what that is expected to take. Raises SwecliError."""
-    plan, _, snapshot = await asyncio.to_thread(_read, agent, store, spec, options)
-    if snapshot is not None:
-        snapshot.cleanup()
+    plan, sources = await asyncio.to_thread(_read, agent, store, spec, options)
+    sources.close()
     return plan
 
 
-def _read(
-    agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
-) -> tuple[Plan, Sources, TemporaryDirectory[str] | None]:
+def _read(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> tuple[Plan, Sources]:
     """The plan of a target, in parts that the session's model takes, and its files: those of a commit that is not
     checked out in a folder of their own. Raises BadInput when a rule leaves out all."""
     here, environ, profile = agent.ctx.root, agent.ctx.environ or {}, agent.model.profile
     target = find_target(here, spec, environ, options.include)
-    snapshot = TemporaryDirectory(prefix="swecli-review-") if target.commit else None
+    sources = project_sources(here)
+    if target.commit:
+        snapshot = TemporaryDirectory(prefix="swecli-review-")
+        sources = Sources(Path(snapshot.name).resolve(), snapshot)
     try:
-        if snapshot is not None:
-            write_files(here, target.commit, Path(snapshot.name), environ)
-        sources = Sources(Path(snapshot.name).resolve()) if snapshot else project_sources(here)
+        if target.commit:
+            write_files(here, target.commit, sources.root, environ)
         most = agent.settings.review_part_tokens
         most = min(most, int(profile.window * _PART_SHARE)) if profile.window else most
         plan = make_plan(target, sources, agent.counter, most)
@@ -142,10 +135,9 @@ def _read(
         loops = options.loops or agent.settings.review_loops
         estimate = make_estimate(plan, loops, profile.price, store.spent(), verify=options.verify)
     except BaseException:
-        if snapshot is not None:
-            snapshot.cleanup()
+        sources.close()
         raise
-    return replace(plan, estimate=estimate), sources, snapshot
+    return replace(plan, estimate=estimate), sources
 
 
 def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:

@@ -115,8 +115,7 @@ class Review:
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
             self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
         )  # fmt: skip
-        if job.snapshot is not None:
-            job.snapshot.cleanup()
+        job.verifier.sources.close()
         return self._ended
 
     # One loop

@@ -51,13 +51,13 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
     row = ("shop/slow.py", 2, "MAGIC_NUMBERS")
     runtime = make_runtime([calls(("read_file", {"path": "shop/slow.py"})), calls(done(row, quote="return x * 37"))])
     review = await begin(runtime, "HEAD~1")
-    assert review.job.snapshot is not None
+    root = review.job.verifier.sources.root
     events = await collect(review)
     [read] = [event for event in events if isinstance(event, ToolFinished) and event.call.name == "read_file"]
     assert "return x * 37" in read.call.result
     assert "gone" not in read.call.result
     [finding] = store_of(runtime).findings()
     assert (finding.path, finding.line, finding.state) == ("shop/slow.py", 2, "open")
-    assert not Path(review.job.snapshot.name).exists(), "it is gone with the review"
+    assert not root.exists(), "it is gone with the review"
     assert not (tmp_path / "ran").exists(), "no program of the repository ran"
     assert git("status", "--porcelain").strip() == "M shop/slow.py"
