@@ -123,7 +123,7 @@ _VARYING = re.compile(r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\
 _MOST_LINES = 50
 
 
-def bare(command: str) -> str:
+def _work_of(command: str) -> str:
     """A command line without assignments, wrappers, `cd` and the virtual environment's folder: equal for the same
     work."""
     parts = (_bare(part) for part in _SPLIT.split(command.strip()))
@@ -140,7 +140,7 @@ def _bare(part: str) -> str:
 
 def program(command: str) -> str:
     """The program that a command line runs; of a Python module the module's name."""
-    words = bare(command).split() or [""]
+    words = _work_of(command).split() or [""]
     name = words[0].rsplit("/", 1)[-1]
     if re.fullmatch(r"python[\d.]*", name) and len(words) > 2 and words[1] == "-m":
         return words[2]
@@ -151,7 +151,7 @@ def check_of(call: CallDigest) -> str:
     """The check that a call runs, as a key; "" where it runs none, or its exit code may be another program's."""
     if not call.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", call.command):
         return ""
-    key = bare(call.command)
+    key = _work_of(call.command)
     parts = key.split(" && ")
     return key if not _NO_CHECK.match(parts[-1]) and _CHECK.search(parts[-1].lower()) else ""
 

@@ -18,9 +18,9 @@ from swecli.playbook.transfer.importing import import_file
 from swecli.playbook.workspace import anchors_of
 from swecli.redact import has_secret, redact
 
-FROM, TRUST, REDO = "--from", "--trust", "--redo"
-PIN, ON, OFF, SCOPE, WHEN = "--pin", "--on", "--off", "--scope", "--when"
-ALL = "all"
+_FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
+_PIN, _ON, _OFF, _SCOPE, _WHEN = "--pin", "--on", "--off", "--scope", "--when"
+_ALL = "all"
 _SCOPES = ("session", "project", "user")
 
 
@@ -44,11 +44,11 @@ def _secret_note(text: str) -> str:
     return "A secret in it was not kept; `show` has what was." if has_secret(text) else ""
 
 
-def add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Teach a strategy for this project, or take in an exported playbook."""
     words = list(args)
-    if FROM in words:
-        return import_file(ctx, value_after(words, FROM), trusted=TRUST in words)
+    if _FROM in words:
+        return import_file(ctx, value_after(words, _FROM), trusted=_TRUST in words)
     text = " ".join(words)
     content = _content(text)
     if not content:
@@ -85,38 +85,38 @@ def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
         yield f"It is stale for now and stays out of prompts: {missing}."
 
 
-def edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Put a strategy differently, or change what it is: pinned, off, on, for whom, when it matters."""
     words = list(args)
-    scope, when = value_after(words, SCOPE), value_after(words, WHEN)
-    flags, words = flags_of(words, PIN, ON, OFF)
-    if words == [ALL] and flags in ({ON}, {OFF}):
-        return _switch(ctx, off=OFF in flags)
-    bullet = ctx.find(words[0] if words else "", gone_too=ON in flags)
+    scope, when = value_after(words, _SCOPE), value_after(words, _WHEN)
+    flags, words = flags_of(words, _PIN, _ON, _OFF)
+    if words == [_ALL] and flags in ({_ON}, {_OFF}):
+        return _switch(ctx, off=_OFF in flags)
+    bullet = ctx.find(words[0] if words else "", gone_too=_ON in flags)
     text = " ".join(words[1:])
     if not (text or flags or scope or when):
         raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
-    if SCOPE in args and scope not in _SCOPES:
+    if _SCOPE in args and scope not in _SCOPES:
         raise wrong(ctx, f"{scope!r:.40} is no scope; there are project and user.", f"edit {bullet.id} --scope user")
     content = _content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}
     fields |= {"scope": scope} if scope else {}
-    fields |= {"state": "disabled"} if OFF in flags else {}
-    if ON in flags and bullet.state == "active" and not probably_harms(bullet):
+    fields |= {"state": "disabled"} if _OFF in flags else {}
+    if _ON in flags and bullet.state == "active" and not probably_harms(bullet):
         raise BadInput(f"{bullet.id} is active already.")
     evidence = _said(ctx, text or " ".join([*flags, scope, when]).strip())
-    ops = [Op("RESTORE", bullet.id, evidence=evidence)] if ON in flags else []
+    ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
-    ops += [Op("PIN", bullet.id, evidence=evidence)] if PIN in flags else []
+    ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
     ctx.apply(_delta(ctx, "edited", *ops))
     changes: tuple[tuple[str, object], ...] = (
         ("is changed", text),
         ("is found by other words too", when),
         (f"is for {'all your projects' if scope == 'user' else f'this {scope}'}", scope),
-        ("is pinned: it stands in every prompt", PIN in flags),
-        ("is off: kept, and out of prompts", OFF in flags),
-        ("is active", ON in flags),
+        ("is pinned: it stands in every prompt", _PIN in flags),
+        ("is off: kept, and out of prompts", _OFF in flags),
+        ("is active", _ON in flags),
     )
     done = ", ".join(word for word, there in changes if there)
     more = _missing(ctx, bullet.id) if text else ()
@@ -126,19 +126,19 @@ def edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
     """Keep the playbook out of this project's prompts, or let it in again."""
     ctx.sessions.playbook.turns.switch(ctx.session, off=off)
-    line = f"The playbook is off in this project; `{ctx.command} edit {ALL} {ON}` lets it in again."
+    line = f"The playbook is off in this project; `{ctx.command} edit {_ALL} {_ON}` lets it in again."
     return ActionResult({"off": off}, (line if off else "The playbook is on.",))
 
 
-def remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(" ".join(args))
     ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_said(ctx, f"remove {bullet.id}"))))
     return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` brings it back.",))
 
 
-def undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Take the last change back, or the last N; with --redo bring back what an undo took."""
-    flags, words = flags_of(args, REDO)
+    flags, words = flags_of(args, _REDO)
     n = count_of(words, 1, "changes")
     store = ctx.sessions.playbook
     changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
@@ -146,7 +146,7 @@ def undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     lines = [f"{how}: {_named(ctx, change)}" for change in changes]
     lines += [f"only {len(changes)} of {n}: there was no other"] if len(changes) < n else []
     many = f" {len(changes)}" if len(changes) > 1 else ""
-    hint = "" if flags else f"`{ctx.command} undo{many} {REDO}` brings it back."
+    hint = "" if flags else f"`{ctx.command} undo{many} {_REDO}` brings it back."
     value = [{"id": c.delta.id, "what": summary_of(c)} for c in changes]
     return ActionResult(value, tuple(lines), note=hint)
 
@@ -162,7 +162,7 @@ def _named(ctx: ActionContext, change: Any) -> str:
     return text
 
 
-def review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """What needs your approval; with `P-7 use` or `P-7 remove` your answer."""
     found = {bullet.id: _why(ctx, bullet) for bullet in ctx.bullets() if _waits(bullet)}
     if not args:
@@ -216,7 +216,7 @@ def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
 
 _RUN = {
     "list": list_all, "show": show, "why": why,
-    "add": add, "edit": edit, "remove": remove, "undo": undo, "review": review,
+    "add": _add, "edit": _edit, "remove": _remove, "undo": _undo, "review": _review,
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from swecli.playbook.transfer.markdown import to_markdown
 _LOGGED = 20
 _PROMPTS = 10  # that are named of a strategy
 _SESSION = 13  # characters of a session's id that tell it from others
-VERBOSE, LOG, EXPORT, FORCE = "--verbose", "--log", "--export", "--force"
+_VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
 def _when(moment: datetime | None) -> str:
@@ -30,11 +30,11 @@ def _when(moment: datetime | None) -> str:
 def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """What is in the playbook; its changes, all that is known of it, or the whole as a file."""
     words = list(args)
-    file = value_after(words, EXPORT) if EXPORT in words else None
-    flags, rest = flags_of(words, VERBOSE, LOG, FORCE)
+    file = value_after(words, _EXPORT) if _EXPORT in words else None
+    flags, rest = flags_of(words, _VERBOSE, _LOG, _FORCE)
     if file is not None:
-        return _export(ctx, file, force=FORCE in flags)
-    if LOG in flags:
+        return _export(ctx, file, force=_FORCE in flags)
+    if _LOG in flags:
         return _log(ctx, rest)
     if rest:
         raise BadInput(f"{rest[0]!r:.40} is nothing to list.", f"Use {ctx.command} show {rest[0]} for a strategy.")
@@ -43,9 +43,9 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not bullets:
         hint = f"Nothing learned yet. Teach it: {ctx.command} add run the tests with pytest -q"
         notes = [off] if off else []
-        notes += _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if VERBOSE in flags else []
+        notes += _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else []
         return ActionResult([], (hint,), note=" · ".join(notes))
-    return _table(ctx, bullets, off, verbose=VERBOSE in flags)
+    return _table(ctx, bullets, off, verbose=_VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: bool) -> ActionResult:
@@ -54,7 +54,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
     value, rows = [], []
     for bullet in bullets:
         row = _json(bullet) | {"off": ctx.session.playbook.off}
-        cells: tuple[str, ...] = (bullet.id, state_of(bullet), _worth_of(bullet))
+        cells: tuple[str, ...] = (bullet.id, _state_of(bullet), _worth_of(bullet))
         if verbose:
             effect = effect_of(bullet.id, records)
             row["effect"] = asdict(effect) | {"difference": effect.difference, "in_words": effect.in_words()}
@@ -82,7 +82,7 @@ def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
         yield f"insight of {name}: {reflector.insight:.2f} by {reflector.tags} tags"
 
 
-def state_of(bullet: Bullet) -> str:
+def _state_of(bullet: Bullet) -> str:
     """Its state in a word or two: what keeps it out of prompts, where something does."""
     if bullet.stale:
         return f"{bullet.state}, stale"
@@ -109,7 +109,7 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
     path = Path(file).expanduser()
-    write_file(path, text, force=force, hint=f"To write over it: {ctx.command} list {EXPORT} {file} {FORCE}")
+    write_file(path, text, force=force, hint=f"To write over it: {ctx.command} list {_EXPORT} {file} {_FORCE}")
     return ActionResult({"file": str(path)}, (f"Written to {path}.",))
 
 
@@ -161,7 +161,7 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     facts = (
         bullet.kind,
         f"for this {bullet.scope}",
-        state_of(bullet),
+        _state_of(bullet),
         f"from {bullet.trust}",
         f"used {bullet.uses} times",
     )

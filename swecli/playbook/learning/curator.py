@@ -27,7 +27,7 @@ def quotes(quote: str, text: str) -> bool:
     return long_enough and words in _folded(text)
 
 
-def trust_of(quote: str, call_id: str, digest: TurnDigest) -> Trust | None:
+def _trust_of(quote: str, call_id: str, digest: TurnDigest) -> Trust | None:
     """Where a quote comes from: the user's own message of the turn, a file, a command's output, the web; None where it
     stands nowhere in the turn."""
     if quotes(quote, digest.query):
@@ -120,7 +120,7 @@ def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: 
 
 
 def _trusted(add: AddProposal, ground: Ground) -> Trust | None:
-    return "user" if ground.author == "user" else trust_of(add.quote, add.call_id, ground.digest)
+    return "user" if ground.author == "user" else _trust_of(add.quote, add.call_id, ground.digest)
 
 
 def _add(add: AddProposal, ground: Ground, curated: Curated) -> None:

@@ -13,7 +13,7 @@ from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_of, failin
 from swecli.store.records import Check
 
 EDITS = frozenset({"edit_file", "write_file"})
-COMMON = "turn"  # the kind of a turn that no check judged
+_COMMON = "turn"  # the kind of a turn that no check judged
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # by whether the outcome was good
 _SPAN = re.compile(r"`([^`\n]{3,})`")
@@ -30,7 +30,7 @@ class Observation:
     weight: float
     source: str
     why: str
-    kind: str = COMMON
+    kind: str = _COMMON
     call: CallDigest | None = None
 
 
