@@ -20,7 +20,6 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import Ask, ChatMessage, Choice, Mode
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.workspace import StaleStrategies, Workspaces
@@ -89,15 +88,15 @@ class Runtime:
     def use_reflector(self, model: ChatModel) -> None:
         """Let the model reflect that the settings name; without one, that which answers. Turns for one that is gone
         wait for it; learning reports it with the first of them."""
-        template, settings = self.learning.reflector.template, self.settings
-        every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
+        settings = self.settings
         found, missing = model if settings.reflect_with_model else None, ""
         if found and settings.reflect_model:
             try:
                 found = make_model(settings.reflect_model, settings, self.start.environ)
             except SwecliError as error:
                 found, missing = None, str(error)
-        self.learning.reflector = ReflectorModel(template, found, missing, every_turn=every_turn)
+        every, present = settings.reflect_every_turn, self.learning.reflector
+        self.learning.reflector = replace(present, model=found, missing=missing, every_turn=every)
 
     def set_mode(self, mode: Mode) -> None:
         """Ask less or more from the next call on."""
@@ -179,7 +178,7 @@ def build_runtime(
             notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
     notices += [line] if (line := agent.too_small()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
-    learning = LearningService.open(sessions, settings, ReflectorModel(load_prompt("reflect")), workspaces)
+    learning = LearningService.open(sessions, settings, load_prompt("reflect"), workspaces)
     history = keep_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.use_reflector(model)

@@ -120,26 +120,22 @@ def _add_reflecting(parser: argparse.ArgumentParser) -> None:
 def _open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
     """Learning that judges each turn by the place of its session, also where the settings have it off."""
     # late: --help and a wrong argument need neither database nor tools
-    from swecli.playbook.learning.reflector_model import ReflectorModel  # noqa: PLC0415
     from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
     from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
 
+    own = load_prompt("system")
+
     def instructions() -> str:
         session = sessions.current_session
-        return _instructions(session.working_directory if session else "")
+        return f"{own}\n{instructions_in(session.working_directory if session else '')}"
 
-    workspaces = Workspaces(instructions)
-    every_turn = settings.reflect == "always" or (settings.reflect == "auto" and bool(settings.reflect_model))
-    reflector = ReflectorModel(load_prompt("reflect"), model, every_turn=every_turn)
-    return LearningService.open(sessions, replace(settings, learn=True), reflector, workspaces)
+    template, workspaces = load_prompt("reflect"), Workspaces(instructions)
+    learning = LearningService.open(sessions, replace(settings, learn=True), template, workspaces)
+    learning.reflector = replace(learning.reflector, model=model)
+    return learning
 
 
 @cache
-def _instructions(directory: str) -> str:
-    own = load_prompt("system")
-    return f"{own}\n{found}" if (found := instructions_in(directory)) else own
-
-
 def instructions_in(directory: str) -> str:
     """The instruction files that a session in that directory reads; "" where it is gone."""
     folder = Path(directory)

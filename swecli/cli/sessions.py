@@ -16,6 +16,8 @@ from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
+_NAMED = 5  # lines of an import that were skipped and are named
+
 
 def sessions(parser: Parser) -> None:
     """List, show, search, rename, fork, delete, export, import or replay sessions."""
@@ -85,9 +87,8 @@ def _rename(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         sessions.rename(title)
-    return ActionResult(
-        {"session_id": session.id, "title": session.title}, (f"{session.id} is now {session.title!r}.",)
-    )
+    value, line = {"session_id": session.id, "title": session.title}, f"{session.id} is now {session.title!r}."
+    return ActionResult(value, (line,))
 
 
 def _fork(args: argparse.Namespace) -> ActionResult:
@@ -138,6 +139,3 @@ def _import(args: argparse.Namespace) -> ActionResult:
         more = f", and {len(brought.skipped) - _NAMED} more" if len(brought.skipped) > _NAMED else ""
         lines.append(f"Skipped {'; '.join(brought.skipped[:_NAMED])}{more}.")
     return ActionResult(asdict(brought), tuple(lines))
-
-
-_NAMED = 5  # skipped lines that are named

@@ -136,6 +136,11 @@ class Settings:
         return next((entry for entry in self.models if name in entry.names), None)
 
     @property
+    def reflect_every_turn(self) -> bool:
+        """Whether a model is asked about each turn, not only about those with friction."""
+        return self.reflect == "always" or (self.reflect == "auto" and bool(self.reflect_model))
+
+    @property
     def thresholds(self) -> dict[str, int]:
         pairs = (pair.partition("=") for pair in self.profile_thresholds)
         return {name.strip(): int(percent) for name, _, percent in pairs}

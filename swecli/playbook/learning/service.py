@@ -59,8 +59,9 @@ class LearningService:
 
     @classmethod
     def open(
-        cls, sessions: SessionManager, settings: Settings, reflector: ReflectorModel, workspaces: Workspaces
+        cls, sessions: SessionManager, settings: Settings, template: str, workspaces: Workspaces
     ) -> LearningService:
+        reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
         budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
         return cls(sessions, reflector, workspaces, settings.learn, budget)
 
