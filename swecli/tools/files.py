@@ -24,10 +24,6 @@ _ANOTHER_WAY = ": a folder or link on the way is not what it was. It is not foll
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Changed(ToolError):
-    """The file is not what it was when the change was shown."""
-
-
 def digest(data: bytes) -> str:
     """What a file's bytes are remembered by."""
     return hashlib.sha256(data).hexdigest()
@@ -42,8 +38,8 @@ def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
 
 def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> None:
     """Put `data` at a located path: temporary file beside it, fsync, rename. Missing folders are made; the mode stays.
-    `expected` is the digest the file must still have, None where it must not exist. Raises Changed: the file is not
-    what was expected; nothing was written. Raises ToolError: it cannot be written."""
+    `expected` is the digest the file must still have, None where it must not exist. Raises ToolError: the file is
+    not what was expected, or cannot be written; nothing was written."""
     with _tool_errors(root, path), _folder(root, path.parent, make=True) as folder:
         status = _check(root, path, folder, expected)
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
@@ -66,11 +62,11 @@ def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat
     except FileNotFoundError:
         if expected is None:
             return None
-        raise Changed(f"{name} was removed since it was read. Nothing was written.") from None
+        raise ToolError(f"{name} was removed since it was read. Nothing was written.") from None
     if expected is None:
-        raise Changed(f"{name} was made by someone else in the meantime. Nothing was written: read it first.")
+        raise ToolError(f"{name} was made by someone else in the meantime. Nothing was written: read it first.")
     if digest(data) != expected:
-        raise Changed(f"{name} changed since it was read. Nothing was written: read it again.")
+        raise ToolError(f"{name} changed since it was read. Nothing was written: read it again.")
     if not status.st_mode & 0o222:
         raise ToolError(f"{name} is read-only. Nothing was written.")
     return status

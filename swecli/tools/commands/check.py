@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from swecli.tools.base import ToolError
 from swecli.tools.commands.programs import (
     Place,
     Program,
@@ -25,29 +26,25 @@ _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
 
 
-class Objection(Exception):
-    """The command is not seen to be harmless; the text says why."""
-
-
 def only_reads(part: Part, place: Place) -> None:
-    """Raises Objection where the command may do more than read inside the workspace."""
+    """Raises ToolError where the command may do more than read inside the workspace."""
     name = part.words[0].text
     program = readers().get(name)
     if program is None:
         known = named().get(name)
-        raise Objection(f"{short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
+        raise ToolError(f"{short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
     if why := place.foreign(name):
-        raise Objection(why)
+        raise ToolError(why)
     _Check(program, name, part.words[1:], place).run()
 
 
 def within_rule(part: Part, literal: int, place: Place) -> None:
-    """Raises Objection where a rule's wildcard covers more than can be seen to be harmless. The first `literal` words
+    """Raises ToolError where a rule's wildcard covers more than can be seen to be harmless. The first `literal` words
     stand in the rule itself: they are what the user named, and are not judged."""
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = (named() if literal else readers()).get(name)
     if program is None and name in named():
-        raise Objection(f"no rule can allow {short(name)}")
+        raise ToolError(f"no rule can allow {short(name)}")
     if program is not None:
         _Check(program, name, part.words[1:], place, literal - 1).run()
 
@@ -70,7 +67,7 @@ class _Check:
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
-            raise Objection(f"{short(self.name)} {why}")
+            raise ToolError(f"{short(self.name)} {why}")
         ended = False
         while self.at < len(self.words):
             word = self.words[self.at]
@@ -96,7 +93,7 @@ class _Check:
 
     def _wildcards(self, word: Word, *, strict: bool) -> None:
         if word.glob and self._judged and (why := expanded(self.place, word, strict=strict)):
-            raise Objection(why)
+            raise ToolError(why)
 
     def _sub(self, word: Word) -> bool:
         """Judge the rest by the subcommand's own entry; False where the word is none."""
@@ -105,7 +102,7 @@ class _Check:
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._judged:
-                raise Objection(f"{short(name)} is not known to be read-only")
+                raise ToolError(f"{short(name)} is not known to be read-only")
             return not self._judged
         place = self.place
         for folder in self.seen.get("-C", []):
@@ -147,19 +144,19 @@ class _Check:
             value = word.text
             self._wildcards(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
-                raise Objection(f"{short(value)} behind {name} may be an option")
+                raise ToolError(f"{short(value)} behind {name} may be an option")
         values.append(value)
         if not self._judged:
             return False
         if kind == "@" and (why := readable(self.place, value)):
-            raise Objection(why)
+            raise ToolError(why)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise Objection(f"{short(value)} is not known to be read-only")
+            raise ToolError(f"{short(value)} is not known to be read-only")
         return False
 
     def _unknown(self, name: str) -> bool:
         if self._judged:
-            raise Objection(f"{short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
+            raise ToolError(f"{short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
         self.beyond = True
         return False
 
@@ -167,13 +164,13 @@ class _Check:
         """The operands, and what goes with the options that were there."""
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
-            raise Objection(f"{short(self.name)} {why}")
+            raise ToolError(f"{short(self.name)} {why}")
         if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
-            raise Objection(f"{short(self.name)} may write to its last operand")
+            raise ToolError(f"{short(self.name)} may write to its last operand")
         paths = []
         for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
             if judged and (why := self._operand(word, kind)):
-                raise Objection(why)
+                raise ToolError(why)
             if kind == "paths":
                 paths.append(word.text)
         if program.walks & {"always", "shown", *self.seen}:
@@ -182,7 +179,7 @@ class _Check:
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
             if why := names_programs(self.place.base, self.place.environ, diffs=diffs, works=git.works):
-                raise Objection(why)
+                raise ToolError(why)
 
     def _kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
@@ -224,7 +221,7 @@ class _Check:
         for path in paths or ["."]:
             folder = path not in ("-", "/dev/null") and self.place.located(path).is_dir()
             if folder and (why := whole_folder(self.place, path, hidden=hidden, include=include)):
-                raise Objection(why)
+                raise ToolError(why)
 
 
 def short(text: str) -> str:

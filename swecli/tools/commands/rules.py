@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.check import Objection, only_reads, short, within_rule
+from swecli.tools.commands.check import only_reads, short, within_rule
 from swecli.tools.commands.programs import Place, lasting
-from swecli.tools.commands.shell_words import MAX_LENGTH, Opaque, Part, parse
+from swecli.tools.commands.shell_words import MAX_LENGTH, Part, parse
 
 _WILD = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\[([*?\[])\]")
@@ -45,7 +45,7 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
                 place = _entered(place, part, parts[1].joint)
             else:
                 _judge(part, place, patterns)
-    except (Opaque, Objection, ToolError, OSError) as error:
+    except (ToolError, OSError) as error:
         return str(error).rstrip(".")
     return ""
 
@@ -55,7 +55,7 @@ def suggested(command: str, root: Path, environ: Mapping[str, str]) -> str:
     undoes work or starts other programs, and where two simple commands would need a rule."""
     try:
         parts = [part for part in parse(command) if part.words[0].text != "cd"]
-    except Opaque:
+    except ToolError:
         return ""
     asking = {part.raw: part for part in parts if objection(part.raw, root, environ)}
     if len(asking) != 1:
@@ -86,19 +86,19 @@ def escaped(command: str) -> str:
 
 
 def _entered(place: Place, part: Part, joint: str) -> Place:
-    """Where the rest of `cd FOLDER && ...` stands. Raises Objection or ToolError."""
+    """Where the rest of `cd FOLDER && ...` stands. Raises ToolError."""
     folder = part.words[-1].text
     plain = len(part.words) == 2 and not part.words[1].glob and not folder.startswith("-") and folder
     if not plain or joint != "&&" or ".." in folder.split("/"):
-        raise Objection("cd is only checked in the form `cd FOLDER && ...`")
+        raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
     found = place.located(folder)
     if not found.is_dir():
-        raise Objection(f"{short(folder)} is not a folder")
+        raise ToolError(f"{short(folder)} is not a folder")
     return replace(place, base=found)
 
 
 def _judge(part: Part, place: Place, patterns: Sequence[str]) -> None:
-    """Raises Objection where the simple command neither only reads nor is covered."""
+    """Raises ToolError where the simple command neither only reads nor is covered."""
     fitting = [pattern for pattern in patterns if _fits(pattern, part.raw)]
     if any(exactly(pattern, part.raw) for pattern in fitting):
         return
@@ -106,13 +106,13 @@ def _judge(part: Part, place: Place, patterns: Sequence[str]) -> None:
     for pattern in fitting:
         try:
             within_rule(part, _literal_words(pattern, part), place)
-        except (Objection, ToolError, OSError) as error:
+        except (ToolError, OSError) as error:
             uncovered = uncovered or error
         else:
             return
     try:
         only_reads(part, place)
-    except (Objection, ToolError, OSError) as error:
+    except (ToolError, OSError) as error:
         raise uncovered or error from error
 
 

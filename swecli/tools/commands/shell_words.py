@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from swecli.tools.base import ToolError
 from swecli.tools.limits import hidden
 
 if TYPE_CHECKING:
@@ -44,10 +45,6 @@ _HOME = re.compile(r"(?:^|[=:])~")
 _EXPANDS = re.compile(r",|\.\.")
 
 
-class Opaque(Exception):
-    """The command cannot be seen through; the text says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word: `text` as the program gets it, `raw` as written. `glob`: it holds a wildcard that the shell expands."""
@@ -71,17 +68,17 @@ class Part:
 
 
 def parse(command: str) -> list[Part]:
-    """The simple commands in their order, at least one. Raises Opaque."""
+    """The simple commands in their order, at least one. Raises ToolError, which says why it cannot be seen through."""
     if len(command) > MAX_LENGTH:
-        raise Opaque(f"it is longer than {MAX_LENGTH:,} characters")
+        raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
     if any(hidden(letter) for letter in command):
-        raise Opaque("it contains a line break or an invisible character")
+        raise ToolError("it contains a line break or an invisible character")
     tree = _parser().parse(command.encode())
     if tree.root_node.has_error:
-        raise Opaque("it cannot be parsed as a shell command")
+        raise ToolError("it cannot be parsed as a shell command")
     parts, tokens = _Reader().read(tree.root_node)
     if not _agrees(command, tokens):
-        raise Opaque("its quoting is unclear")
+        raise ToolError("its quoting is unclear")
     return parts
 
 
@@ -118,7 +115,7 @@ class _Reader:
             else:
                 raise _opaque(node)
         if not self.parts:
-            raise Opaque("it is empty")
+            raise ToolError("it is empty")
         return self.parts, self.tokens
 
     def _command(self, node: Node) -> None:
@@ -131,19 +128,19 @@ class _Reader:
             words.append(word)
             self.tokens.append(word.text)
         if not words or words[0].raw != words[0].text or words[0].glob or "=" in words[0].text:
-            raise Opaque("its program is not a plain word")
+            raise ToolError("its program is not a plain word")
         if len(self.parts) == _MAX_PARTS:
-            raise Opaque(f"it has more than {_MAX_PARTS} commands")
+            raise ToolError(f"it has more than {_MAX_PARTS} commands")
         self.parts.append(Part(tuple(words), self.joint))
 
     def _redirect(self, node: Node) -> None:
         *head, target = node.children
         if not head or target.type not in _WORDS | {"-"} or head[-1].type not in _REDIRECTS:
-            raise Opaque("it redirects to or from a file")
+            raise ToolError("it redirects to or from a file")
         text = _text(target)
         between = head[-1].type in (">&", "<&") and re.fullmatch(r"\d", text)
         if not between and text != "/dev/null":
-            raise Opaque("it redirects to or from a file")
+            raise ToolError("it redirects to or from a file")
         self.tokens += [*map(_text, head), text]
 
 
@@ -155,7 +152,7 @@ def _word(node: Node) -> Word:
     # what is quoted may be a comma here: rather too careful than wrong
     bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
     if _EXPANDS.search(bare.partition("{")[2]):
-        raise Opaque("it contains a {…} that expands")
+        raise ToolError("it contains a {…} that expands")
     glob = any(p.type == "word" and _WILD.search(_text(p)) for p in pieces)
     return Word("".join(_piece(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
 
@@ -168,14 +165,14 @@ def _piece(node: Node, *, first: bool) -> str:
         if any(child.type not in ('"', "string_content", "$") for child in node.children):
             raise _opaque(next(c for c in node.children if c.type not in ('"', "string_content", "$")))
         if not _QUOTED.fullmatch(text[1:-1]):
-            raise Opaque("it uses a variable")
+            raise ToolError("it uses a variable")
         return _QUOTED_ESCAPE.sub(r"\1", text[1:-1])
     if node.type not in ("word", "number"):
         raise _opaque(node)
     if not _LITERAL.fullmatch(text):
-        raise Opaque("its quoting is unclear")
+        raise ToolError("its quoting is unclear")
     if (_HOME.search(text) and (first or not text.startswith("~"))) or (text.startswith("#") and first):
-        raise Opaque("it uses ~ for a home folder" if "~" in text else "it contains a comment")
+        raise ToolError("it uses ~ for a home folder" if "~" in text else "it contains a comment")
     return _ESCAPE.sub(r"\1", text)
 
 
@@ -192,5 +189,5 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _opaque(node: Node) -> Opaque:
-    return Opaque(_OPAQUE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))
+def _opaque(node: Node) -> ToolError:
+    return ToolError(_OPAQUE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))

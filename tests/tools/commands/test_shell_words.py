@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.tools.commands.shell_words import Opaque, parse
+from swecli.tools.base import ToolError
+from swecli.tools.commands.shell_words import parse
 
 
 @pytest.mark.parametrize(
@@ -57,11 +58,11 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
     ],
 )  # fmt: skip
 def test_what_cannot_be_seen_through_says_why(command: str, why: str) -> None:
-    with pytest.raises(Opaque, match=why.replace("|", "[|]").replace("$", "[$]")):
+    with pytest.raises(ToolError, match=why.replace("|", "[|]").replace("$", "[$]")):
         parse(command)
 
 
 @pytest.mark.parametrize("command", ["a;" * 50_000, "$((" * 30_000, "'" * 99_999, "{" * 100_000])
 def test_what_is_too_long_is_not_even_parsed(command: str) -> None:
-    with pytest.raises(Opaque, match="longer"):
+    with pytest.raises(ToolError, match="longer"):
         parse(command)
