@@ -10,17 +10,12 @@ from swecli.tools.base import ToolError
 from swecli.tools.commands.programs import (
     Place,
     Program,
-    expanded,
     named,
-    readable,
     readers,
-    revision,
-    whole_folder,
-    writable,
+    short,
 )
 from swecli.tools.commands.shell_words import Part, Word
 from swecli.tools.git import names_programs
-from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
@@ -33,8 +28,7 @@ def only_reads(part: Part, place: Place) -> None:
     if program is None:
         known = named().get(name)
         raise ToolError(f"{short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
-    if why := place.foreign(name):
-        raise ToolError(why)
+    place.check_program(name)
     _Check(program, name, part.words[1:], place).run()
 
 
@@ -92,8 +86,8 @@ class _Check:
         return self.at > self.literal
 
     def _wildcards(self, word: Word, *, strict: bool) -> None:
-        if word.glob and self._judged and (why := expanded(self.place, word, strict=strict)):
-            raise ToolError(why)
+        if word.glob and self._judged:
+            self.place.check_expansion(word, strict=strict)
 
     def _sub(self, word: Word) -> bool:
         """Judge the rest by the subcommand's own entry; False where the word is none."""
@@ -148,8 +142,8 @@ class _Check:
         values.append(value)
         if not self._judged:
             return False
-        if kind == "@" and (why := readable(self.place, value)):
-            raise ToolError(why)
+        if kind == "@":
+            self.place.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
             raise ToolError(f"{short(value)} is not known to be read-only")
         return False
@@ -169,8 +163,8 @@ class _Check:
             raise ToolError(f"{short(self.name)} may write to its last operand")
         paths = []
         for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
-            if judged and (why := self._operand(word, kind)):
-                raise ToolError(why)
+            if judged:
+                self._operand(word, kind)
             if kind == "paths":
                 paths.append(word.text)
         if program.walks & {"always", "shown", *self.seen}:
@@ -192,38 +186,30 @@ class _Check:
             first = "refs" if self.name.startswith("git ") else "paths"
         return [first] * len(self.operands)
 
-    def _operand(self, word: Word, kind: str) -> str:
-        place, text = self.place, word.text
-        known = f"{short(text)} is not known to be read-only"
-        if kind == "text":
-            return ""
+    def _operand(self, word: Word, kind: str) -> None:
+        place, text, branch = self.place, word.text, kind == "branch"
         if kind == "paths":
-            return readable(place, text)
-        if kind == "refs":
-            return revision(place, text)
-        if kind == "write":
-            return writable(place, text)
-        if word.glob:
-            return known
-        if kind == "match":
-            return "" if self.program.text and self.program.text.fullmatch(text) else known
-        if kind == "branch":
-            if "--" in self.seen or not _BRANCH.fullmatch(text):
-                return known
-            return f"{short(text)} is a file: it would be overwritten" if place.located(text).exists() else ""
-        if kind == "first":
-            return readable(place, text)
-        return f"{short(self.name)} with {short(text)} is not known to be read-only"
+            place.check_read(text)
+        elif kind == "refs":
+            place.check_revision(text)
+        elif kind == "write":
+            place.check_write(text)
+        elif kind != "text":
+            matches = self.program.text and self.program.text.fullmatch(text)
+            odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
+            if word.glob or odd or (kind == "match" and not matches):
+                raise ToolError(f"{short(text)} is not known to be read-only")
+            if branch and place.located(text).exists():
+                raise ToolError(f"{short(text)} is a file: it would be overwritten")
+            if kind == "first":
+                place.check_read(text)
+            elif not branch and kind != "match":
+                raise ToolError(f"{short(self.name)} with {short(text)} is not known to be read-only")
 
     def _folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
         hidden = "shown" not in self.program.walks
         for path in paths or ["."]:
             folder = path not in ("-", "/dev/null") and self.place.located(path).is_dir()
-            if folder and (why := whole_folder(self.place, path, hidden=hidden, include=include)):
-                raise ToolError(why)
-
-
-def short(text: str) -> str:
-    """A word of a command for a reason."""
-    return one_line(text, 40)
+            if folder:
+                self.place.check_folder(path, hidden=hidden, include=include)

@@ -110,6 +110,11 @@ _MOST_ENTRIES = 20_000
 _SET = re.compile(r"\[[!^]?\w[\w-]*\]")
 
 
+def short(text: str) -> str:
+    """A word of a command for a reason."""
+    return one_line(text, 40)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a command would run: `root` is the workspace, `base` the folder it stands in, both resolved."""
@@ -123,82 +128,68 @@ class Place:
         below = relative(self.root, self.base)
         return locate(self.root, text if text.startswith("/") or below == "." else f"{below}/{text}")
 
-    def foreign(self, program: str) -> str:
-        """Why the program is not that of the system: one of the workspace stands before it on the PATH; else ""."""
+    def check_program(self, name: str) -> None:
+        """Raises ToolError where a program of the workspace stands before the system's on the PATH."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
             if not folder.startswith("/"):
-                return "the PATH holds a relative folder"
-            path = Path(folder, program)
+                raise ToolError("the PATH holds a relative folder")
+            path = Path(folder, name)
             if os.access(path, os.X_OK) and path.is_file():
-                own = inside(self.root, path) or inside(self.root, path.resolve())
-                return f"{program} is a program of the workspace" if own else ""
-        return ""
+                if inside(self.root, path) or inside(self.root, path.resolve()):
+                    raise ToolError(f"{name} is a program of the workspace")
+                return
 
+    def check_read(self, word: str) -> None:
+        """Raises ToolError where this path may not be read unasked."""
+        if word not in ("-", "/dev/null") and (why := read_guard(relative(self.root, self.located(word)))):
+            raise ToolError(why)
 
-def readable(place: Place, word: str) -> str:
-    """Why this path may not be read unasked; "" if it may."""
-    if word in ("-", "/dev/null"):
-        return ""
-    try:
-        return read_guard(relative(place.root, place.located(word)))
-    except ToolError as error:
-        return str(error).rstrip(".")
+    def check_write(self, word: str) -> None:
+        """Raises ToolError where this path may not be changed unasked, though a rule names the program."""
+        path = relative(self.root, self.located(word))
+        if why := "it changes the whole workspace" if path == "." else write_guard(path):
+            raise ToolError(why)
 
+    def check_revision(self, word: str) -> None:
+        """Raises ToolError where git may not read this revision, path or `revision:path` unasked."""
+        pieces = word.split(":")
+        if word.startswith(":"):  # pathspec magic
+            pieces = [piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)]
+        for piece in filter(None, pieces):
+            self.check_read(piece)
 
-def writable(place: Place, word: str) -> str:
-    """Why this path may not be changed unasked, though a rule names the program; "" if it may."""
-    try:
-        path = relative(place.root, place.located(word))
-    except ToolError as error:
-        return str(error).rstrip(".")
-    return "it changes the whole workspace" if path == "." else write_guard(path)
+    def check_expansion(self, word: Word, *, strict: bool) -> None:
+        """Raises ToolError where what the shell may make of a word's wildcards is not harmless. A set of letters
+        matches any one here. `strict`: none may become an option, whatever comes to be there."""
+        text = _SET.sub("?", word.text)
+        if "[" in text:
+            raise ToolError("it contains a wildcard that cannot be checked")
+        if strict and text[0] in "*?":
+            raise ToolError(f"{short(word.raw)} could expand to an option")
+        self.check_read(word.text)  # before anything is listed: no folder on the way may be outside
+        found = sorted(islice(glob.iglob(text, root_dir=self.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
+        if len(found) > _MOST_MATCHES:
+            raise ToolError(f"{short(word.raw)} matches too many files")
+        for match in found:
+            if match.startswith("-"):
+                raise ToolError(f"{short(match)} would be taken for an option")
+            self.check_read(match)
 
-
-def revision(place: Place, word: str) -> str:
-    """Why git may not read this revision, path or `revision:path` unasked; "" if it may."""
-    pieces = word.split(":")
-    if word.startswith(":"):  # pathspec magic
-        pieces = [piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)]
-    return next((why for piece in pieces if piece and (why := readable(place, piece))), "")
-
-
-def expanded(place: Place, word: Word, *, strict: bool) -> str:
-    """Why what the shell may make of a word's wildcards is not harmless; "" if it is. A set of letters matches any one
-    here. `strict`: none may become an option, whatever comes to be there."""
-    text = _SET.sub("?", word.text)
-    if "[" in text:
-        return "it contains a wildcard that cannot be checked"
-    if strict and text[0] in "*?":
-        return f"{one_line(word.raw, 40)} could expand to an option"
-    if why := readable(place, word.text):  # before anything is listed: no folder on the way may be outside
-        return why
-    found = sorted(islice(glob.iglob(text, root_dir=place.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
-    if len(found) > _MOST_MATCHES:
-        return f"{one_line(word.raw, 40)} matches too many files"
-    for match in found:
-        if match.startswith("-"):
-            return f"{one_line(match, 40)} would be taken for an option"
-        if why := readable(place, match):
-            return why
-    return ""
-
-
-def whole_folder(place: Place, word: str, *, hidden: bool, include: list[str]) -> str:
-    """Why the contents of everything below this path may not be read unasked; "" if they may. `hidden`: files that
-    begin with a dot are read too. `include`: only names that match one of these, if there are any."""
-    top, count = place.located(word), 0
-    for folder, folders, files in os.walk(top):
-        if not hidden:
-            folders[:] = [name for name in folders if not name.startswith(".")]
-        count += len(folders) + len(files)
-        if count > _MOST_ENTRIES:
-            return f"{one_line(word, 40)} contains too many files to check"
-        parent = Path(folder).name if folder != str(top) else ""
-        for name in files:
-            if not hidden and name.startswith("."):
-                continue
-            if include and not any(fnmatchcase(name, pattern) for pattern in include):
-                continue
-            if sensitive(f"{parent}/{name}" if parent else name):
-                return f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret"
-    return ""
+    def check_folder(self, word: str, *, hidden: bool, include: list[str]) -> None:
+        """Raises ToolError where the contents of everything below this path may not be read unasked. `hidden`: files
+        that begin with a dot are read too. `include`: only names that match one of these, if there are any."""
+        top, count = self.located(word), 0
+        for folder, folders, files in os.walk(top):
+            if not hidden:
+                folders[:] = [name for name in folders if not name.startswith(".")]
+            count += len(folders) + len(files)
+            if count > _MOST_ENTRIES:
+                raise ToolError(f"{short(word)} contains too many files to check")
+            parent = Path(folder).name if folder != str(top) else ""
+            for name in files:
+                if not hidden and name.startswith("."):
+                    continue
+                if include and not any(fnmatchcase(name, pattern) for pattern in include):
+                    continue
+                if sensitive(f"{parent}/{name}" if parent else name):
+                    raise ToolError(f"{short(word)} contains {short(name)}, which may be secret")

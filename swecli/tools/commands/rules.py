@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.check import only_reads, short, within_rule
-from swecli.tools.commands.programs import Place, lasting
+from swecli.tools.commands.check import only_reads, within_rule
+from swecli.tools.commands.programs import Place, lasting, short
 from swecli.tools.commands.shell_words import MAX_LENGTH, Part, parse
 
 _WILD = re.compile(r"[*?\[]")
