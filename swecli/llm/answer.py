@@ -130,7 +130,7 @@ class Answer(ABC):
         for parts in self._texts.values():
             parts.clear()
         self._deltas.clear()
-        return found or [ModelChunk(alive=True)]
+        return found or [ModelChunk()]
 
     def _grow(self, size: int) -> None:
         self._size += size

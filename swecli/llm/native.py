@@ -85,7 +85,7 @@ class Native(ABC):
         body, answer, asking = ahead or self._begin(request)
         try:
             await answer.written.wait()
-            yield ModelChunk(alive=True)  # from here on the clocks run
+            yield ModelChunk()  # from here on the clocks run
             while not asking.done():
                 await answer.came.wait()
                 answer.came.clear()

@@ -101,7 +101,7 @@ def _wait(failure: Unavailable, attempt: int, chance: float) -> float | None:
 
 async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
     """The same chunks; the stream is closed when nothing comes for too long. The first chunk marks that the request was
-    sent: the clocks of `at` begin with it. Keep-alives (`alive` chunks) are signs of life, not tokens. Raises
+    sent: the clocks of `at` begin with it. Keep-alives (empty chunks) are signs of life, not tokens. Raises
     Unavailable on a stall; it is not tried again, the answer may have been paid."""
     clock = asyncio.get_running_loop().time
     limit: float | None = None  # the transport watches how long sending takes

@@ -239,7 +239,7 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelChunk:
-    """One piece of a streamed reply; any of the fields may be set. `alive`: a byte came, and there is nothing to show.
+    """One piece of a streamed reply; any of the fields may be set. An empty one: a byte came, and nothing to show.
     `refusal`: text in which the model refuses. `blocks`, with the last piece, is what must come back as it is;
     `note` is a line for the user."""
 
@@ -249,7 +249,6 @@ class ModelChunk:
     usage: Usage | None = None
     cost: float | None = None
     stop: StopReason | None = None
-    alive: bool = False
     refusal: str = ""
     blocks: Blocks | None = None
     note: str = ""

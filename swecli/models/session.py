@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -55,17 +54,18 @@ class Session:
         self.messages.append(message)
         self.updated_at = max(self.updated_at, message.created_at)
 
-    def by_interaction(self) -> Iterator[list[ChatMessage]]:
-        """The loaded messages, grouped: each group opens with a user message. A headless front is left out."""
+    def by_interaction(self, newest: int | None = None) -> list[list[ChatMessage]]:
+        """The newest so many (None: all) of the loaded interactions, each from its user message on, in their order."""
+        groups: list[list[ChatMessage]] = []
         group: list[ChatMessage] = []
-        for message in self.messages:
-            if message.opens and group:
-                yield group
+        for message in reversed(self.messages):  # a long session costs no more than a short one
+            if len(groups) == newest:
+                break
+            group.append(message)
+            if message.opens:
+                groups.append(group[::-1])
                 group = []
-            if group or message.opens:
-                group.append(message)
-        if group:
-            yield group
+        return groups[::-1]
 
     @property
     def completed(self) -> int:
@@ -77,18 +77,12 @@ class Session:
         followed by results. With `keys` each has its key, `7.0`, which is never sent. Raises ValueError below 0."""
         if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
-        groups: list[list[ChatMessage]] = [[]]  # from the newest back: a long session costs no more than a short one
-        for message in reversed(self.messages) if window_size != 0 else ():
-            groups[-1].append(message)
-            if message.opens:
-                groups.append([])
-                if len(groups) - 1 == window_size:
-                    break
-        if window_size is not None or not groups[-1]:  # what was loaded from the middle of an interaction on
-            groups.pop()
+        groups = self.by_interaction(window_size)
+        if window_size is None and (front := self.messages[: len(self.messages) - sum(map(len, groups))]):
+            groups.insert(0, front)  # what was loaded from the middle of an interaction on
         out: list[ApiMessage] = []
-        for number, group in enumerate(reversed(groups), self.completed - len(groups) + 1):
-            sent = [api for message in reversed(group) for api in message.to_api()]
+        for number, group in enumerate(groups, self.completed - len(groups) + 1):
+            sent = [api for message in group for api in message.to_api()]
             out += keyed(sent, number) if keys else sent
         return out
 
@@ -97,14 +91,8 @@ def title_by_rule(query: str) -> str:
     """A title for a session that nobody named: the first sentence of its first question, at most 60 letters."""
     first = next((line for line in query.splitlines() if line.strip()), "")
     sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
-    return (
-        sentence
-        if len(sentence) <= _TITLE
-        else f"{sentence[: _TITLE - 1].rpartition(' ')[0] or sentence[: _TITLE - 1]}…"
-    )
-
-
-_TITLE = 60
+    cut = sentence[:59]
+    return sentence if len(sentence) <= 60 else f"{cut.rpartition(' ')[0] or cut}…"
 
 
 @dataclass(frozen=True, slots=True)

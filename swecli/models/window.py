@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,10 +36,10 @@ class WindowSpec:
             return cls(mode="full")
         if text == "auto":
             return cls(mode="auto")
-        size, plus, slack = (part.strip() for part in text.partition("+"))
-        if not _is_number(size) or (plus and not _is_number(slack)):
+        found = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
+        if found is None:
             raise ValueError(f"window {text!r} is not a number: use N, N+S, full or auto (for example 5 or 5+3)")
-        spec = cls(size=int(size), slack=int(slack or 0))
+        spec = cls(size=int(found[1]), slack=int(found[2] or 0))
         if not 1 <= spec.size <= MAX_SIZE or not 0 <= spec.slack <= MAX_SIZE:
             raise ValueError(f"window {text} is out of range: the size is 1 to {MAX_SIZE}, or use full")
         return spec
@@ -56,7 +57,3 @@ class WindowSpec:
         if self.size <= held <= self.size + self.slack:
             return max(1, start)
         return max(1, completed - self.size + 1)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 99

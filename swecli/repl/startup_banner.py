@@ -81,7 +81,7 @@ def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
     turns, last = counted(session.interactions, "turn"), age(session.updated_at)
     screen.note(f"session {session_name(session)} · {turns} · last used {last}")
-    groups = list(session.by_interaction())
+    groups = session.by_interaction()
     if not groups:
         return
     question, *replies = groups[-1]

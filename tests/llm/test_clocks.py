@@ -28,9 +28,9 @@ class Source:
 
     async def stream(self) -> AsyncGenerator[ModelChunk]:
         try:
-            yield ModelChunk(alive=True)
+            yield ModelChunk()
             for text in self.texts:
-                yield ModelChunk(text=text) if text else ModelChunk(alive=True)
+                yield ModelChunk(text=text) if text else ModelChunk()
             if self.failure:
                 raise self.failure
             if self.hang:

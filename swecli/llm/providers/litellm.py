@@ -19,7 +19,7 @@ from swecli.llm.answer import Answer
 from swecli.llm.http import load_httpx
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.openai_chat import OpenAIChat
-from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
+from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
@@ -99,16 +99,12 @@ class LiteLLMModel(OpenAIChat):
             return errors.overflow(words, at, status)
         if status is not None:
             return self.renewing(errors.by_status(status, words, errors.retry_after(headers, str(error)), at))
-        if "LLM Provider NOT provided" in words or "LiteLLMUnknownProvider" in names:
-            return ModelNotFound(f"There is no provider {at.provider!r}.", "Write the model as provider/name.")
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
             return errors.by_transport((transports or chain)[0], at, answering=answering)
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
-        if "ImportError" in names:
-            return ProviderError(f"{at.name} needs a package that is not installed: {words}")
         if answering or "JSONDecodeError" in names:
             reason = words or "no reason given"
             return Unavailable(f"{at.address} ended its answer with an error: {reason}", "Try again.")
