@@ -27,7 +27,7 @@ from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.playbook import BulletRow
+from swecli.store.tables.learned import BulletRow
 from tests.support.scripted import ScriptedModel
 
 FEW, MANY = 100, 10_000

@@ -15,7 +15,7 @@ from swecli.models.finding import Change, Finding, Judgement, ReviewRecord, fing
 from swecli.models.ids import short_id
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.reviews import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.learned import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
 
 _COLUMNS = shared(Finding, FindingRow)
 _MORE = ("symbol", "verdict", "source", "late", "same_as")  # as they are, in one column

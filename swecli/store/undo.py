@@ -21,7 +21,7 @@ from swecli.store.playbook import deltas
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sessions.mapping import find_turn
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.playbook import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
+from swecli.store.tables.learned import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
     FileChangeRow,

@@ -30,7 +30,7 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 EVIDENCE = shared(Evidence, EvidenceRow)
 DELTA = shared(Delta, DeltaRow, "ops", "refused")

@@ -37,7 +37,7 @@ from swecli.store.playbook import bullets
 from swecli.store.playbook.bullets import bullet_rows, project_of
 from swecli.store.playbook.turns import turn_mark
 from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 FREE = frozenset({"user", "import"})  # authors who may change as much as they like: they are the user
 _CAPS = (
@@ -56,7 +56,9 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     delta = replace(delta, session_id=delta.session_id or session.id)
     _check_caps(db, delta, session)
     rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
-    outcome = _work_out(delta, {name: bullets.bullet_of(row) for name, row in rows.items()})
+    outcome = _Outcome({name: bullets.bullet_of(row) for name, row in rows.items()})
+    for op in delta.ops:
+        (_add if op.op == "ADD" else _change)(outcome, op, delta)
     before: dict[str, Any] = {name: bullets.kept_form(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
     rows |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
@@ -186,17 +188,6 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
         now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
         if now and now + before > most:
             raise BadInput(f"{now + before} {what} in one turn, at most {most}: refused whole.")
-
-
-def _work_out(delta: Delta, bullets: dict[str, Bullet]) -> _Outcome:
-    """Apply a delta to the bullets it names. Raises BadInput when an operation cannot be carried out."""
-    outcome = _Outcome(dict(bullets))
-    for op in delta.ops:
-        if op.op == "ADD":
-            _add(outcome, op, delta)
-        else:
-            _change(outcome, op, delta)
-    return outcome
 
 
 def _add(outcome: _Outcome, op: Op, delta: Delta) -> None:

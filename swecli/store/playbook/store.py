@@ -22,7 +22,7 @@ from swecli.store.playbook.turns import ReflectionQueue, TurnRecords, note_check
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow, LearnedRow
+from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, LearnedRow
 from swecli.store.tables.sessions import InteractionRow
 
 

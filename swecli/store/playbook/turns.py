@@ -18,7 +18,7 @@ from swecli.store.records import Check, PendingReflection, Spent, TurnRecord
 from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.playbook import (
+from swecli.store.tables.learned import (
     CheckRow,
     ChoiceRow,
     DeltaRow,

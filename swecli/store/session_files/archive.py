@@ -23,7 +23,7 @@ from swecli.models.session import Session
 from swecli.store.playbook.bullets import load_bullets
 from swecli.store.sessions.mapping import find_row, totals
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.playbook import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
+from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,

@@ -13,7 +13,6 @@ from swecli.store.session_files.transcript import (
     blocks_of,
     count,
     fields_of,
-    first_objects,
     objects,
     text_of,
 )
@@ -204,7 +203,7 @@ def format_of(head: str) -> tuple[str, Callable[[Iterable[Line], Transcript], No
     """The tool whose file begins like this, and what reads it; None for no tool's."""
     if any(line.startswith(_CHAT) for line in head.splitlines()[:50]):
         return "aider", _read_aider
-    events = first_objects(head)
+    events = list(objects(enumerate(head.splitlines()[:20]), Transcript("", "")))  # whole ones
     for event in events:
         if {"sessionId", "type"} <= event.keys() or (event.get("type") == "summary" and "leafUuid" in event):
             return "Claude Code", _read_claude_code

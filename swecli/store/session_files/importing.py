@@ -27,7 +27,7 @@ from swecli.store.session_files.formats import format_of
 from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
-from swecli.store.tables.playbook import BulletRow, TurnRow
+from swecli.store.tables.learned import BulletRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
     InteractionRow,

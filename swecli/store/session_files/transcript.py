@@ -146,11 +146,6 @@ def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]
             into.skipped.append(f"line {number}: no JSON object")
 
 
-def first_objects(head: str) -> list[dict[str, Any]]:
-    """The whole JSON objects among the first lines of a file."""
-    return list(objects(enumerate(head.splitlines()[:20]), Transcript("", "")))
-
-
 def text_of(content: Any) -> str:
     """The text of a message or result: a string, or blocks of which those with a text count."""
     if isinstance(content, str):

@@ -25,7 +25,7 @@ from swecli.store.sessions import mapping
 from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, finite, values
-from swecli.store.tables.playbook import BulletRow, ChoiceRow
+from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
 _UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it

@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 from swecli.models.errors import StoreError
 from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.tables import playbook, reviews  # noqa: F401  # their tables are in the catalogue of all
+from swecli.store.tables import learned  # noqa: F401  # its tables are in the catalogue of all
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 
