@@ -21,7 +21,6 @@ from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import is_dumb
-from swecli.repl.render.known_terminal import notification
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure, show_session
 
@@ -166,9 +165,8 @@ class REPL(Program):
             self.renderer.show(event)
         self.prompt.close_output()
         self._files.forget()  # some may have come or gone
-        settings = self._parts.runtime.settings
-        if seconds >= settings.notify_after and not self.queue:
-            self.prompt.call(notification(settings.notify, self.start.environ, "finished"))
+        if seconds >= self.start.settings.notify_after and not self.queue:
+            self.prompt.notify("finished")
         self._footer.measure()
         self._refresh()
         self._startup.warm(self.agent)

@@ -12,7 +12,6 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.program import Program
-from swecli.repl.render.known_terminal import known_as
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -76,8 +75,7 @@ class Startup:
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
-        root = self._start.cwd if known_as(self._start.environ) else None
-        renderer = Renderer(Screen(prompt, prompt.color, root), todos=runtime.agent.ctx.todos)
+        renderer = Renderer(Screen(prompt, prompt.color, prompt.linked), todos=runtime.agent.ctx.todos)
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)

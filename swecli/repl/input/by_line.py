@@ -29,7 +29,7 @@ _MARK = "> "
 class PromptByLine:
     """Has the methods of `PromptLine`. The terminal itself lets the line be edited, and sends it whole."""
 
-    color, size, draft = False, (80, 24), ""
+    color, linked, size, draft = False, None, (80, 24), ""
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
@@ -93,7 +93,7 @@ class PromptByLine:
         """An empty line sets the next one off."""
         self.write("\n")
 
-    def call(self, sequence: str) -> None:
+    def notify(self, words: str) -> None:
         """Nothing: such a terminal may print it."""
 
     def live(self, lines: Sequence[str]) -> None:

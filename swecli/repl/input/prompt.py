@@ -68,14 +68,11 @@ class PromptLine:
         output: Output | None = None,
     ) -> None:
         environ, settings = start.environ, start.settings
-        self._footer, self._program = footer, program
+        self._footer, self._program, self._start = footer, program, start
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = wants_color(environ, terminal=True, setting=settings.color)
         self._marked = self.color and bool(known_as(environ))
-        self._waiting, self._patience = (
-            notification(settings.notify, environ, "a question waits for you"),
-            settings.notify_after,
-        )
+        self.linked = start.cwd if self._marked else None
         self._last_key = float("-inf")
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
@@ -155,8 +152,11 @@ class PromptLine:
         """What a line led to is printed: the next one is set off."""
         self.write(f"{DONE if self._marked else ''}\n")
 
-    def call(self, sequence: str) -> None:
-        """Write a sequence that draws nothing: a notification, a question to the terminal."""
+    def notify(self, words: str) -> None:
+        """Call the user, as the setting and the terminal have it."""
+        self._send(notification(self._start.settings.notify, self._start.environ, words))
+
+    def _send(self, sequence: str) -> None:
         self.app.output.write_raw(sequence)
         self.app.output.flush()
 
@@ -198,8 +198,8 @@ class PromptLine:
         async with self._one_question:
             self.question = question
             self.redraw()
-            loop, seen = asyncio.get_running_loop(), self._last_key + self._patience
-            call = loop.call_at(max(loop.time(), seen), self.call, self._waiting)
+            loop, seen = asyncio.get_running_loop(), self._last_key + self._start.settings.notify_after
+            call = loop.call_at(max(loop.time(), seen), self.notify, "a question waits for you")
             if not question.guarded:  # the user's own command asks: they are there
                 call.cancel()
             try:
@@ -221,7 +221,7 @@ class PromptLine:
         self._program.begin_loading()
         if self.color and self.theme.asks:
             self.theme.asked()
-            self.call(ASK)
+            self._send(ASK)
         opens = self.question.drawn() if self.question is not None else None
         if opens is not None and (self._opening is None or self._opening.when() <= opens):
             self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen

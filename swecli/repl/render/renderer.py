@@ -104,7 +104,7 @@ class Renderer:
         """The line that stays of an approval; None where it was broken off."""
         if decision is not None:
             self._answered = request.call.id
-            self.screen.print(tools.answered(request, decision, tools.links(request.preview, self.screen.linked)))
+            self.screen.print(tools.answered(request, decision, self.screen.linked))
         self._paused = False
         self.draw(now=True)
 
@@ -178,8 +178,8 @@ class Renderer:
             return  # the approval has left its line
         under = self._answered == event.call.id
         if not under:
-            links = tools.links(event.result.for_user, self.screen.linked)
-            self._put(tools.head(event.summary, tools.state_of(event.result), event.call, links))
+            state, shown = tools.state_of(event.result), event.result.for_user
+            self._put(tools.head(event.summary, state, event.call, shown, self.screen.linked))
         drawing = tools.outcome(event.summary, event.call, event.result, seen=asked, headless=under)
         self._answered = ""
         if drawing is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Group, RenderableType
 from rich.style import Style
@@ -103,29 +102,20 @@ def state_of(result: ToolResult) -> str:
     return "denied" if result.denied else "ok" if result.ok else "failed"
 
 
-_Links = Mapping[str, str]
-
-
-def links(shown: Display, root: Path | None) -> _Links:
-    """The name of a file that was changed, with its address; none where names are not to be links."""
-    if root is None or shown.kind != "diff":
-        return {}
-    return {one_line(shown.title): (root / shown.title).as_uri()}
-
-
-def _linked(text: Text, links: _Links) -> Text:
-    for name, address in links.items():
-        if (start := text.plain.find(name)) >= 0:
-            text.stylize(Style(link=address), start, start + len(name))
+def _linked(text: Text, shown: Display, root: Path | None) -> Text:
+    """The name of a file that was changed as a link to it below `root`, unless that is None."""
+    name = one_line(shown.title)
+    if root is not None and shown.kind == "diff" and (start := text.plain.find(name)) >= 0:
+        text.stylize(Style(link=(root / shown.title).as_uri()), start, start + len(name))
     return text
 
 
 def head(
-    summary: str, state: str, call: ToolCall | None = None, links: _Links = MappingProxyType({})
+    summary: str, state: str, call: ToolCall | None = None, shown: Display | None = None, root: Path | None = None
 ) -> RenderableType:
     """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
     verb, space, rest = one_line(summary).partition(" ")
-    text = _linked(Text.assemble((verb, "head"), space, rest), links)
+    text = _linked(Text.assemble((verb, "head"), space, rest), shown or Display(), root)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
         text.append(f" · {duration(call.duration_ms or 0)}", "quiet")
     return prefixed(text, "● ", state)
@@ -173,14 +163,14 @@ def question(request: AskRequest) -> RenderableType:
     return Group(*parts, *(indented(_text(reveal(note), 0, "quiet"), 2) for note in notes))
 
 
-def answered(request: AskRequest, decision: Decision, links: _Links = MappingProxyType({})) -> RenderableType:
+def answered(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
     """The one line that stays of a question."""
     what = one_line(request.summary)
     if not decision.allow:
         text = Text(f"refused: {what}", style="denied")
         text.append(f" · {clean(decision.reason)}" if decision.reason else "", "quiet")
         return prefixed(text, "✗ ", "denied")
-    text = _linked(Text(f"allowed: {what}", style="quiet"), links)
+    text = _linked(Text(f"allowed: {what}", style="quiet"), request.preview, root)
     if decision.scope == "session":
         text.append(f" · for this session: {one_line(request.session_label)}")
     elif decision.scope == "project":
