@@ -55,7 +55,7 @@ class Native(ABC):
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent: the same request gives the same bytes."""
         tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
-        fields = self.fields(self.taken(request), min(tokens, self.profile.max_output or tokens))
+        fields = self.fields(self._taken(request), min(tokens, self.profile.max_output or tokens))
         return {name: value for name, value in fields.items() if name not in self.profile.off}
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
@@ -196,7 +196,7 @@ class Native(ABC):
             return []
         return [] if _fingerprint(blocks) in self._unwanted else list(blocks["content"])
 
-    def taken(self, request: ModelRequest) -> ModelRequest:
+    def _taken(self, request: ModelRequest) -> ModelRequest:
         """The request as a model takes it that takes no pictures: they are left out; and as one takes it that takes no
         tools: what was called and what came of it is text then."""
         if not self.profile.images:

@@ -28,7 +28,6 @@ class _MessageAnswer(Answer):
         self._counts: dict[str, Any] = {}
         self._content: dict[int, dict[str, Any]] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}  # of one field of one block
-        self._calls: dict[int, int] = {}  # block to call
 
     def read(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index")
@@ -70,15 +69,14 @@ class _MessageAnswer(Answer):
     def _begin(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
         if block.get("type") == "tool_use":
-            self._calls[index] = len(self._calls)
-            self.add_call(self._calls[index], str(block.get("id") or ""), str(block.get("name") or ""), "")
+            self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
         self.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         name = _DELTAS.get(str(delta.get("type")))
         if delta.get("type") == "input_json_delta":
             name, piece = "input", _text(delta, "partial_json")
-            self.add_call(self._calls.get(index, 0), "", "", piece)
+            self.add_call(index, "", "", piece)
         elif name:
             piece = _text(delta, name)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
