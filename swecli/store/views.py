@@ -38,7 +38,7 @@ Spending = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class _Found:
     """What a query found, secrets redacted; `more` where there would have been more rows."""
 
     columns: tuple[str, ...]
@@ -61,7 +61,7 @@ class Found:
         return f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N." if self.more else ""
 
 
-def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop: Event | None = None) -> Found:
+def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop: Event | None = None) -> _Found:
     """At most `limit` rows of one SELECT, as of one moment; without a statement, the views and their columns. Another
     thread ends it by `stop`.
 
@@ -87,7 +87,7 @@ def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop:
             if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
                 raise KeyboardInterrupt from None
             raise LimitReached(f"The query was stopped after {_SECONDS:.0f} seconds.", _NARROW) from None
-    return Found(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+    return _Found(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
 
 
 def copy_with_views(database: Database, to: Path) -> Path:
@@ -154,11 +154,11 @@ def _reading(database: Database) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _views_in(connection: sqlite3.Connection) -> Found:
+def _views_in(connection: sqlite3.Connection) -> _Found:
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")]
     selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
     rows = ((name, ", ".join(column[0] for column in one)) for name, one in zip(names, selected, strict=True))
-    return Found(("view", "columns"), tuple(rows))
+    return _Found(("view", "columns"), tuple(rows))
 
 
 def _only_reads(action: int, _first: str | None, *_: str | None) -> int:

@@ -20,7 +20,7 @@ from swecli.tools.searching import files_below
 
 MOST_FILES, MOST_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
 _SECONDS = 20.0  # for listing them
-LARGEST = 10_000_000  # bytes of one file that is kept
+_LARGEST = 10_000_000  # bytes of one file that is kept
 UNKEPT = "?"  # before what a content is known by that is not kept
 _ON_DISK, _DAYS, _DAY = 1_000_000_000, 30, 86_400
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
@@ -147,7 +147,7 @@ class FileVersions:
                 return FileState(self._put(os.fsencode(target)), mode)
             if not stat.S_ISREG(mode):
                 return FileState()
-            if status.st_size > LARGEST:
+            if status.st_size > _LARGEST:
                 return FileState(unkept, mode)
             if status.st_size > self._room:
                 self.notices[f"of more than {MOST_BYTES / 1e6:,.0f} MB at once, the rest of the files is not kept"] = (
@@ -157,7 +157,7 @@ class FileVersions:
             self._room -= status.st_size
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(handle, "rb") as file:
-                return FileState(self._put(file.read(LARGEST)), mode)
+                return FileState(self._put(file.read(_LARGEST)), mode)
         except FileNotFoundError:
             return FileState()
         except PermissionError:

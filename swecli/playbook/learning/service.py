@@ -244,6 +244,6 @@ class LearningService:
         if applied is not None and applied.added:
             events += self._proposals(session)
         if lessons.failure:
-            kept = not store.reflected(session.id, lessons.interaction)
+            kept = PendingReflection(session.id, lessons.interaction) in store.pending(session.id)
             events.append(ReflectionFailed(lessons.interaction, lessons.failure, kept))
         return events

@@ -214,17 +214,12 @@ class ReflectionQueue:
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
         with self._database.reading() as db:
-            return _tries(db, session_id, interaction, status="done")
-
-    def reflected(self, session_id: str, interaction: int) -> bool:
-        """Whether the interaction's reflection is stored, so that there will be no other."""
-        with self._database.reading() as db:
-            return _tries(db, session_id, interaction, final=True) > 0
+            return _tries(db, session_id, interaction, "done")
 
 
-def _tries(db: sqlmodel.Session, session_id: str, interaction: int, **which: Any) -> int:
-    tries = sqlmodel.select(func.count(col(ReflectionRow.id)))
-    return db.exec(tries.filter_by(session_id=session_id, interaction=interaction, **which)).one()
+def _tries(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> int:
+    of = {"session_id": session_id, "interaction": interaction, "status": status}
+    return db.exec(sqlmodel.select(func.count(col(ReflectionRow.id))).filter_by(**of)).one()
 
 
 def note_reflection(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
@@ -234,6 +229,6 @@ def note_reflection(db: sqlmodel.Session, session_id: str, interaction: int, sta
         raise BadInput(f"There is no interaction {interaction} in session {session_id} to reflect upon.")
     final = status not in _NOT_FINAL
     if status == "failed":
-        final = _tries(db, session_id, interaction, status="failed") + 1 >= _TRIES
+        final = _tries(db, session_id, interaction, "failed") + 1 >= _TRIES
     db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
     turn.pending = turn.pending and not final

@@ -18,7 +18,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.sessions import ReductionRow, RequestRow, SessionRow, SurvivorRow
 
-PIN = "pin"
+_PIN = "pin"
 
 
 class ContextStore:
@@ -39,8 +39,8 @@ class ContextStore:
             rows = db.exec(select(SurvivorRow).filter_by(session_id=session.id).order_by(col(SurvivorRow.id))).all()
             turns = select(RequestRow).filter_by(session_id=session.id, purpose="turn")
             asked = db.exec(turns.order_by(col(RequestRow.id).desc()).limit(1)).first()
-        state.pins = tuple(sorted(row.interaction for row in rows if row.kind == PIN))
-        state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != PIN)
+        state.pins = tuple(sorted(row.interaction for row in rows if row.kind == _PIN))
+        state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != _PIN)
         if asked is not None:
             state.take_request(request_of(asked), asked.created_at)
         self._load_pinned(session.id, state, {message.interaction for message in session.messages})
@@ -91,7 +91,7 @@ class ContextStore:
             raise BadInput(f"There is no turn T{interaction} in this session.", "See /window for what there is.")
         if interaction in session.context.pins:
             return
-        row = SurvivorRow(session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction)
+        row = SurvivorRow(session_id=session.id, kind=_PIN, key=str(interaction), interaction=interaction)
         with self._database.transaction() as db:
             db.add(row)
         session.context.pins = tuple(sorted({*session.context.pins, interaction}))
@@ -102,7 +102,7 @@ class ContextStore:
         if interaction not in session.context.pins:
             raise BadInput(f"T{interaction} is not pinned.")
         with self._database.transaction() as db:
-            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=PIN, key=str(interaction)))
+            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=_PIN, key=str(interaction)))
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
