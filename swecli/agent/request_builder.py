@@ -77,7 +77,9 @@ class RequestBuilder:
         was = Expansion(query.sent, images=list(query.images))
         mentioned = was if query.sent else expand_mentions(query.text, self.root)
         if mentioned.images and not model.profile.images:
-            raise _blind(model.name)
+            own = f'set images = true in [models."{model.name}"]'
+            hint = f"Choose a model that takes them (/model, swecli models), or {own}."
+            raise BadInput(f"{model.name} takes no pictures: nothing was sent.", hint)
         sent, window = "\n\n".join([mentioned.text, *query.attached]), query.window or session.window
         past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
@@ -176,11 +178,6 @@ class RequestBuilder:
         cold = state.asked_at is not None and (state.asked_at < kept_since or state.asked_model != model.name)
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
-
-
-def _blind(model: str) -> BadInput:
-    hint = f"Choose a model that takes them (/model, swecli models), or set images = true in [models.{model!r}]."
-    return BadInput(f"{model} takes no pictures: nothing was sent.", hint.replace("'", '"'))
 
 
 def remember_counts(session: Session, counter: TokenCounter) -> None:
