@@ -48,6 +48,7 @@ HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     RequestRow: {"id", "session_id"},
     ReductionRow: {"session_id"},
     SurvivorRow: {"id", "session_id"},
+    BulletRow: {"number", "session_id", "project"},
 }
 
 

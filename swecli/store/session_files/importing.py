@@ -76,12 +76,12 @@ _SAFE: Mapping[Any, Any] = {
 }
 
 
-def _shape(table: type[sqlmodel.SQLModel], hidden: Iterable[str], **narrower: Any) -> Any:
+def _shape(table: type[sqlmodel.SQLModel], **narrower: Any) -> Any:
     """What a row of the table looks like in a file; a time has to be given where the table would take the present."""
     fields: dict[str, Any] = {
         name: (_SAFE.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
         for name, field in table.model_fields.items()
-        if name not in hidden
+        if name not in HIDDEN[table]
     }
     return create_model(table.__name__, **fields | narrower)
 
@@ -102,30 +102,27 @@ class _Image(BaseModel):
 
 _ID = Annotated[_Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Call = _shape(
-    CallRow, HIDDEN[CallRow], id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
+    CallRow, id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
     exit_code=(int | None, None), duration_ms=(int | None, None),
 )  # fmt: skip
 _Message = _shape(
-    MessageRow, HIDDEN[MessageRow], id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
+    MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
     tool_calls=_many(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
-_Record = _shape(
-    TurnRow, HIDDEN[TurnRow], weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None),
-)  # fmt: skip
+_Record = _shape(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None))
 _Turn = _shape(
-    InteractionRow, HIDDEN[InteractionRow], status=(_Text, ...), shown=(_Names, None), cited=(_Names, None),
-    playbook=(_Record | None, None),
-)  # fmt: skip
-_Reduction = _shape(ReductionRow, HIDDEN[ReductionRow], number=(_Count, ...))
+    InteractionRow, status=(_Text, ...), shown=(_Names, None), cited=(_Names, None), playbook=(_Record | None, None)
+)
+_Reduction = _shape(ReductionRow, number=(_Count, ...))
 _Bullet = _shape(
-    BulletRow, {"number", "session_id", "project"}, id=(_Text, ""), kind=(Kind, ...), scope=(Scope, ...),
+    BulletRow, id=(_Text, ""), kind=(Kind, ...), scope=(Scope, ...),
     state=(State, ...), trust=(Trust, ...), anchors=(tuple[_Text, ...], ()),
 )  # fmt: skip
 _Export = _shape(
-    SessionRow, HIDDEN[SessionRow], id=(_ID, ...), directory=(_Text, ...), cost=(float | None, None),
+    SessionRow, id=(_ID, ...), directory=(_Text, ...), cost=(float | None, None),
     window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_many(_Turn), messages=_many(_Message),
-    requests=_many(_shape(RequestRow, HIDDEN[RequestRow]), []), reductions=_many(_Reduction, []),
-    survivors=_many(_shape(SurvivorRow, HIDDEN[SurvivorRow]), []), playbook=_many(_Bullet, []),
+    requests=_many(_shape(RequestRow), []), reductions=_many(_Reduction, []),
+    survivors=_many(_shape(SurvivorRow), []), playbook=_many(_Bullet, []),
 )  # fmt: skip
 
 

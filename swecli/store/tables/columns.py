@@ -82,46 +82,35 @@ def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 class _Clean(TypeDecorator[Any]):
-    """A column whose values are made safe by `clean` on their way in."""
+    """A column of the type `impl` whose values are made safe by `clean` on their way in."""
 
     impl: Any = Text
     cache_ok = True
     clean: Any
+
+    def __init_subclass__(cls, clean: Any, impl: Any = Text) -> None:
+        cls.impl, cls.clean, cls.cache_ok = impl, staticmethod(clean), True
+        super().__init_subclass__()
 
     def process_bind_param(self, value: Any, dialect: Dialect | None) -> Any:
         """Clean what goes in."""
         return None if value is None else self.clean(value)
 
 
-class CleanText(_Clean):
+class CleanText(_Clean, clean=clean_text):
     """Text of any length."""
 
-    cache_ok = True
-    clean = staticmethod(clean_text)
 
-
-class CleanJson(_Clean):
+class CleanJson(_Clean, clean=clean_json, impl=JSON):
     """A JSON value."""
 
-    impl = JSON
-    cache_ok = True
-    clean = staticmethod(clean_json)
 
-
-class Number(_Clean):
+class Number(_Clean, clean=clamp, impl=Integer):
     """A 64-bit integer, also as a key that counts up."""
 
-    impl = Integer
-    cache_ok = True
-    clean = staticmethod(clamp)
 
-
-class Money(_Clean):
+class Money(_Clean, clean=finite, impl=Float):
     """US dollars; NULL where unknown."""
-
-    impl = Float
-    cache_ok = True
-    clean = staticmethod(finite)
 
 
 class UtcTime(TypeDecorator[datetime]):
