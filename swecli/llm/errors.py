@@ -6,7 +6,9 @@ import json
 import re
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping
+from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint, offered
@@ -129,11 +131,13 @@ def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverf
 
 
 def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
-    """Seconds to wait, out of `retry-after-ms`, `retry-after` or the body; None for none, and for a date."""
+    """Seconds to wait, out of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body; None for none."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return float(value) * scale
+    if then := parsedate_tz(headers.get("retry-after", "")):
+        return max(0.0, mktime_tz(then) - time.time())
     found = _RETRY_DELAY.search(text)
     return float(found[1]) if found else None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
+from time import time
+
 import pytest
 
 from swecli.llm.endpoints import resolve
@@ -18,7 +21,7 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
         ({"retry-after": "7"}, "", 7.0),
         ({"retry-after": "0.5"}, "", 0.5),
         ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, "", None),
+        ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, "", 0.0),
         ({"retry-after": "soon"}, "", None),
         ({"retry-after": "-3"}, "", None),
         ({}, '{"retryDelay": "17s"}', 17.0),
@@ -26,6 +29,12 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
     assert retry_after(headers, said) == seconds
+
+
+def test_a_date_to_wait_for_is_read() -> None:
+    wait = retry_after({"retry-after": formatdate(time() + 40, usegmt=True)})
+    assert wait is not None
+    assert 30 < wait <= 40
 
 
 @pytest.mark.parametrize(
