@@ -131,7 +131,7 @@ def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverf
 
 
 def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
-    """Seconds to wait, out of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body; None for none."""
+    """Seconds, out of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body; None for none."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
