@@ -8,6 +8,7 @@ import os
 import select
 import threading
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from swecli.models.errors import BadInput
@@ -122,18 +123,13 @@ async def _lines(descriptor: int, longest: int) -> AsyncIterator[bytes]:
 
 
 def _read(descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]) -> None:
-    """Hand on each piece, the empty one at the end too, and close the descriptor."""
-    piece: bytes | OSError = b""
-    try:
-        while True:
+    """Hand on each piece, and last what ended them: the empty one, or an error; and close the descriptor."""
+    piece: bytes | OSError = b" "
+    with suppress(RuntimeError):  # the loop is closed: nobody waits for it any more
+        while piece and not isinstance(piece, OSError):
             try:
                 piece = _read_some(descriptor)
             except OSError as error:
                 piece = error
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
-            if not piece or isinstance(piece, OSError):
-                return
-    except RuntimeError:  # the loop is closed: nobody waits for it any more
-        return
-    finally:
-        os.close(descriptor)
+    os.close(descriptor)
