@@ -65,8 +65,12 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         return
     shapes = _shapes()
     for token in shapes.token.finditer(text):
-        kind = next(kind for kind, shape in shapes.kinds if re.compile(shape).match(text, token.start()))
-        yield token.start(), token.end(), kind
+        at = token.start()  # right behind a token another one may begin
+        while found := next(
+            ((m, kind) for kind, shape in shapes.kinds if (m := re.compile(shape).match(text, at))), None
+        ):
+            yield at, found[0].end(), found[1]
+            at = found[0].end()
     lower = text.lower()
     for kind, needed, pattern in shapes.around:
         at = 0 if all(any(word in lower for word in words) for words in needed) else len(text)

@@ -164,6 +164,10 @@ def test_look_alikes_stay_byte_for_byte(text: str) -> None:
     assert redact(text) == text
 
 
+def test_a_token_right_behind_another_one_is_seen() -> None:
+    assert "AKIA" not in redact("key-ec30679b63006f073c53790a1dd8b6fc" + "AKIA3JJD2AEMFBOOOGNT")
+
+
 @given(PIECES, st.sampled_from(["", " ", "\n", "; ", '"', "\\n"]))
 def test_what_was_redacted_stays_as_it_is(pieces: list[str], between: str) -> None:
     clean = redact(between.join(pieces))
