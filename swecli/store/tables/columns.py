@@ -88,29 +88,33 @@ class _Clean(TypeDecorator[Any]):
     cache_ok = True
     clean: Any
 
-    def __init_subclass__(cls, clean: Any, impl: Any = Text) -> None:
-        cls.impl, cls.clean, cls.cache_ok = impl, staticmethod(clean), True
-        super().__init_subclass__()
-
     def process_bind_param(self, value: Any, dialect: Dialect | None) -> Any:
         """Clean what goes in."""
         return None if value is None else self.clean(value)
 
 
-class CleanText(_Clean, clean=clean_text):
+class CleanText(_Clean):
     """Text of any length."""
 
+    impl, clean, cache_ok = Text, staticmethod(clean_text), True
 
-class CleanJson(_Clean, clean=clean_json, impl=JSON):
+
+class CleanJson(_Clean):
     """A JSON value."""
 
+    impl, clean, cache_ok = JSON, staticmethod(clean_json), True
 
-class Number(_Clean, clean=clamp, impl=Integer):
+
+class Number(_Clean):
     """A 64-bit integer, also as a key that counts up."""
 
+    impl, clean, cache_ok = Integer, staticmethod(clamp), True
 
-class Money(_Clean, clean=finite, impl=Float):
+
+class Money(_Clean):
     """US dollars; NULL where unknown."""
+
+    impl, clean, cache_ok = Float, staticmethod(finite), True
 
 
 class UtcTime(TypeDecorator[datetime]):
