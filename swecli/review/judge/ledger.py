@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +28,12 @@ _QUOTED = 5  # findings named as its evidence
 def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
     """Compare the named findings (all, where none is named) with the files and commit what changed: (before, after).
     `here` is a folder of the project. Raises BadInput for an unknown id."""
-    chosen = [store.get(ref) for ref in refs] if refs else store.findings()
-    by_path = sorted(chosen, key=lambda finding: (finding.path, finding.number))  # each file is read once
-    sources = project_sources(here)
+    return compare(store, [store.get(ref) for ref in refs] if refs else store.findings(), project_sources(here))
+
+
+def compare(store: ReviewStore, found: Iterable[Finding], sources: Sources) -> list[tuple[Finding, Finding]]:
+    """The same for these findings and files."""
+    by_path = sorted(found, key=lambda finding: (finding.path, finding.number))  # each file is read once
     changed = [(before, after) for before in by_path if (after := rechecked(before, sources)) != before]
     store.put((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if change_line(before, after)]

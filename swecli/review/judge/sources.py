@@ -143,7 +143,8 @@ class Sources:
         file = decode(data)
         if file is None:
             return Source(name, hash=digest(data), problem="it is not a text file")
-        return Source(name, tuple(split_lines(file.text)), digest(data))
+        text = file.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # as git's differences are read
+        return Source(name, tuple(split_lines(text)), digest(data))
 
 
 def project_sources(here: Path) -> Sources:

@@ -51,12 +51,13 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
         if not value.repaired and losses == len(out.lost) and isinstance(value.value, dict):
             _report(value.value, len(out.findings) - before, out)
         _note_loss(value, len(out.findings) - before, out)
-    if not values and _LOOKS_LIKE.search(text):
-        out.lost.append("a block that looks like findings could not be read at all")
     for value in reversed(values):
         text = f"{text[: value.start]}\n{text[value.end :]}"
     known = {(finding.path, finding.line) for finding in out.findings}
-    out.findings += [found for found in _in_words(text, loop, paths) if found.key[:2] not in known]
+    in_words = list(_in_words(text, loop, paths))
+    if not values and not in_words and _LOOKS_LIKE.search(text):
+        out.lost.append("a block that looks like findings could not be read at all")
+    out.findings += [found for found in in_words if found.key[:2] not in known]
     if len(out.findings) > MOST_FINDINGS:
         out.lost.append(f"{len(out.findings) - MOST_FINDINGS} findings beyond {MOST_FINDINGS} in one response")
         del out.findings[MOST_FINDINGS:]

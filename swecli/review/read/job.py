@@ -17,7 +17,7 @@ from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.grounding import move
-from swecli.review.judge.ledger import recheck
+from swecli.review.judge.ledger import compare, recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.requests import Rule, system_prompt
@@ -93,7 +93,10 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=system_prompt(rules))
     noted = store.note(store.begin(record), target.earlier.findings)
-    await asyncio.to_thread(recheck, store, root)  # rows stand where their code is now, before anything is compared
+    # rows stand where their code is now, before anything is compared; another commit's files hold only what is its own
+    near = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
+    known = store.findings(paths=near if target.commit else ())
+    await asyncio.to_thread(compare, store, known, sources)
     first = (*target.notes, *notes)
     return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first)
 

@@ -119,9 +119,11 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
             made += [_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
         hunks += made or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
-    ordered = [
-        replace(hunk, id=f"H{n}", tokens=counter.count(hunk.text)) for n, hunk in enumerate(_riskier_first(hunks), 1)
-    ]
+    ordered, alike = list[_Hunk](), Counter[str]()
+    for hunk in _riskier_first(hunks):
+        alike[hunk.digest] += 1  # the same lines again are read where they stand, not with the first
+        digest = hunk.digest if alike[hunk.digest] == 1 else f"{hunk.digest}-{alike[hunk.digest]}"
+        ordered.append(replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text)))
     fit = [hunk for hunk in ordered if not hunk.why]
     groups = _filled(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), most_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))

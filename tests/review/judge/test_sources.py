@@ -21,3 +21,8 @@ def test_a_file_is_read_once_and_no_more_than_some_hundred_are_kept() -> None:
 def test_a_link_out_of_the_project_is_not_followed() -> None:
     Path("link").symlink_to("/etc/passwd")
     assert "link out of the workspace" in Sources(Path.cwd()).get("link").problem
+
+
+def test_bytes_that_are_no_text_are_read_as_in_the_differences_of_git() -> None:
+    Path("old.py").write_bytes(b"name = 'caf\xe9'\n")
+    assert Sources(Path.cwd()).get("old.py").lines == ("name = 'caf\ufffd'",)

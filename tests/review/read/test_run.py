@@ -88,7 +88,7 @@ async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> Non
     "answer",
     [
         "I cannot review this.",
-        "path: shop/prices.py\nline: 3\ntype: MAGIC_NUMBERS\nmessage: a number",
+        "path: shop/prices.py\nline: 3\ncode_smell_type: MAGIC_NUMBERS\nmessage: a number",
         "| file | line | problem |\n|---|---|---|\n| shop/prices.py | 3 | MAGIC_NUMBERS: a number |",
         "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number",
     ],
@@ -98,6 +98,7 @@ async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: st
     assert (end.end, end.coverage.shown) == ("unreadable", 13)
     found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
     assert found == ([] if "cannot" in answer else [("shop/prices.py:3", "MAGIC_NUMBERS", "text")])
+    assert [line[:6] for line in end.lost] == ["part 1"], "nothing else was lost"
 
 
 async def test_a_broken_call_is_read_and_asked_for_again() -> None:
@@ -130,6 +131,21 @@ async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
     assert (end.end, end.complete) == ("max_loops", False)
     left = {file.path: (file.not_read, file.why) for file in end.coverage.files if not file.whole}
     assert left == {"shop/c.py": (((1, 60),), "loop limit"), "shop/prices.py": (((1, 13),), "loop limit")}
+
+
+async def test_the_same_lines_again_are_not_read_with_the_first() -> None:
+    Path("shop/same.py").write_text("x = 1\n" * 1_500)
+    runtime = make_runtime([calls(done(part=1))], review_part_tokens=2_000, review_loops=1)
+    coverage = ended(await collect(await begin(runtime, "shop/same.py"))).coverage
+    assert (coverage.total, coverage.not_read) == (1_500, 1_500 - coverage.read)
+    assert coverage.read < 800
+
+
+async def test_without_an_answer_of_the_verifier_a_review_is_not_complete() -> None:
+    row = {"severity": "high"}
+    runtime = make_runtime([calls(done(A, **row)), ProviderError("It broke.")])
+    end = ended(await collect(await begin(runtime, "shop/prices.py", verify=True)))
+    assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == ("cannot_tell", 1, False)
 
 
 async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:

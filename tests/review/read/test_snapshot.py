@@ -61,3 +61,17 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
     assert not root.exists(), "it is gone with the review"
     assert not (tmp_path / "ran").exists(), "no program of the repository ran"
     assert git("status", "--porcelain").strip() == "M shop/slow.py"
+
+
+async def test_a_commit_says_nothing_of_what_was_found_elsewhere() -> None:
+    Path("new.py").write_text("limit = 37\n")
+    runtime = make_runtime([calls(done(("new.py", 1, "MAGIC_NUMBERS"))), calls(done(("shop/slow.py", 2, "NAMES")))])
+    await collect(await begin(runtime, "new.py"))
+    await collect(await begin(runtime, "HEAD~1"))
+    assert [(f.place, f.state) for f in store_of(runtime).findings()] == [
+        ("new.py:1", "open"),
+        ("shop/slow.py:2", "open"),
+    ]
+    job = (await begin(runtime, "HEAD~1")).job
+    assert store_of(runtime).get("F-2").state == "open", "it is compared with the commit, not with the work tree"
+    job.verifier.sources.close()
