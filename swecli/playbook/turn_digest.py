@@ -13,7 +13,7 @@ from swecli.redact import redact, redact_value
 
 _EDGE = 400  # characters kept of each end of a result
 _ARGUMENT = 400  # characters kept of one argument
-_TEXT = 8_000  # characters kept of a query
+_TEXT = 4_000  # characters kept of each end of a query
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 
@@ -70,12 +70,12 @@ def digest_turn(
     prompt. What users typed is the query, not what was sent in its place."""
     queries = [m.content for m in messages if m.role is Role.USER]
     texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
-    allowed = tuple(dict.fromkeys(shown))
+    allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
     named = [f"P-{int(n)}" for group in _CITATION.findall("\n".join(texts)) for n in _NUMBER.findall(group)]
     return TurnDigest(
         session_id=session_id,
         interaction=max((m.interaction for m in messages), default=0),
-        query=redact("\n".join(queries))[:_TEXT],
+        query=query if len(query) <= 2 * _TEXT else f"{query[:_TEXT]}\n{query[-_TEXT:]}",
         outcome=outcome,
         calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
         shown=allowed,

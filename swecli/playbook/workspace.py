@@ -24,7 +24,7 @@ _LARGEST = 1_000_000  # bytes of a Makefile or package.json that is read
 _LONGEST = 2_000  # characters of a text that are looked at
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".tox", "target", "dist"})
 _SPAN = re.compile(r"`([^`]+)`")
-_PATH = re.compile(r"(?:\./)?[\w.@*-]+(?:/[\w.@*-]+)*/?")
+_PATH = re.compile(r"(?:\.?/)?[\w.@*-]+(?:/[\w.@*-]+)*/?")
 _FILE = re.compile(
     r".*[\w*-]?\.(?:py|pyi|ipynb|[cm]?js|jsx|tsx?|vue|svelte|go|rs|rb|java|kts?|c|h|cc|[ch]pp|cs|swift|php|sh|bash|sql|"
     r"html|s?css|jsonl?|ya?ml|toml|ini|cfg|conf|env|lock|md|rst|txt|csv|tsv|xml|svg|png|proto|tf|gradle|mk)"
@@ -84,9 +84,20 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
     lines = (
-        *_stale_lines(others, "out of prompts"), *_stale_lines(pinned, "in prompts all the same, being pinned"),
+        *stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts all the same, being pinned"),
     )  # fmt: skip
     return PlaybookUpdated(session.interactions, "", lines) if lines else None
+
+
+def mark_missing(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
+    """What a strategy in the user's words names that is not here, by which it is stale at once; "" where it is here."""
+    bullets, lookup = session.playbook.bullets, workspaces.lookup(session) if workspaces else None
+    bullet = bullets.get(name)
+    if bullet is None or lookup is None or not bullet.live or bullet.scope == "user":
+        return ""
+    if missing := lookup.missing(bullet):
+        sessions.playbook.verify(session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ())
+    return missing or ""
 
 
 @dataclass(slots=True)
@@ -119,10 +130,10 @@ class StaleStrategies:
 
     def notices(self) -> list[str]:
         """Lines for the user on what was found."""
-        return list(_stale_lines(self.found, "out of prompts"))
+        return list(stale_lines(self.found, "out of prompts"))
 
 
-def _stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
+def stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
     """A line for each thing that is gone, with the strategies that name it."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
@@ -165,8 +176,8 @@ class WorkspaceLookup:
             if any((root / firm).exists() for root in self._roots):
                 return ""
             top, _, below = value.partition("/")
-            if not _FILE.fullmatch(value) and not any((root / top).exists() for root in self._roots):
-                return None  # `origin/main`, `text/plain`: a slash alone makes no path
+            if not _FILE.fullmatch(value) and not (top and any((root / top).exists() for root in self._roots)):
+                return None  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
         except (OSError, ValueError):
             return None
         if not below and firm == value:

@@ -15,7 +15,7 @@ from swecli.playbook.quarantine import DOUBT, too_long
 from swecli.playbook.scoring.score import probably_harms
 from swecli.playbook.similarity import nearest
 from swecli.playbook.transfer.importing import import_file
-from swecli.playbook.workspace import anchors_of
+from swecli.playbook.workspace import anchors_of, mark_missing
 from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
@@ -76,12 +76,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 
 def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
-    """Mark one as stale that names what is not there, and report it: the user may speak of what is still to come."""
-    bullet = ctx.session.playbook.bullets.get(name)
-    lookup = ctx.workspaces.lookup(ctx.session) if ctx.workspaces else None
-    if bullet is not None and lookup is not None and (missing := lookup.missing(bullet)):
-        stale = {b.id: b.stale for b in ctx.bullets() if b.stale} | {name: missing}
-        ctx.sessions.playbook.verify(ctx.session, stale, ())
+    if missing := mark_missing(ctx.sessions, ctx.session, ctx.workspaces, name):
         yield f"It is stale for now and stays out of prompts: {missing}."
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from swecli.models.playbook import MAX_WHEN, OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
+from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
 from swecli.playbook.quarantine import DOUBT, PROVISIONAL, asks_more_than, clean, confirmed, objection
 from swecli.playbook.similarity import alike, nearest, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
@@ -16,14 +17,16 @@ from swecli.playbook.workspace import WorkspaceLookup, anchors_of
 from swecli.redact import redact
 
 _READERS = frozenset({"read_file", "search_files", "list_files"})
-_WORDS, _LETTERS = 3, 8  # a quote has at least so many of one of them
+_QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
+_WORDS, _LETTERS = 3, 8  # a quote has at least so many of one of them; a Chinese letter is two
 
 
 def quotes(quote: str, text: str) -> bool:
     """Whether a quote stands literally in a text, however it is spaced and capitalised; one that is too short to prove
     anything does not."""
     words = _folded(quote)
-    long_enough = len(words.split()) >= _WORDS or len(words) >= _LETTERS
+    letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
+    long_enough = len(words.split()) >= _WORDS or letters >= _LETTERS
     return long_enough and words in _folded(text)
 
 
@@ -52,7 +55,9 @@ def _kind(calls: Sequence[CallDigest]) -> Trust:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """Without what a model's copy changes unasked: case, spacing, the form of accents, wide letters and quotes."""
+    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
+    return " ".join(plain.split())
 
 
 MAX_ADDS, MAX_UPDATES = 3, 2
@@ -157,7 +162,7 @@ def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated
         "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
     }
     if add.when:
-        fields["when"] = " ".join(add.when.split()[:MAX_WHEN])
+        fields["when"] = add.when
     if anchors := anchors_of(add.content):
         fields["anchors"] = list(anchors)
     evidence = [_evidence(add, str(fields["trust"]), ground)]

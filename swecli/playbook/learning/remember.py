@@ -13,7 +13,7 @@ from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.turn_digest import TurnDigest, digest_turn
-from swecli.playbook.workspace import Workspaces
+from swecli.playbook.workspace import Workspaces, mark_missing
 from swecli.redact import redact
 from swecli.store.session_manager import SessionManager
 
@@ -80,6 +80,8 @@ class PlaybookMemory:
         if not curated.ops:
             raise BadInput("; ".join(curated.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(make_delta(digest, curated, REMEMBERED, REMEMBERED), session)
+        for name in (*applied.added, *applied.touched):
+            mark_missing(self.sessions, session, self.workspaces, name)
         lines = [*(self._line(op, name, session) for name, op in applied.named()), *curated.refused]
         return "; ".join(lines)
 

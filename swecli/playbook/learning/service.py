@@ -25,7 +25,7 @@ from swecli.playbook.learning.reflector_model import (
     refusal,
 )
 from swecli.playbook.learning.remember import digest_of
-from swecli.playbook.workspace import Workspaces, check_anchors
+from swecli.playbook.workspace import Workspaces, check_anchors, mark_missing, stale_lines
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -95,6 +95,10 @@ class LearningService:
             wanted = self._wanted(session, look, asked)
             lessons = from_rules(self.sessions, session, look, self.workspaces)
             events = list(self._conclude(session, replace(lessons, final=not wanted)))
+            added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
+            missing = {name: mark_missing(self.sessions, session, self.workspaces, name) for name in added}
+            if lines := (*stale_lines({name: why for name, why in missing.items() if why}, "out of prompts"),):
+                events.append(PlaybookUpdated(number, "", lines))
             if look.corrected and not look.seen:
                 events += self._mark(session, number - 1, False, look.digest.query, (f"T{number - 1} counts as bad",))
             return RulesPart(number, tuple(events), wanted)

@@ -33,6 +33,7 @@ from swecli.models.playbook import (
     factors_of_counts,
 )
 from swecli.models.session import Session
+from swecli.redact import redact
 from swecli.store.playbook import bullets
 from swecli.store.playbook.bullets import bullet_rows, project_of
 from swecli.store.playbook.turns import turn_mark
@@ -264,7 +265,7 @@ def _checked(op: Op) -> dict[str, Any]:
         elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             values[name] = tuple(clean_text(item) for item in value)
         elif name == "when" and isinstance(value, str):
-            values[name] = " ".join(clean_text(value).split()[:MAX_WHEN])[:MAX_LETTERS]
+            values[name] = " ".join(redact(clean_text(value)).split()[:MAX_WHEN])[:MAX_LETTERS]
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
             values[name] = content = clean_text(value)
             words = len(content.split())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from swecli.models.learning_events import ReflectionFailed
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.reflector_model import Asked, ask
@@ -78,20 +78,25 @@ def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
     assert "did not answer within 60 s" in (run_virtually(slowly()).failure or "")
 
 
-async def test_a_path_of_another_project_is_kept_as_stale_and_stays_out_of_prompts() -> None:
-    said = "always edit src/other/place.py first"
-    runtime = make_runtime(
-        [calls(("remember", {"text": "Edit `src/other/place.py` first", "quote": said})), "Noted.", "Yes."],
-        reflect_with_model=False,
-    )
+@pytest.mark.parametrize("path", ["src/other/place.py", "/home/other/project/place.py", "../other/place.py"])
+async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_of_prompts(path: str) -> None:
+    said = f"always edit {path} first"
+    called = calls(("remember", {"text": f"Edit `{path}` first", "quote": said}))
+    runtime = make_runtime([called, "Noted.", "Yes."], reflect_with_model=False)
     await run_turn(runtime, said)
-    await runtime.learning.check_anchors()
+    assert learned(runtime)["P-1"].stale == f"{path} is not here"
     runtime.new_session()
     await run_turn(runtime, "hello")
-    assert learned(runtime)["P-1"].stale
     info = runtime.sessions.interaction_info(1)
     assert info is not None
     assert info.shown == ()
+
+
+async def test_a_typed_lesson_that_names_what_is_not_here_is_stale_at_once_and_reported() -> None:
+    runtime = make_runtime(["Noted."], reflect_with_model=False)
+    events = await run_turn(runtime, "remember that `make check` comes before a commit")
+    lines = [line for event in events if isinstance(event, PlaybookUpdated) for line in event.lines]
+    assert lines[-1] == "P-1 is stale and stays out of prompts: there is no Makefile here"
 
 
 @pytest.mark.slow

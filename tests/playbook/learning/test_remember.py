@@ -15,6 +15,10 @@ LESSONS = [
     ("Utilise toujours pnpm ici, jamais npm.", "toujours pnpm ici", "Use pnpm here, never npm"),
     ("We deploy from main only, fyi.", "deploy from main only", "Deploy from main only"),
     ("テストは必ず tox で実行してください", "テストは必ず tox で実行して", "Run the tests with tox"),
+    ("以后请一律用中文回答我的问题", "一律用中文回答", "Answer in Chinese"),
+    ("E\u0301cris les commits a\u0300 l’impératif", "écris les commits à l'impératif", "Commits in the imperative"),
+    ("Hep İstanbul saatiyle logla", "istanbul saatiyle logla", "Log in the time of Istanbul"),
+    ("trace line\n" * 2_000 + "from now on use uv here", "from now on use uv here", "Use uv"),
     (
         "Siempre usa tabuladores en este proyecto",
         "usa tabuladores en este proyecto",
@@ -60,6 +64,14 @@ async def test_words_that_are_not_the_users_wait(text: str, quote: str) -> None:
 @pytest.mark.parametrize("text", ["the key is sk-abcdefghij0123456789xyz", "w " * 900, "word " * 61])
 async def test_a_secret_or_a_novel_is_not_kept(text: str) -> None:
     assert states(await remembering("fix the bug in it please", text=text, quote="fix the bug in it please")) == []
+
+
+async def test_a_secret_among_the_words_that_find_a_strategy_is_not_kept() -> None:
+    said = "always deploy to staging first"
+    runtime = await remembering(said, text="Deploy to staging first", quote=said, when="sk-abcdefghij0123456789xyz")
+    bullet = runtime.sessions.playbook.get("P-1")
+    assert bullet is not None
+    assert "abcdefghij" not in bullet.when
 
 
 @pytest.mark.slow
