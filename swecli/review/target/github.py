@@ -12,6 +12,7 @@ import urllib.request
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -104,7 +105,7 @@ class GitHub:
                     time.sleep(int(wait))
                     return self.send(method, path, body, again=True)
                 raise _refused(error, path, self) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise GitHubFailed(f"GitHub cannot be reached at {self.api}: {reason}.") from error
 

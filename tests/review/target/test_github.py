@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.review.target.github import connect
+from swecli.review.target.github import GitHub, GitHubFailed, connect
 from tests.support.project import make_project
 
 
@@ -31,3 +33,18 @@ def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
 def test_a_token_goes_over_https_only() -> None:
     with pytest.raises(BadInput, match="https"):
         connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
+def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+
+        Thread(target=serve, daemon=True).start()
+        with pytest.raises(GitHubFailed, match="cannot be reached at"):
+            GitHub("acme/shop", api=f"http://127.0.0.1:{server.getsockname()[1]}").send("GET", "pulls/7")
