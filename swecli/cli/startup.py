@@ -40,11 +40,12 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
 
 
 def enter_directory(args: argparse.Namespace) -> None:
-    """Work in the directory of `-C` from now on; the database that `--db` names stays the one it was from outside.
+    """Work in the directory of `-C` from now on; what `--db` and `--config` name stays what it was from outside.
     Raises BadInput."""
     if args.cwd is None:
         return
     args.db = _absolute(args.db)
+    args.config = args.config and str(working_directory() / args.config)
     try:
         os.chdir(args.cwd)
     except OSError as error:

@@ -38,10 +38,10 @@ class WindowSpec:
             return cls(mode="auto")
         found = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
         if found is None:
-            raise ValueError(f"window {text!r} is not a number: use N, N+S, full or auto (for example 5 or 5+3)")
+            raise ValueError(f"{text!r} is not a window: use N, N+S, full or auto (for example 5 or 5+3)")
         spec = cls(size=int(found[1]), slack=int(found[2] or 0))
         if not 1 <= spec.size <= MAX_SIZE or not 0 <= spec.slack <= MAX_SIZE:
-            raise ValueError(f"window {text} is out of range: the size is 1 to {MAX_SIZE}, or use full")
+            raise ValueError(f"{text} is out of range: the window's size is 1 to {MAX_SIZE}, or use full")
         return spec
 
     def first_kept(self, completed: int, start: int = 1) -> int:

@@ -81,6 +81,7 @@ class Dispatcher:
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Do it so that it can be interrupted; false when it was. Raises what it raises."""
         self._task = task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # else reported again at the end
         self._interrupted = float("-inf")
         try:
             await asyncio.wait([task])

@@ -87,14 +87,14 @@ def _reply(request: ModelRequest) -> tuple[str, Call | None]:
 
 def _chunks(request: ModelRequest, text: str, call: Call | None) -> Iterator[ModelChunk]:
     most = 4 * min(request.max_tokens or 4_096, 4_096)
-    shown = text[:most]
+    shown = text if len(text) <= most else f"{text[: most - 1]}…"
     arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
     yield from (ModelChunk(text=piece) for piece in _PIECE.findall(shown) if piece)
     if call:
         yield ModelChunk(call=CallDelta(0, f"call_{secrets.token_hex(6)}", call.name, arguments))
     size = sum(len(json.dumps(message, default=str, ensure_ascii=False)) for message in request.messages)
     usage = Usage(input=-(-size // 4), output=-(-len(shown + arguments) // 4))
-    stop: StopReason = "length" if len(shown) < len(text) else "tool_calls" if call else "stop"
+    stop: StopReason = "length" if shown != text else "tool_calls" if call else "stop"
     yield ModelChunk(usage=usage, cost=0.0, stop=stop)
 
 

@@ -46,6 +46,7 @@ def test_bad_settings_need_attention_and_the_rest_is_still_looked_at(run: Run) -
     assert code == 1
     assert "unknown mode 'yolo'" in told["settings"][1]
     assert told["swecli"][0] is True
+    assert told["model"] == (False, "not checked: the settings cannot be read")
 
 
 def test_a_model_without_its_key_needs_attention(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

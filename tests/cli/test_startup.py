@@ -51,10 +51,11 @@ def test_what_to_go_on_with_is_passed_on(argv: list[str], resume: str | None, pi
 
 def test_another_directory_is_as_if_started_there(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "c.toml").write_text("max_turns = 3")
+    Path("c.toml").write_text("max_turns = 3")
+    here = Path.cwd()
     start = started("-C", str(tmp_path / "there"), "--config", "c.toml")
     assert start.cwd == tmp_path / "there"
-    assert start.settings.origins["max_turns"] == "c.toml"
+    assert start.settings.origins["max_turns"] == str(here / "c.toml")
 
 
 def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +88,7 @@ def test_a_settings_file_that_was_named_must_be_there() -> None:
 def test_a_directory_that_is_none_is_said(place: str) -> None:
     Path("file").write_text("")
     with pytest.raises(BadInput, match=f"Cannot change to '{place}': "):
-        enter_directory(argparse.Namespace(cwd=place, db=None))
+        enter_directory(argparse.Namespace(cwd=place, db=None, config=None))
 
 
 def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

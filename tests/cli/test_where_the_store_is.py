@@ -92,14 +92,16 @@ def test_what_cannot_be_used_is_named(run: Run, command: tuple[str, ...], kind: 
 
 
 @pytest.mark.parametrize("name", ["mine.db", "sqlite:///mine.db", "sqlite:///{here}/mine.db", "{here}/mine.db"])
-def test_a_relative_database_is_where_the_user_stands_not_where_the_work_is(
+def test_a_relative_database_or_settings_file_is_where_the_user_stands_not_where_the_work_is(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Path.cwd()
     monkeypatch.chdir(here)  # comes back to it afterwards
     Path("work").mkdir()
     session = conversation(Path("mine.db"))
-    assert session in run("sessions", "list", "--db", name.format(here=here), "-C", "work").out
+    Path("mine.toml").write_text("")
+    named = ("--db", name.format(here=here), "--config", "mine.toml", "-C", "work")
+    assert session in run("sessions", "list", *named).out
     assert list(Path(here, "work").iterdir()) == []
 
 

@@ -31,7 +31,7 @@ def test_what_is_written_is_read(text: str, spec: WindowSpec) -> None:
     "text", ["0", "-3", "abc", "99999", "", "+3", "5+", "5+x", "5-3", "1.5", "5+99999", "٥", "²", "9" * 5000, "5+3+1"]
 )
 def test_what_cannot_be_used_is_refused_with_a_line(text: str) -> None:
-    with pytest.raises(ValueError, match="window .*(number|range)"):
+    with pytest.raises(ValueError, match="is not a window|out of range: the window"):
         WindowSpec.parse(text)
 
 

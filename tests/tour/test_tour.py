@@ -199,3 +199,10 @@ async def test_no_request_makes_it_fail(history: list[Message], purpose: str, of
         request = ModelRequest("demo", [*history, *more], TOOLS if offered else [], purpose=purpose)  # type: ignore[arg-type]
         chunks = [chunk async for chunk in tour().stream(request)]
         assert chunks[-1].stop
+
+
+async def test_an_answer_that_is_cut_ends_with_an_ellipsis() -> None:
+    request = ModelRequest("demo", [{"role": "user", "content": "what can you do?"}], [], max_tokens=10)
+    text = "".join([chunk.text async for chunk in tour().stream(request)])
+    assert len(text) == 40
+    assert text.endswith("…")

@@ -163,8 +163,7 @@ def _window_of(text: str) -> WindowSpec:
     try:
         return WindowSpec.parse(text)
     except ValueError as error:
-        what = str(error)
-        raise BadInput(f"{what[0].upper()}{what[1:]}.") from error
+        raise BadInput(f"{error}.") from error
 
 
 def _priced(runtime: Runtime, before: int, after: int) -> str:

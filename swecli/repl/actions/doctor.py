@@ -36,12 +36,14 @@ def diagnose(found: _Found, environ: _Environ) -> ActionResult:
 
 def _read(found: _Found) -> Start:
     if isinstance(found, SwecliError):
-        raise found
+        raise SwecliError("not checked: the settings cannot be read")
     return found
 
 
 def _settings(found: _Found, environ: _Environ) -> str:
-    if _read(found).trusted:
+    if isinstance(found, SwecliError):
+        raise found
+    if found.trusted:
         return "ok; this folder is trusted"
     return "ok; this folder is not trusted: its own settings and instructions are ignored"
 

@@ -126,4 +126,9 @@ class PromptByLine:
 
     async def hand_over(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
-        await asyncio.to_thread(subprocess.call, argv)
+        loop, keyboard = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop.remove_reader(keyboard)  # what is typed now is for that program
+        try:
+            await asyncio.to_thread(subprocess.call, argv)
+        finally:
+            loop.add_reader(keyboard, self._read)

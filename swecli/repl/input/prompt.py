@@ -199,7 +199,7 @@ class PromptLine:
             self.question = question
             self.redraw()
             loop, seen = asyncio.get_running_loop(), self._last_key + self._start.settings.notify_after
-            call = loop.call_at(max(loop.time(), seen), self.notify, "a question waits for you")
+            call = loop.call_at(max(loop.time(), seen), self.notify, "needs your answer")
             if not question.guarded:  # the user's own command asks: they are there
                 call.cancel()
             try:

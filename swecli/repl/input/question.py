@@ -182,7 +182,8 @@ class Picker(Question):
     def lines(self, columns: int, rows: int) -> list[tuple[str, str]]:
         """The list and the preview in at most `rows` lines."""
         about = self._details[self._found[self.at]] if self.at is not None and rows > _LEAST else []
-        preview = [part for line in about for part in wrap(line, columns - 4)[:2]][: min(_PREVIEW, rows // 3)]
+        parts = (wrap(line, max(1, columns - 4), max_lines=2, placeholder=" …") for line in about)
+        preview = [part for line in parts for part in line][: min(_PREVIEW, rows // 3)]
         head = super().lines(columns, rows - len(preview))
         return [*head, *(("class:quiet", f"  │ {line}") for line in preview)]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.by_line import PromptByLine
 from swecli.store.reviews import ReviewStore
 from tests.support.desk import Desk
 from tests.support.project import make_project
@@ -116,7 +117,7 @@ async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_an_editor_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, _ = await desk_with(monkeypatch)
     desk.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
-    monkeypatch.setattr(desk, "hand_over", partial(PromptByLine.hand_over, None))
+    monkeypatch.setattr(desk, "hand_over", partial(asyncio.to_thread, subprocess.call))
     desk.will_pick("o", "n")
     assert "The editor '/nowhere/ed' cannot be started: No such file" in await desk.type("/findings walk F-1")
 

@@ -46,6 +46,13 @@ def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> Non
     asyncio.run(check())
 
 
+def test_what_a_preview_leaves_out_is_marked() -> None:
+    async def check() -> list[str]:
+        return [text for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).lines(40, 20)]
+
+    assert asyncio.run(check())[-1].endswith("word …")
+
+
 def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
     """The place picked by these keys, the draft afterwards, and what was sent."""
 

@@ -33,7 +33,7 @@ async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
 
 
 async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> None:
-    with pytest.raises(BadInput, match=r"^Window 'abc' is not a number: use N, N\+S, full or auto"):
+    with pytest.raises(BadInput, match=r"^'abc' is not a window: use N, N\+S, full or auto"):
         await desk.type("/window abc")
 
 
@@ -109,5 +109,5 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -
 
 
 async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, desk: Desk) -> None:
-    with pytest.raises(BadInput, match="is not a number"):
+    with pytest.raises(BadInput, match="is not a window"):
         await desk.type("/window preview soon")
