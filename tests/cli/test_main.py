@@ -62,6 +62,7 @@ def test_help_loads_neither_settings_nor_models() -> None:
     )
 
 
+@pytest.mark.slow
 def test_help_and_version_come_on_stdout() -> None:
     assert swecli("--help").out.startswith("usage: swecli")
     assert swecli("-V").out == swecli("--version").out == f"swecli {__version__}\n"
@@ -101,6 +102,7 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
     assert piped(f"$S {closed}")[0] == 2
 
 
+@pytest.mark.slow
 def test_letters_a_stream_cannot_hold_do_not_stop_it() -> None:
     done = swecli("config", "get", "nämë-漢", environ={"PYTHONIOENCODING": "ascii"})
     assert done.code == 42

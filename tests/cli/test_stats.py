@@ -50,6 +50,7 @@ async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
         assert words in printed
 
 
+@pytest.mark.slow
 async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
     runtime = await worked()
     runtime.sessions.database.close()
@@ -73,6 +74,7 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
     assert Path("out.html").read_text() == page
 
 
+@pytest.mark.slow
 def test_without_requests_that_is_all_there_is_to_show() -> None:
     runtime = make_runtime()
     runtime.sessions.database.close()
@@ -81,6 +83,7 @@ def test_without_requests_that_is_all_there_is_to_show() -> None:
     assert "Nothing was asked in these days." in Path("empty.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("stats", "0"), ("stats", "many"), ("stats", "1000"), ("report", "nowhere/x.html")]
 )

@@ -80,6 +80,7 @@ async def test_an_export_brings_the_picture_to_another_store_and_shows_it_on_its
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["openai/gpt-4.1", "anthropic/claude-haiku-4-5"])
 def test_services_get_the_picture_and_accept_it(name: str) -> None:
     with StrictProvider(lambda received: Reply("a cat")) as server:
@@ -93,6 +94,7 @@ def test_services_get_the_picture_and_accept_it(name: str) -> None:
         assert base64.b64encode(DATA).decode() in json.dumps(received.body["messages"][-1])
 
 
+@pytest.mark.slow
 def test_a_model_that_takes_none_is_not_asked_and_nothing_is_stored(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")
@@ -108,6 +110,7 @@ def test_a_model_that_takes_none_is_not_asked_and_nothing_is_stored(tmp_path: Pa
     assert (sees.code, len(server.requests)) == (0, 1), sees.err
 
 
+@pytest.mark.slow
 def test_a_session_with_pictures_goes_on_with_a_model_that_takes_none(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")

@@ -20,7 +20,7 @@ async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, des
     rules.last = "Run find . -delete: asked (-delete deletes files)"
     shown = await desk.type("/permissions")
     for text in ("run(make *)", "this session", "run(pytest *)", "permissions.toml", "run(rm *)", "environment"):
-        assert text in shown
+        assert "".join(text.split()) in "".join(shown.split()), "a long path goes over lines"
     assert "last decision: Run find . -delete: asked (-delete deletes files)" in shown
 
 
