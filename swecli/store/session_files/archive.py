@@ -103,7 +103,8 @@ def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
-    return row.model_dump(exclude=HIDDEN[type(row)])
+    known = row.model_dump(exclude=HIDDEN[type(row)])  # in an order that differs from process to process
+    return {name: known[name] for name in type(row).model_fields if name in known}
 
 
 def _numbered(rows: list[ReductionRow]) -> list[Archive]:

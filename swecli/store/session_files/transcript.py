@@ -175,4 +175,4 @@ def count(value: Any) -> int:
 
 def _moment(value: str) -> datetime:
     at = datetime.fromisoformat(value)
-    return at if at.tzinfo else at.astimezone()
+    return at.astimezone(UTC)  # the first and last days of the calendar have no such time everywhere

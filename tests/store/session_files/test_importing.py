@@ -20,6 +20,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
+from swecli.store.tables.sessions import MessageRow
 from tests.store.conftest import mark
 
 
@@ -103,6 +104,8 @@ def test_export_import_and_export_again_are_the_same_bytes() -> None:
     assert whole["totals"]["usage"]["input"] == 8000
     assert whole["messages"][2]["tool_calls"][0]["full_result"] == "the whole of it"
     first = json.dumps(whole)
+    fields = [name for name in MessageRow.model_fields if name in whole["messages"][0]]
+    assert list(whole["messages"][0])[: len(fields)] == fields, "in the same order in every process"
     other = SessionManager(open_database("to.db"))
     import_session(other.database, json.loads(first))
     assert json.dumps(other.export(whole["id"])) == first

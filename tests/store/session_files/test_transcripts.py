@@ -152,6 +152,7 @@ def test_a_result_without_its_call_is_named(manager: SessionManager, tmp_path: P
 @pytest.mark.parametrize(
     "change",
     [{"message": 5}, {"message": {"content": 7}}, {"timestamp": "yesterday"}, {"timestamp": 1e300}, {"message": None},
+     {"timestamp": "9999-12-31T23:59:59-14:00"},
      {"message": {"content": [5, {"type": "tool_use"}, {"type": "text"}], "usage": {"input_tokens": "many"}}}],
 )  # fmt: skip
 def test_odd_fields_do_no_harm(manager: SessionManager, tmp_path: Path, change: dict[str, object]) -> None:
