@@ -234,6 +234,14 @@ def quoted(content: str) -> str:
     return _DELIMITER.sub("‹", " ".join(content.split()))
 
 
+def too_long(content: str) -> str:
+    """Why a text is too long for a strategy; "" when it is not."""
+    if (words := len(content.split())) > MAX_WORDS:
+        return f"a strategy has at most {MAX_WORDS} words, this has {words}"
+    letters = len(content)
+    return f"a strategy has at most {MAX_LETTERS} characters, this has {letters:,}" if letters > MAX_LETTERS else ""
+
+
 def shorten(text: str, limit: int) -> str:
     """One line of at most `limit` characters, an ellipsis where something was left out."""
     line = " ".join(text.split())

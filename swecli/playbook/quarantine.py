@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, OUTSIDE, Bullet, Trust
+from swecli.models.playbook import OUTSIDE, Bullet, Trust, too_long
 from swecli.playbook.similarity import stems
 from swecli.redact import has_secret
 
@@ -31,14 +31,6 @@ def clean(content: str) -> str:
     while (found := _ID.sub(r"\1", text)) != text:
         text = found
     return " ".join(text.split())
-
-
-def too_long(content: str) -> str:
-    """Why a text is too long for a strategy; "" when it is not."""
-    if (words := len(content.split())) > MAX_WORDS:
-        return f"a strategy has at most {MAX_WORDS} words, this has {words}"
-    letters = len(content)
-    return f"a strategy has at most {MAX_LETTERS} characters, this has {letters:,}" if letters > MAX_LETTERS else ""
 
 
 def objection(content: str, trust: Trust, instructions: str = "") -> str:

@@ -138,15 +138,6 @@ def _bare(part: str) -> str:
     return re.sub(r"^\S*/bin/(?=\S)", "", part)
 
 
-def program(command: str) -> str:
-    """The program that a command line runs; of a Python module the module's name."""
-    words = _work_of(command).split() or [""]
-    name = words[0].rsplit("/", 1)[-1]
-    if re.fullmatch(r"python[\d.]*", name) and len(words) > 2 and words[1] == "-m":
-        return words[2]
-    return name
-
-
 def check_of(call: CallDigest) -> str:
     """The check that a call runs, as a key; "" where it runs none, or its exit code may be another program's."""
     if not call.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", call.command):

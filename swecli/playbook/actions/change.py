@@ -11,7 +11,7 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
 from swecli.playbook.actions.show import count_of, list_all, show, why
 from swecli.playbook.describe import summary_of
-from swecli.playbook.quarantine import DOUBT, too_long
+from swecli.playbook.quarantine import DOUBT
 from swecli.playbook.scoring.score import probably_harms
 from swecli.playbook.similarity import nearest
 from swecli.playbook.transfer.importing import import_file
@@ -25,11 +25,8 @@ _SCOPES = ("session", "project", "user")
 
 
 def _content(text: str) -> str:
-    """A strategy's words, on one line and without secrets. Raises BadInput when there are none, or too many."""
-    content = redact(" ".join(text.split()))
-    if problem := too_long(content):
-        raise BadInput(f"{problem.capitalize()}.", "Say it shorter.")
-    return content
+    """A strategy's words, on one line and without secrets."""
+    return redact(" ".join(text.split()))
 
 
 def _said(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:

@@ -12,7 +12,7 @@ from swecli.playbook.scoring.score import Shown
 from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_of, failing_lines, passed
 from swecli.store.records import Check
 
-EDITS = frozenset({"edit_file", "write_file"})
+_EDITS = frozenset({"edit_file", "write_file"})
 _COMMON = "turn"  # the kind of a turn that no check judged
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # by whether the outcome was good
@@ -84,7 +84,7 @@ def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
     runs: dict[str, list[_Run]] = {}
     edited = False
     for call in calls:
-        edited = edited or (call.name in EDITS and call.ok)
+        edited = edited or (call.name in _EDITS and call.ok)
         result, name = passed(call), check_of(call)
         if name and result is not None:
             runs.setdefault(name, []).append(_Run(call, result, edited))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MARKS, Delta, Verdict, shorten
 from swecli.models.session import Session
-from swecli.playbook.learning.curator import AddProposal, Curated, TagProposal, curate, make_delta
-from swecli.playbook.learning.evidence import EDITS, Observation, TurnEvidence, checks_of, corrects, observe, roles
+from swecli.playbook.learning.curator import Curated, TagProposal, curate, make_delta
+from swecli.playbook.learning.evidence import Observation, TurnEvidence, checks_of, corrects, observe, roles
 from swecli.playbook.learning.reflector_model import Asked, read_answer
 from swecli.playbook.learning.remember import REMEMBERED, ground_of, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
-from swecli.playbook.turn_digest import CallDigest, TurnDigest, digest_turn, passed, program
+from swecli.playbook.turn_digest import TurnDigest, digest_turn
 from swecli.playbook.workspace import Workspaces
 from swecli.redact import redact
 from swecli.store.playbook.bullets import project_of
@@ -22,7 +22,6 @@ from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _TURN = "turn"  # the reason of what a turn teaches
-_LONGEST = 100  # characters of a command worth remembering
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,8 @@ def from_rules(sessions: SessionManager, session: Session, look: Look, workspace
         return TurnLessons(digest.interaction)
     verdicts, figures = _judged(sessions, session, digest, look.evidence.observed)
     curated = Curated()
-    adds = [] if look.taught else typed(digest.query)
-    found = list(_better_commands(digest))
-    if adds or found:
-        ground = ground_of(sessions, session, digest, workspaces, "user")
-        own, seen = curate(adds, [], ground), curate(found, [], replace(ground, author="rules"))
-        curated = Curated([*own.ops, *seen.ops], [*own.refused, *seen.refused])
+    if adds := [] if look.taught else typed(digest.query):
+        curated = curate(adds, [], ground_of(sessions, session, digest, workspaces, "user"))
     observed = look.evidence.observed
     known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
     if observed is not None:
@@ -162,19 +157,3 @@ def _tagged(
     observed = look.evidence.observed
     verdicts, learned = by_tags(fresh, observed.good if observed else None, (author, reflector), first)
     return verdicts, {name: learned.to_json()} if verdicts else {}
-
-
-def _better_commands(digest: TurnDigest) -> Iterator[AddProposal]:
-    """A command that failed, and another of the same program that then worked with nothing changed in between: what
-    differs is the command."""
-    failed: dict[str, CallDigest] = {}
-    for call in digest.calls:
-        result, name = passed(call), program(call.command)
-        if call.name in EDITS and call.ok:
-            failed.clear()
-        elif result is False and call.exit_code not in (None, 1):  # 1 says of many programs that they found something
-            failed[name] = call
-        elif result is True and name in failed:
-            good, bad = " ".join(call.command.split()), " ".join(failed.pop(name).command.split())
-            if good != bad and max(len(good), len(bad)) <= _LONGEST and "`" not in good + bad:
-                yield AddProposal(f"Run `{good}` here: `{bad}` fails", quote=good, call_id=call.id)

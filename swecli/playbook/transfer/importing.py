@@ -17,6 +17,7 @@ from swecli.playbook.workspace import anchors_of
 from swecli.redact import has_secret
 
 _EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
+_COUNTS = ("helpful", "harmful", "neutral")
 _FAR = 100_000  # above the last number an id is nobody's: kept, it would push all later ones up there
 _ELSEWHERE = "it comes from another playbook"
 
@@ -91,36 +92,23 @@ def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -
 
 
 def _take_in(plan: _ImportPlan, item: Carried, last_number: int, *, trusted: bool) -> None:
-    name, free = item.bullet.id, last_number < item.bullet.number <= last_number + _FAR
-    (plan.kept if free else plan.renamed).append(name)
+    """Plan a new one; where nobody vouches for it no more trusted than a file, and out of prompts until it is seen."""
+    bullet, evidence, free = item.bullet, item.evidence, last_number < item.bullet.number <= last_number + _FAR
+    (plan.kept if free else plan.renamed).append(bullet.id)
     if not trusted:
-        item = _waiting(item)
-        plan.waiting += [name] if item.bullet.state == "quarantined" else []
-    plan.ops.append(_adding(item, name if free else "", trusted=trusted))
-
-
-def _waiting(item: Carried) -> Carried:
-    """As one that nobody vouches for: no more trusted than a file, and out of prompts until it is looked at."""
-    bullet = replace(item.bullet, content=clean(item.bullet.content) or item.bullet.content)
-    trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
-    state = "quarantined" if bullet.live else bullet.state
-    evidence = [replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in item.evidence]
-    evidence.append(Evidence(DOUBT, _ELSEWHERE, trust="repository"))
-    return replace(item, bullet=replace(bullet, trust=trust, state=state), evidence=tuple(evidence))
-
-
-def _adding(item: Carried, bullet_id: str, *, trusted: bool) -> Op:
-    bullet = item.bullet
-    fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*_EDITABLE, "trust")}
+        plan.waiting += [bullet.id] if bullet.live or bullet.state == "quarantined" else []
+        content, state = clean(bullet.content) or bullet.content, "quarantined" if bullet.live else bullet.state
+        trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
+        bullet = replace(bullet, content=content, trust=trust, state=state)
+        evidence = tuple(replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence)
+        evidence += (Evidence(DOUBT, _ELSEWHERE, trust="repository"),)
+    fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTS)}
     if not (bullet.anchors or item.dated):  # written by hand: an export says what it names
         fields["anchors"] = list(anchors_of(bullet.content))
-    fields |= {name: getattr(bullet, name) for name in ("helpful", "harmful", "neutral")}
-    times = {name: getattr(bullet, name) for name in ("updated_at", "last_used")}
-    if item.dated:
-        times["created_at"] = bullet.created_at
-    fields |= {name: when.isoformat() for name, when in times.items() if when}
+    times = ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
+    fields |= {name: when.isoformat() for name in times if (when := getattr(bullet, name))}
     written = Evidence("import", f"line {item.line} of the imported file", trust="user" if trusted else "repository")
-    return Op("ADD", bullet_id, fields=fields, evidence=item.evidence or (written,))
+    plan.ops.append(Op("ADD", bullet.id if free else "", fields=fields, evidence=evidence or (written,)))
 
 
 _LARGEST = 20_000_000  # bytes of a file that is read

@@ -7,14 +7,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import groupby
-from typing import Any, get_args
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import short_id
-from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust
-from swecli.playbook.quarantine import too_long
+from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust, too_long
 
 _FORMAT = 1
 _NOTE = (
@@ -44,17 +45,11 @@ def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
     facts: list[tuple[str, str]] = [(name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")]
     facts.append(("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral"))
     facts += [("when", _on_one_line(bullet.when))] if bullet.when else []
-    if bullet.anchors:
-        facts.append(("anchors", json.dumps(list(bullet.anchors))))
+    facts += [("anchors", json.dumps(bullet.anchors))] if bullet.anchors else []
     facts += [(name, when.isoformat()) for name, field in _TIMES.items() if (when := getattr(bullet, field))]
-    facts += [("evidence", json.dumps(_evidence_row(item))) for item in evidence]
+    rows = (_EvidenceRow.model_construct(**{n: getattr(e, f) for n, f in _EVIDENCE.items()}) for e in evidence)
+    facts += [("evidence", json.dumps(row.model_dump(mode="json", exclude_defaults=True))) for row in rows]
     return [f"- [{bullet.id}] {_on_one_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
-
-
-def _evidence_row(item: Evidence) -> dict[str, Any]:
-    row = {name: getattr(item, _EVIDENCE.get(name, name)) for name in ("source", "quote", "trust", *_EVIDENCE)}
-    row["when"] = item.created_at.isoformat() if item.created_at else None
-    return {name: value for name, value in row.items() if value or name in ("source", "quote")}
 
 
 _MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
@@ -65,9 +60,29 @@ _FACT = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
 _COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
 _MOST = 2**63 - 1  # what a count, and the number of a turn, may be at most
-_CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _TIMES = {"created": "created_at", "updated": "updated_at", "used": "last_used"}
-_EVIDENCE = {"session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at"}
+_EVIDENCE = {
+    "source": "source", "quote": "quote", "trust": "trust",
+    "session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at",
+}  # fmt: skip
+_Moment = Annotated[AwareDatetime, AfterValidator(lambda when: when.astimezone(UTC))]
+_FACTS: dict[str, TypeAdapter[Any]] = {
+    "kind": TypeAdapter(Kind), "scope": TypeAdapter(Scope), "state": TypeAdapter(State), "trust": TypeAdapter(Trust),
+    **dict.fromkeys(_TIMES, TypeAdapter(_Moment)),
+}  # fmt: skip
+_ANCHORS = TypeAdapter(tuple[str, ...])
+
+
+class _EvidenceRow(BaseModel, extra="forbid"):
+    source: str
+    quote: str
+    trust: Trust = "reasoning"
+    session: str = ""
+    turn: int | None = Field(None, gt=0, le=_MOST)
+    call: str = ""
+    when: _Moment | None = None
+
+
 _HINT = "Nothing was imported; put that line right and import it again."
 
 
@@ -104,7 +119,11 @@ def read_markdown(text: str) -> list[Carried]:
     for number, line in enumerate(text.split("\n"), 1):
         try:
             section = _read_line(line.rstrip("\r"), section, found, number)
-        except (ValueError, RecursionError) as error:
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "".join(f"{place}: " for place in first["loc"])
+            raise BadInput(f"Line {number} cannot be read: {where}{first['msg']}.", _HINT) from None
+        except (ValueError, OverflowError, RecursionError) as error:
             raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
     return list(found.values())
 
@@ -135,35 +154,28 @@ def _read_line(line: str, section: str, found: dict[str, Carried], number: int) 
 
 
 def _with_fact(carried: Carried, name: str, value: str) -> Carried:
+    """A strategy with one more of its facts. Raises ValueError, a time that no calendar has OverflowError."""
     carried = replace(carried, named=carried.named | {_TIMES.get(name, name)})
+    fields: dict[str, Any] = {}
     if name == "evidence":
-        return replace(carried, evidence=(*carried.evidence, _evidence(value)))
-    return replace(carried, bullet=replace(carried.bullet, **_fields(name, value)))
-
-
-def _fields(name: str, value: str) -> dict[str, Any]:
-    """What a fact says of a strategy. Raises ValueError."""
-    if name in _CHOICES:
-        if value not in _CHOICES[name]:
-            raise ValueError(f"{value!r:.40} is no {name}; there are {', '.join(_CHOICES[name])}")
-        return {name: value}
+        row = _EvidenceRow.model_validate_json(value)
+        one = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
+        return replace(carried, evidence=(*carried.evidence, one))
     if name == "counts":
         if (match := _COUNTS.fullmatch(value)) is None:
             raise ValueError("counts are written `1 helpful, 0 harmful, 2 neutral`")
-        counts = dict(zip(("helpful", "harmful", "neutral"), map(int, match.groups()), strict=True))
-        if max(counts.values()) > _MOST:
+        fields = dict(zip(("helpful", "harmful", "neutral"), map(int, match.groups()), strict=True))
+        if max(fields.values()) > _MOST:
             raise ValueError(f"a count is at most {_MOST}")
-        return counts
-    if name == "when":
-        return {name: _text(value)}
-    if name == "anchors":
-        found = json.loads(value)
-        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-            raise ValueError('anchors are written ["a.py", "make"]')
-        return {name: tuple(found)}
-    if name in _TIMES:
-        return {_TIMES[name]: _moment(value)}
-    raise ValueError(f"a strategy has no {name!r:.40}")
+    elif name == "when":
+        fields[name] = _text(value)
+    elif name == "anchors":
+        fields[name] = _ANCHORS.validate_json(value)
+    elif name in _FACTS:
+        fields[_TIMES.get(name, name)] = _FACTS[name].validate_python(value)
+    else:
+        raise ValueError(f"a strategy has no {name!r:.40}")
+    return replace(carried, bullet=replace(carried.bullet, **fields))
 
 
 def _text(text: str) -> str:
@@ -173,32 +185,3 @@ def _text(text: str) -> str:
     if not isinstance(value, str):
         raise ValueError("it is no text")
     return value
-
-
-def _moment(value: str) -> datetime:
-    when = datetime.fromisoformat(value)
-    if when.tzinfo is None:
-        raise ValueError(f"the time {value} has no zone")
-    try:
-        when.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"the time {value} is out of all calendars") from None
-    return when
-
-
-def _evidence(value: str) -> Evidence:
-    row: Any = json.loads(value)
-    if not isinstance(row, dict) or not isinstance(row.get("source"), str) or not isinstance(row.get("quote"), str):
-        raise ValueError("evidence is an object with a source and a quote")
-    named: dict[str, Any] = {_EVIDENCE.get(str(name), str(name)): item for name, item in row.items()}
-    if set(named) - set(Evidence.__slots__):
-        raise ValueError(f"evidence has no {sorted(set(named) - set(Evidence.__slots__))[0]!r:.40}")
-    if named.get("trust", "reasoning") not in _CHOICES["trust"]:
-        raise ValueError(f"{named['trust']!r:.40} is no trust")
-    turn = named.get("interaction")
-    if turn is not None and not (isinstance(turn, int) and 0 < turn <= _MOST):
-        raise ValueError("the turn of evidence is a number from 1")
-    if not all(isinstance(named.get(name, ""), str) for name in ("session_id", "call_id")):
-        raise ValueError("session and call of evidence are texts")
-    when = named.get("created_at")
-    return Evidence(**named | {"created_at": _moment(str(when)) if when else None})

@@ -17,7 +17,6 @@ from swecli.models.playbook import (
     LIVE,
     MAX_LETTERS,
     MAX_WHEN,
-    MAX_WORDS,
     OUTSIDE,
     Bullet,
     Delta,
@@ -31,6 +30,7 @@ from swecli.models.playbook import (
     Verdict,
     after_verdict,
     factors_of_counts,
+    too_long,
 )
 from swecli.models.session import Session
 from swecli.redact import redact
@@ -268,11 +268,8 @@ def _checked(op: Op) -> dict[str, Any]:
             values[name] = " ".join(redact(clean_text(value)).split()[:MAX_WHEN])[:MAX_LETTERS]
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
             values[name] = content = clean_text(value)
-            words = len(content.split())
-            if name == "content" and words > MAX_WORDS:
-                raise BadInput(f"{op.op} has {words} words, a strategy at most {MAX_WORDS}.")
-            if name == "content" and len(content) > MAX_LETTERS:
-                raise BadInput(f"{op.op} has {len(content):,} characters, a strategy at most {MAX_LETTERS}.")
+            if name == "content" and (problem := too_long(content)):
+                raise BadInput(f"{problem.capitalize()}.", "Say it shorter.")
         else:
             raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")
     return values
