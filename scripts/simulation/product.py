@@ -57,7 +57,7 @@ def ask(world: World, what: str, *args: Any) -> Any:
     place = f" for {args[0]!r:.60}" if args else ""
     try:
         answer = getattr(world, what)(*args)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise WorldFailed(f"the world raised in {what}{place}: {reason:.200}") from error
     if not isinstance(answer, _ANSWERS[what]):

@@ -73,7 +73,7 @@ def load(job: Job) -> World:
         return cast(World, module.make(job.seed, job.turns, job.options))
     except WorldFailed:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise WorldFailed(f"{job.file} cannot be used: {type(error).__name__}: {error}") from error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from swecli.models.errors import Unavailable
@@ -27,6 +29,7 @@ async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> 
 
 
 async def test_a_correction_raises_the_harmful_count_of_what_was_cited() -> None:
+    Path("Makefile").write_text("check:\n\ttrue\n")
     runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "Sorry."])
     await run_turn(runtime, "remember that the tests run with `make check`")
     await run_turn(runtime, "run the tests")
