@@ -91,6 +91,8 @@ def nearest(name: str, names: Mapping[str, object]) -> str:
 def check_address(value: Any) -> str:
     """A base URL, without a slash at its end. Raises ValueError for one that is none or holds credentials."""
     address = text(value)
+    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # also in what is no address: it is not shown
+        raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
     try:
         parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -98,8 +100,6 @@ def check_address(value: Any) -> str:
         usable = False
     if not usable or not address.isprintable() or " " in address:
         raise ValueError(f"is no address: {address!r} (write it like https://gateway.example.com/v1)")
-    if parts.username or parts.password:
-        raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
     if parts.query or parts.fragment:
         raise ValueError("has a query in it, and paths are put behind it: leave out what follows the path")
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))

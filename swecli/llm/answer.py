@@ -79,12 +79,13 @@ class EventReader:
 
 class Answer(ABC):
     """One answer while it comes: a wire reads its events into it. `ending` is how it ended, in the service's words;
-    `written` is set when the request has left whole, `came` when there is something to take."""
+    `over` is set when nothing more belongs to it, `written` when the request has left whole, `came` when there is
+    something to take."""
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
         self.ending: str | None = None
-        self.began = self.answered = False
+        self.began = self.answered = self.over = False
         self.thoughts = ""  # the beginning of them
         self.came, self.written = asyncio.Event(), asyncio.Event()
         self._size = 0

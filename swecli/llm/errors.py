@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
@@ -59,7 +60,7 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
         hint = f"Make the window smaller (/window), {other}"
         return ProviderError(f"{at} never takes a request of this size (429){tail}", hint, status=status)
     if status == 429:
-        hint = f"Wait {f'{wait:g} s' if wait else 'a little'} and try again, {other}"
+        hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
         return RateLimited(f"{at} takes no more requests for now (429){tail}", hint, retry_after=wait)
     if status in _PASSING or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
@@ -96,7 +97,8 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
     """The error for a failure below HTTP; `answering` says that the answer had begun."""
     at, chain = endpoint.address, list(chain_of(error))
     names = {kind.__name__ for kind in type(error).__mro__}
-    if faults := [link for link in chain if isinstance(link, ssl.SSLError)]:
+    faults = [link for link in chain if isinstance(link, ssl.SSLError)]
+    if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # that one is a handshake that takes too long
         why = one_line(str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0]))
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
@@ -136,8 +138,9 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return float(value) * scale
-    if then := parsedate_tz(headers.get("retry-after", "")):
-        return max(0.0, mktime_tz(then) - time.time())
+    with suppress(ValueError, OverflowError):  # a year that no clock has
+        if then := parsedate_tz(headers.get("retry-after", "")):
+            return max(0.0, mktime_tz(then) - time.time())
     found = _RETRY_DELAY.search(text)
     return float(found[1]) if found else None
 

@@ -69,7 +69,7 @@ async def posting(url: str, body: bytes, headers: Mapping[str, str], sent: async
 async def refusal_of(response: Any) -> bytes:
     """The beginning of an error's body."""
     read = b""
-    async for piece in response.aiter_raw():
+    async for piece in response.aiter_bytes():
         read += piece
         if len(read) > _LONGEST_REFUSAL:
             break

@@ -23,6 +23,7 @@ from swecli.models.message import IMAGES, ApiMessage, Blocks, ModelChunk, ModelR
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
+_END_SECONDS = 1.0  # for the connection to end, so that it is used again
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _Asked = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # the body that was sent, and what reads its answer
@@ -86,15 +87,18 @@ class Native(ABC):
         try:
             await answer.written.wait()
             yield ModelChunk()  # from here on the clocks run
-            while not asking.done():
+            while not (asking.done() or answer.over):
                 await answer.came.wait()
                 answer.came.clear()
                 for chunk in answer.take():
                     yield chunk
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
+            if answer.over:
+                await asyncio.wait({asking}, timeout=_END_SECONDS)
             for chunk in answer.take():
                 yield chunk
-            await asking
+            if not answer.over:
+                await asking
             yield self._last(body, answer)
         finally:
             asking.cancel()
@@ -125,7 +129,7 @@ class Native(ABC):
             answer.began = True
             answer.came.set()
             events, found = EventReader(), 0
-            async for piece in response.aiter_raw():
+            async for piece in response.aiter_bytes():
                 found += self._events(events.feed(piece), answer)
                 answer.came.set()
             if not found + self._events(events.end(), answer):
@@ -138,14 +142,16 @@ class Native(ABC):
 
     def _events(self, found: list[bytes], answer: Answer) -> int:
         for data in found:
-            if data.strip() != b"[DONE]":
+            if data.strip() == b"[DONE]":
+                answer.over = True
+            else:
                 answer.read(self._object(data, "sent something that is no answer", errors.CUT_TRIES))
         return len(found)
 
     def _object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
         """The JSON object that came. Raises ProviderError where it is none, or holds an error."""
         try:
-            value = json.loads(data.decode())
+            value = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
@@ -159,7 +165,7 @@ class Native(ABC):
     def _last(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """The last chunk. Raises ProviderError where the answer did not end, or holds nothing."""
         at = self.endpoint.address
-        if answer.ending is None:
+        if answer.ending in (None, "error"):
             what, tries = (
                 ("cut its answer off", errors.CUT_TRIES) if answer.answered else ("sent no answer", errors.EMPTY_TRIES)
             )

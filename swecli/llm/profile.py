@@ -38,6 +38,8 @@ _PRICES = {
 _VERSION = 1
 _KEPT = 30 * 86_400  # seconds: a feature that was switched off is tried again after that
 _TRIED_AGAIN = ("tools", "system_role", "off", "think_back")
+# what a refusal teaches: the kind of its value
+_TAUGHT = {"max_output": int, "limit_name": str, "think_back": str, "tools": bool, "system_role": bool, "off": bool}
 # what may be left out of a body, as services call it
 _FIELDS = (
     "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
@@ -211,9 +213,9 @@ class LearnedFacts:
         """The fields of a model's record that were learned; `off` as a set."""
         oldest, known = _day(self._now - _KEPT), {}
         for name, fact in (self._read() or {}).get(origin, {}).items():
-            fading = name.partition(".")[0] in _TRIED_AGAIN
-            if isinstance(fact, dict) and not (fading and str(fact.get("on")) < oldest):
-                known[name] = fact.get("value")
+            kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
+            if type(value) is _TAUGHT.get(kind) and not (kind in _TRIED_AGAIN and str(fact.get("on")) < oldest):
+                known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
         return {name: value for name, value in known.items() if "." not in name} | ({"off": off} if off else {})
 

@@ -89,9 +89,10 @@ def test_what_a_table_does_not_take_is_one_line_that_names_it(line: str, says: s
     assert "\n" not in str(caught.value)
 
 
-def test_credentials_in_an_address_are_refused_without_showing_them() -> None:
+@pytest.mark.parametrize("start", ["https://", "ftp://", "", "https:// "])
+def test_credentials_in_an_address_are_refused_without_showing_them(start: str) -> None:
     with pytest.raises(ConfigError, match="base_url: has credentials in it") as caught:
-        load('[models.w]\nbase_url = "https://me:hunter2@gateway/v1"')
+        load(f'[models.w]\nbase_url = "{start}me:hunter2@gateway/v1"')
     assert "hunter2" not in str(caught.value)
 
 

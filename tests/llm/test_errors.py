@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ssl
 from email.utils import formatdate
 from time import time
 
 import pytest
+from httpx import ConnectTimeout
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.errors import by_status, by_transport, one_line, retry_after
@@ -23,6 +25,7 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
         ({"retry-after-ms": "1500", "retry-after": "9"}, "", 1.5),
         ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, "", 0.0),
         ({"retry-after": "soon"}, "", None),
+        ({"retry-after": "Wed, 21 Oct 99999 07:28:30 GMT"}, "", None),
         ({"retry-after": "-3"}, "", None),
         ({}, '{"retryDelay": "17s"}', 17.0),
     ],
@@ -86,3 +89,15 @@ def test_the_cause_of_a_failed_look_up_is_named() -> None:
         error = by_transport(high, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
     assert "cannot be reached (no such host)" in error.message
+
+
+def test_a_handshake_that_takes_too_long_is_no_matter_of_certificates() -> None:
+    try:
+        try:
+            raise ssl.SSLWantReadError("The operation did not complete (read)")
+        except ssl.SSLWantReadError:
+            raise ConnectTimeout("") from None
+    except ConnectTimeout as late:
+        error = by_transport(late, ENDPOINT, answering=False)
+    assert isinstance(error, Unavailable)
+    assert "cannot be reached (no answer)" in error.message

@@ -44,6 +44,16 @@ def test_a_damaged_file_is_not_used_and_is_written_afresh(tmp_path: Path, text: 
     assert facts.of(ORIGIN) == {"max_output": 10}
 
 
+@pytest.mark.parametrize(
+    "fact", [{"max_output": "many"}, {"window": "8k"}, {"off": ["a"]}, {"origins": {}}, {"price": [1]}, {"tools": "no"}]
+)
+def test_a_fact_that_no_refusal_teaches_is_left_out(tmp_path: Path, fact: dict[str, object]) -> None:
+    path = tmp_path / "models.json"
+    facts = {name: {"value": value, "on": "2999-01-01"} for name, value in fact.items()}
+    path.write_text(json.dumps({"version": 1, "models": {ORIGIN: facts}}))
+    assert LearnedFacts(path).of(ORIGIN) == {}
+
+
 def test_a_file_from_the_future_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
     path.write_text('{"version": 99, "models": {}}')

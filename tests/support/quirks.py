@@ -5,6 +5,7 @@ The table in docs/reference/quirks.md is written from here: `PYTHONPATH=. python
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,10 +61,37 @@ def _bom() -> Any:
     return [_body(b"\xef\xbb\xbf" + (_raw({"content": DONE}).wire.body or b""))]
 
 
+def _still_open() -> Any:
+    def answer(got: Received) -> Reply:
+        body = ENDED if got.protocol == "openai" else STOPPED
+        return Reply(wire=Wire(body=body, pings_at=len(body)))
+
+    return answer
+
+
+def _two() -> Any:
+    pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
+    pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
+    return [_body(b"".join(f"data: {json.dumps({'choices': [one]})}\n\n".encode() for one in pieces))]
+
+
 HALF, THINKS = Reply("Half an ans", finish="length"), Reply("", reasoning="let me see")
 CUT = Reply("Hel", finish=None)
+ENDED = b'data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+PACKED = Wire({"content-encoding": "gzip"}, body=gzip.compress(ENDED))
+STOPPED = (
+    b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hello."}}\n\n'
+    b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\ndata: {"type": "message_stop"}\n\n'
+)
 OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
 QUIRKS = (
+    Quirk("an answer that is packed", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
+    Quirk("keep-alives without end behind the answer", _still_open, 1),
+    Quirk("letters that are no UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
+          wires=CHAT),
+    Quirk("two answers side by side", _two, 1, wires=CHAT),
+    Quirk("`error` as the ending, once", lambda: [Reply("Hel", finish="error"), Reply(DONE)], 2, 0,
+          "cut its answer off", wires=CHAT),
     Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1),
     Quirk("one JSON body instead of a stream", _whole, 1),
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),

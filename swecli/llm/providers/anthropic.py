@@ -40,9 +40,12 @@ class _MessageAnswer(Answer):
             self._begin(index, inner)
         elif kind == "content_block_delta":
             self._delta(index, inner)
+        elif kind == "content_block_stop":
+            self._finish(index)
         elif kind == "message_delta":
             self._count(event.get("usage"))
             self._end(inner)
+        self.over = self.over or kind == "message_stop"
 
     def read_whole(self, event: dict[str, Any]) -> None:
         self._count(event.get("usage"))
@@ -50,8 +53,7 @@ class _MessageAnswer(Answer):
         for index, block in enumerate(content if isinstance(content, list) else ()):
             if isinstance(block, dict):
                 self._begin(index, block)
-                if block.get("type") == "tool_use" and block.get("input"):
-                    self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
+                self._finish(index)
         self._end(event)
 
     def blocks(self) -> list[Any]:
@@ -83,6 +85,12 @@ class _MessageAnswer(Answer):
         else:
             return
         self._pieces.setdefault((index, name), []).append(piece)
+
+    def _finish(self, index: int) -> None:
+        """A block is over; the input of a call may have come whole with its beginning."""
+        block = self._content.get(index, {})
+        if block.get("type") == "tool_use" and block.get("input") and (index, "input") not in self._pieces:
+            self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -199,13 +207,13 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What of an answer is not opaque, as a message is built from text and calls."""
     shown: list[dict[str, Any]] = []
     for block in blocks:
-        if block["type"] == "text" and block.get("text", "").strip():
+        if block.get("type") == "text" and _text(block, "text").strip():
             if shown and shown[-1]["type"] == "text":
                 shown[-1]["text"] += block["text"]
             else:
                 shown.append({"type": "text", "text": block["text"]})
-        elif block["type"] == "tool_use":
-            shown.append({name: block[name] for name in ("type", "id", "name", "input")})
+        elif block.get("type") == "tool_use":
+            shown.append({name: block.get(name) for name in ("type", "id", "name", "input")})
     return shown
 
 

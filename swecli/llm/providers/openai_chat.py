@@ -28,7 +28,8 @@ class _ChatAnswer(Answer):
     def read(self, event: dict[str, Any]) -> None:
         """One chunk, or a `chat.completion` object."""
         choices = event.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        listed = choices if isinstance(choices, list) else ()
+        choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
         for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
             if usage:
                 self.usage = openai_usage(usage) or self.usage

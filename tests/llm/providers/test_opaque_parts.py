@@ -101,3 +101,17 @@ def _unmarked(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _unmarked(inner) for name, inner in value.items() if name != "cache_control"}
     return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("odd", [{"foo": 1}, {"type": "tool_use", "input": {}}, {"type": "text", "text": None}])
+async def test_a_block_of_no_known_shape_does_not_end_the_session(odd: dict[str, Any]) -> None:
+    with StrictProvider([Reply("ok")], models=(ALWAYS,)) as server:
+        at = resolve(f"anthropic/{ALWAYS}", server.environ())
+        kept = {"origin": at.origin, "content": [odd, {"type": "thinking", "thinking": "hm", "signature": "s"}]}
+        messages = [
+            *HELLO,
+            {"role": "assistant", "content": "Read.", "blocks": kept},
+            {"role": "user", "content": "and?"},
+        ]
+        reply = await ask(model_at(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, []))
+        assert reply.text == "ok"

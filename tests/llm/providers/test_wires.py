@@ -262,3 +262,16 @@ def test_a_model_works_in_one_event_loop_after_another() -> None:
     with StrictProvider(lambda _: Reply("x")) as server:
         for name in (OPENAI, ANTHROPIC, OPENAI, ANTHROPIC):
             assert asyncio.run(ask(model_at(server, name), ModelRequest("m", list(HELLO)))).text == "x"
+
+
+async def test_the_input_of_a_call_may_come_whole_with_its_beginning() -> None:
+    block = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "a"}}
+    events = [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    ]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    with StrictProvider([Reply(wire=Wire(body=body))]) as server:
+        reply = await ask(model_at(server, ANTHROPIC), request(tools=[READ]))
+    assert reply.calls == [ToolCall("t1", "read_file", {"path": "a"})]
