@@ -68,7 +68,9 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
 def _read_codex(lines: Iterable[Line], into: Transcript) -> None:
     """~/.codex/sessions/YEAR/MONTH/DAY/rollout-*.jsonl, `{timestamp, type, payload}` a line; before September 2025 the
     payload is the line itself. What codex puts before the user's words (its environment, its instructions) comes as
-    user messages in angle brackets and is in the raw lines only."""
+    user messages in angle brackets and is in the raw lines only. Tokens are reported again where only the account's
+    limits have changed."""
+    counted = None
     for event in objects(lines, into):
         into.take_time(event.get("timestamp"))
         kind, item = event.get("type"), fields_of(event.get("payload", event))
@@ -78,7 +80,10 @@ def _read_codex(lines: Iterable[Line], into: Transcript) -> None:
         elif kind == "turn_context":
             into.model = str(item.get("model") or into.model)
         elif kind == "event_msg":
-            _codex_notice(item, into)
+            total = fields_of(item.get("info")).get("total_token_usage")
+            if total is None or total != counted:
+                _codex_notice(item, into)
+            counted = total or counted
         else:
             _codex_item(item, into)
 
@@ -99,7 +104,7 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
 def _codex_item(item: dict[str, Any], into: Transcript) -> None:
     kind, text = item.get("type"), text_of(item.get("content"))
     if kind == "message" and item.get("role") == "user":
-        if text.strip() and not text.lstrip().startswith("<"):
+        if text.strip() and not text.lstrip().startswith("<") and not text.rstrip().endswith("</INSTRUCTIONS>"):
             into.query(text)
     elif kind == "message" and item.get("role") == "assistant":
         into.answer(text)

@@ -203,7 +203,7 @@ def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("messages.0.interaction", 2, "comes too late"),
         ("interactions.1.number", 3, "not numbered 1, 2, 3"),
         ("interactions.1", None, "belongs to no turn"),
-        ("window_spec", "many", "window 'many' is not a number"),
+        ("window_spec", "many", "'many' is not a window"),
         ("window_start", 0, "window_start"),
         ("playbook.0.kind", "wish", "playbook.0.kind"),
     ],
