@@ -112,7 +112,9 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     )
     done = ", ".join(word for word, there in changes if there)
     more = _missing(ctx, bullet.id) if text else ()
-    return ActionResult({"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(text))
+    return ActionResult(
+        {"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(f"{text} {when}")
+    )
 
 
 def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
@@ -156,17 +158,19 @@ def _named(ctx: ActionContext, change: Any) -> str:
 
 def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """What needs your approval; with `P-7 use` or `P-7 remove` your answer."""
-    found = {bullet.id: _why(ctx, bullet) for bullet in ctx.bullets() if _waits(bullet)}
+    waiting = [bullet for bullet in ctx.bullets() if _waits(bullet)]
+    evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
+    found = {bullet.id: _why(bullet, evidence[bullet.id]) for bullet in waiting}
     if not args:
-        return _questions(ctx, found)
+        return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
         raise wrong(ctx, "It takes a strategy and your decision.", "review P-7 use|remove")
     bullet = ctx.find(args[0])
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} does not wait for a decision: it is {bullet.state}.")
     use = args[1] == "use"
-    evidence = _said(ctx, f"{'use' if use else 'remove'} {bullet.id}")
-    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=evidence)))
+    said = _said(ctx, f"{args[1]} {bullet.id}")
+    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=said)))
     done = "is active" if use else f"is removed; `{ctx.command} undo` brings it back"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
 
@@ -178,16 +182,16 @@ def _waits(bullet: Bullet) -> bool:
     return bullet.state == "quarantined" or bool(bullet.stale) or probably_harms(bullet)
 
 
-def _why(ctx: ActionContext, bullet: Bullet) -> str:
+def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if probably_harms(bullet):
         return f"it seems to harm ({bullet.odds[0]:.0%})"
-    doubts = [item.quote for item in ctx.sessions.playbook.evidence(bullet.id) if item.source in (DOUBT, "score")]
+    doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"
 
 
-def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
+def _questions(ctx: ActionContext, found: dict[str, str], evidence: dict[str, list[Evidence]]) -> ActionResult:
     bullets = ctx.session.playbook.bullets
     value = [
         {"id": name, "what": bullets[name].state, "why": reason, "content": bullets[name].content}
@@ -198,7 +202,7 @@ def _questions(ctx: ActionContext, found: dict[str, str]) -> ActionResult:
         Question(
             f"{name} {bullets[name].content}\n{reason}",
             ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (undo brings it back)")),
-            tuple(f"because ({item.source}): {item.quote}" for item in ctx.sessions.playbook.evidence(name)),
+            tuple(f"because ({item.source}): {item.quote}" for item in evidence[name]),
         )
         for name, reason in found.items()
     )

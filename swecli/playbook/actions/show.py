@@ -64,7 +64,11 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
     more = ("used", "scope", "shown against withheld") if verbose else ()
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     notes = [off] if off else []
-    notes += [f"{waiting} proposals need your approval: {ctx.command} review"] if waiting else []
+    notes += (
+        [f"{waiting} proposal{'s need' if waiting > 1 else ' needs'} your approval: {ctx.command} review"]
+        if waiting
+        else []
+    )
     notes += _figures(ctx, len(records)) if verbose else []
     return ActionResult(
         value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)
@@ -105,7 +109,7 @@ def _json(bullet: Bullet) -> dict[str, Any]:
 
 def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     bullets = ctx.bullets()
-    text = to_markdown(bullets, {b.id: ctx.sessions.playbook.evidence(b.id) for b in bullets})
+    text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
     path = Path(file).expanduser()

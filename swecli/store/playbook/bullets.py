@@ -151,9 +151,9 @@ def prior_of(row: BulletRow) -> Belief:
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
 
-def standing(number: int | None) -> Any:
-    """A query for the evidence on a bullet that was not taken back, in the order it came."""
-    which = select(EvidenceRow).filter_by(bullet=number).order_by(col(EvidenceRow.id))
+def standing(numbers: Iterable[int | None]) -> Any:
+    """A query for the evidence on bullets that was not taken back, in the order it came."""
+    which = select(EvidenceRow).where(col(EvidenceRow.bullet).in_(list(numbers))).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
@@ -161,7 +161,7 @@ def standing(number: int | None) -> Any:
 def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
     against it before the user took it in again counts no more."""
-    which = standing(row.number).where(col(EvidenceRow.kind) != "")
+    which = standing((row.number,)).where(col(EvidenceRow.kind) != "")
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
     prior = belief = prior_of(row)

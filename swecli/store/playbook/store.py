@@ -178,10 +178,16 @@ class PlaybookStore(ReflectionQueue):
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns show of it instead, as in
         `helpful: pytest went from failing to passing`."""
+        return self.evidence_by_id((bullet_id,), verdicts=verdicts)[bullet_id]
+
+    def evidence_by_id(self, names: Collection[str], *, verdicts: bool = False) -> dict[str, list[Evidence]]:
+        """The same of many, read at once."""
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
-        rows = self._database.rows(bullets.standing(number_of(bullet_id)).where(kinds))
-        found = [(row.tag, Evidence(**values(row, bullets.EVIDENCE))) for row in rows]
-        return [replace(one, quote=f"{tag}: {one.quote}") if tag else one for tag, one in found]
+        found: dict[str, list[Evidence]] = {name: [] for name in names}
+        for row in self._database.rows(bullets.standing(map(number_of, names)).where(kinds)):
+            one = Evidence(**values(row, bullets.EVIDENCE))
+            found[f"P-{row.bullet}"].append(replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one)
+        return found
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """The changes that stand of one strategy, the oldest first."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -104,6 +106,25 @@ def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtim
     assert "P-1 speaks of the same" in near
     assert do(runtime, "add answers are short").value["known"] == "P-2"
     assert "A secret in it was not kept" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
+    assert "A secret in it was not kept" in text(do(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
+
+
+@pytest.mark.parametrize("action", ["review", "list --export -"])
+def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str) -> None:
+    counts, statements = list[int](), list[str]()
+
+    def note(*args: Any) -> None:
+        statements.append(args[2])
+
+    event.listen(Engine, "before_cursor_execute", note)
+    for number in range(6):
+        do(runtime, f"add read `docs/gone{number}.md` before module{number} word{number}")
+        statements.clear()
+        do(runtime, action)
+        counts.append(len(statements))
+    event.remove(Engine, "before_cursor_execute", note)
+    assert len(set(counts)) == 1
+    assert counts[0] > 0
 
 
 def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
