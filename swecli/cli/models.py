@@ -34,8 +34,8 @@ def models(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace) -> ActionResult:
     with_name = {"show": _show, "test": _test, "forget": _forget}
-    if args.name and args.word not in with_name:
-        raise BadInput(f"swecli models takes no {args.word!r} with a name.", "Use show, test or forget with NAME.")
+    if bool(args.name) != (args.word in with_name):
+        raise BadInput("show, test and forget take a model's name, any other word stands alone.", "See `swecli models`.")
     if args.name:
         return with_name[args.word](args)
     return _known(args) if args.word else _usable(args)

@@ -63,6 +63,7 @@ def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_fo
     assert run("models", "forget", "openai/gpt-4.1").code == 0
     assert run("models", "forget", "openai/gpt-4.1").code == 42
     assert run("models", "gpt", "nothing").code == 42
+    assert "show, test and forget take a model's name" in run("models", "show").complaint
 
 
 def tables(own_home: Path, text: str) -> None:
