@@ -44,7 +44,7 @@ A prompt is one argument: swecli "fix the tests". A single word is read as a sub
 or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
-may help · 130 SIGINT · 143 SIGTERM"""
+may help · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
 
 
 _PLAINER = (

@@ -35,7 +35,7 @@ def models(parser: Parser) -> None:
 def _run(args: argparse.Namespace) -> ActionResult:
     with_name = {"show": _show, "test": _test, "forget": _forget}
     if bool(args.name) != (args.word in with_name):
-        raise BadInput("show, test and forget take a model's name, any other word stands alone.", "See `swecli models`.")
+        raise BadInput("show, test and forget take a model's name, no other word does.", "See `swecli models`.")
     if args.name:
         return with_name[args.word](args)
     return _known(args) if args.word else _usable(args)

@@ -75,7 +75,7 @@ def _result_text(
 
 
 async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, int]:
-    """Run it to its end; SIGINT and SIGTERM end it with what it has. Returns the sum and 0, 130 or 143."""
+    """Run it to its end; a signal ends it with what it has. Returns the sum, and 0 or 128 and the signal's number."""
 
     async def whole() -> ReviewFinished:
         async with aclosing(review.run()) as events:

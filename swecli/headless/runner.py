@@ -37,7 +37,7 @@ async def run_prompts(
 ) -> int:
     """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. `begun` is
     the turn of the first prompt, where that is stored and its request sent. Returns the exit code of the last turn that
-    did not end well, else 0. SIGINT and SIGTERM end the run with 130 and 143; what the running turn had is stored."""
+    did not end well, else 0. A signal ends the run with 128 and its number; what the running turn had is stored."""
     code, stopped = await until_signal(_turns(runtime, prompts, writer, begun))
     if code is None:
         writer.close(stopped)
@@ -45,7 +45,7 @@ async def run_prompts(
 
 
 async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | None, int]:
-    """Do the work: its result and 0; None and 130 or 143 where SIGINT or SIGTERM ended it."""
+    """Do the work: its result and 0; None and 128 and its number where SIGINT, SIGTERM or SIGHUP ended it."""
     task = asyncio.ensure_future(work)
     caught: list[int] = []
 
@@ -54,7 +54,8 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    hung_up = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()  # nohup ignores it
+    for number in {signal.SIGINT, signal.SIGTERM} | hung_up:
         loop.add_signal_handler(number, stop, number)
     try:
         return await task, 0

@@ -23,7 +23,7 @@ from swecli.models.events import (
 from swecli.models.learning_events import PlaybookUpdated, event_line
 from swecli.models.message import ToolCall, Usage
 
-_INTERRUPTED = (130, 143)
+_INTERRUPTED = (129, 130, 143)
 _STOPS = {
     "max_turns": ("The turn reached its limit of requests.", "Raise --max-turns, or continue with -c."),
     "max_budget": ("The turn reached its budget.", "Raise --max-budget-usd, or continue with -c."),
