@@ -161,7 +161,7 @@ class SessionManager(SessionWriter):
     ) -> list[FoundInteraction]:
         """The interactions of this session that a query refers to, best first, each with excerpts; often none. Only
         those `before` an interaction (None: all), whose score, 0 to 1, is at least `floor`: see `search`."""
-        return search_session(self.database, self.session.id, clean_text(query), before, limit, floor)
+        return search_session(self.database, self.session, clean_text(query), before, limit, floor)
 
     def search_earlier(self, query: str) -> list[FoundInteraction]:
         """The five best interactions before the newest that have any of the words."""

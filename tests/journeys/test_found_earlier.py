@@ -66,6 +66,7 @@ def notices(events: Iterable[Event]) -> list[str]:
 
 async def test_turn_60_finds_turn_20_and_says_so() -> None:
     runtime, sent = after(59)
+    runtime.sessions.store_query(PORT)  # as the prompt and a run in a script do first
     events = await run_turn(runtime, PORT, learn=False)
     assert notices(events) == ["found in T20"]
     assert sent.asked.startswith(PORT)

@@ -11,14 +11,13 @@ from itertools import pairwise
 
 import sqlmodel
 from sqlalchemy import column, text
-from sqlmodel import col, select
 
+from swecli.models.session import Session
 from swecli.redact import redact, redact_part
 from swecli.store.records import FoundInteraction, Place, SearchHit
 from swecli.store.sqlite.database import Database
 from swecli.store.stems import stem
 from swecli.store.tables.columns import UtcTime
-from swecli.store.tables.sessions import SessionRow
 
 FLOOR = 0.5
 _EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
@@ -136,9 +135,10 @@ def _excerpt(content: str, start: int, end: int, beside: int) -> str:
 
 
 def search_session(
-    database: Database, session_id: str, query: str, before: int | None, limit: int, floor: float
+    database: Database, session: Session, query: str, before: int | None, limit: int, floor: float
 ) -> list[FoundInteraction]:
-    """The interactions of a session that a query refers to, best first, those `before` one of them (None: all).
+    """The interactions of a session that a query refers to, best first, those `before` one of them (None: all). A query
+    that is stored already, and has not begun its turn, is none of them.
 
     A word, in any of its English forms, weighs ln((N + 1) / (n + 0.5)), as it stands in n of N interactions (the
     inverse document frequency of Spärck Jones, 1972). The score of an interaction is the weight of the query's words
@@ -146,10 +146,11 @@ def search_session(
     than one word has to match, in one passage, and words that a later interaction has do not count.
     """
     roots = list(dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query)))[:_MOST_TERMS]
+    total = session.interactions
+    last = total if before is None else min(total, before - 1)
     with database.reading() as db:
-        total = db.exec(select(SessionRow.interactions).where(col(SessionRow.id) == session_id)).first() or 0
-        last = total if before is None else min(total, before - 1)
-        where = _interactions_of(db, session_id, roots)
+        stored = _interactions_of(db, session.id, roots)
+        where = {word: known for word, found in stored.items() if (known := {n for n in found if n <= total})}
         weights = {
             word: math.log((total + 1) / (len(found) + 0.5))
             for word, found in where.items()
@@ -164,7 +165,7 @@ def search_session(
         }
         best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
         texts = {
-            number: db.connection().execute(_IN_INTERACTION, {"session": session_id, "number": number}).all()
+            number: db.connection().execute(_IN_INTERACTION, {"session": session.id, "number": number}).all()
             for number in best
         }
     whole = sum(weights.values())

@@ -107,6 +107,11 @@ def test_what_is_sent_anyway_is_not_found(session: SessionManager) -> None:
     assert session.search_session("what did I say about the zebra port?", before=21)
 
 
+def test_a_query_is_found_by_its_words_once_it_is_stored_too(session: SessionManager) -> None:
+    session.store_query(query := "what did I say about the zebra port?")
+    assert [one.interaction for one in session.search_session(query, before=SENT_FROM)] == [20]
+
+
 def test_without_a_floor_any_word_finds_and_the_best_come_first(session: SessionManager) -> None:
     [one] = session.search_session("zebra", floor=0)
     assert (one.interaction, one.excerpts[0].where) == (20, "query")
