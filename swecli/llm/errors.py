@@ -35,7 +35,10 @@ _RETRY_DELAY = re.compile(r'"?retry_?delay"?\s*:\s*"?(\d+(?:\.\d+)?)s', re.IGNOR
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 # what an error object calls the failures that pass, where it comes in the middle of a stream without a status
-_KINDS = {"overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402}
+_KINDS = {
+    "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
+    "api_error": 500, "server_error": 500,
+}  # fmt: skip
 
 
 def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
@@ -90,7 +93,7 @@ def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
         return by_status(status, words, retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
         return overflow(words, endpoint, None)
-    return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.")
+    return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
 
 
 def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:

@@ -222,23 +222,25 @@ class Native(ABC):
             return error
         words, param = errors.refusal_in(text)
         lesson = lesson_of(at.model, body, self.profile.limit_name, param, words, at.extra_body)
-        if lesson is None or getattr(self.profile, lesson.field, None) == lesson.value is not None:
+        if lesson is None or lesson.field in [field for field, _, _ in self._unproved]:
+            return error  # also where both names of the answer's length are refused in turn
+        if getattr(self.profile, lesson.field, None) == lesson.value is not None:
             return error
         if lesson.field == "blocks":
             self._unwanted |= {_fingerprint(m["blocks"]) for m in request.messages if m.get("blocks")}
-            return FeatureRefused(lesson.notice, status=status)
+            return FeatureRefused(lesson.notice, error.message, status=status)
         off = lesson.field.startswith("off.")
         change = {"off": frozenset([lesson.field[4:]])} if off else {lesson.field: lesson.value}
         self.profile = self.profile.layered(change, "learned")
         self._unproved.append((lesson.field, lesson.value, words))
-        return FeatureRefused(lesson.notice, status=status)
+        return FeatureRefused(lesson.notice, error.message, status=status)
 
     def renewing(self, error: ProviderError) -> ProviderError:
         """The error, or after the first 401 one that asks again: the key's command prints another key then."""
         if error.status != 401 or not self.endpoint.key_command or self._renewed:
             return error
         self.endpoint, self._renewed = replace(self.endpoint, key=None), True
-        return FeatureRefused("", status=401)
+        return FeatureRefused("", error.message, status=401)
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

@@ -185,9 +185,10 @@ def lesson_of(
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
         return _Lesson("max_output", max(figures)) if figures else _Lesson("limit_name", other)
     sent = json.dumps(body.get("messages", []))
-    if about("reasoning_content") and _MISSING.search(lower) and '"reasoning_content"' not in sent:
+    thoughts = "reasoning_content" in f"{param} {lower}"  # also within a path: messages.2.reasoning_content
+    if thoughts and _MISSING.search(lower) and '"reasoning_content"' not in sent:
         return _Lesson("think_back", "with calls")
-    if about("reasoning_content") and not _MISSING.search(lower) and '"reasoning_content"' in sent:
+    if thoughts and not _MISSING.search(lower) and '"reasoning_content"' in sent:
         return _Lesson("think_back", "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
     if opaque and _BOUND.search(words):

@@ -84,7 +84,7 @@ class ContextOverflow(ProviderError):
 
 class FeatureRefused(ProviderError):
     """The model does not take a part of the request. It is sent again without it; the message is "" where the user need
-    not know."""
+    not know, the hint what the service answered."""
 
 
 class AnswerUsedUp(ProviderError):

@@ -132,6 +132,8 @@ QUIRKS = (
           "(429)", ""),
     Quirk("the service fails", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", ""),
     Quirk("an error in the stream", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
+    Quirk("an error in the stream that names no kind", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
+          "boom", ""),
     Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
     Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,

@@ -107,7 +107,8 @@ class LiteLLMModel(OpenAIChat):
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
         if answering or "JSONDecodeError" in names:
             reason = words or "no reason given"
-            return Unavailable(f"{at.address} ended its answer with an error: {reason}", "Try again.")
+            words = f"{at.address} ended its answer with an error: {reason}"
+            return Unavailable(words, "Try again.", tries=errors.CUT_TRIES)
         words = words or type(chain[0]).__name__
         return ProviderError(f"{at.name} could not be asked: {words}", "Check the name and its settings.")
 

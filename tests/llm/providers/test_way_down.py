@@ -50,6 +50,7 @@ def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, l
 def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
     thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
     refused = lesson_of("m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected")
+    assert refused == lesson_of("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
     missed = lesson_of("m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages")
     assert refused is not None
     assert missed is not None
@@ -125,13 +126,24 @@ async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Pa
     assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nhi"}]
 
 
-async def test_it_ends_where_the_refusal_stays(tmp_path: Path) -> None:
-    with StrictProvider(lambda _: Refusal(400, "this model does not support tools")) as server:
+@pytest.mark.parametrize(
+    "words", ["this model does not support tools", "'max_tokens' unknown; 'max_completion_tokens' unknown"]
+)
+async def test_it_ends_where_the_refusal_stays(tmp_path: Path, words: str) -> None:
+    with StrictProvider(lambda _: Refusal(400, words)) as server:
         asked = Asked(server, tmp_path)
-        with pytest.raises(ProviderError):
+        with pytest.raises(ProviderError, match=words):
             await asked.reply()
         assert len(server.requests) == 2
     assert asked.facts.of(asked.model.endpoint.origin) == {}, "what was not borne out is not kept"  # type: ignore[attr-defined]
+
+
+async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) -> None:
+    busy = [Refusal(503, "busy", headers={"retry-after": "0"})] * 4
+    answers = [*busy, Refusal(400, "System role not supported")]
+    with StrictProvider(answers) as server, pytest.raises(ProviderError) as caught:
+        await Asked(server, tmp_path).reply()
+    assert "System role not supported" in caught.value.hint
 
 
 async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:
