@@ -137,8 +137,9 @@ def _read_pi(lines: Iterable[Line], into: Transcript) -> None:
         elif event.get("type") == "session_info":
             into.title = text_of(event.get("name"))
         else:
-            entries.append(event)
+            entries.append(event | {"line": into.line})
     for entry in _branch(entries):
+        into.line = entry["line"]
         into.take_time(entry.get("timestamp"))
         if entry.get("type") == "message":
             _pi_message(fields_of(entry.get("message")), into)

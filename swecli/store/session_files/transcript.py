@@ -24,6 +24,7 @@ class Transcript:
         self.tool, self.directory = tool, directory
         self.id = self.title = self.model = ""
         self.at = datetime.now(UTC)
+        self.line = 0  # the number of the one that is read
         self.skipped: list[str] = []
         self.lines: list[Line] = []
         self._messages: list[dict[str, Any]] = []
@@ -82,7 +83,7 @@ class Transcript:
         """A tool answered; a result without its call is skipped."""
         call = self._calls.pop(call_id, None)
         if call is None:
-            self.skipped.append(f"line {self.lines[-1][0]}: a result without its call")
+            self.skipped.append(f"line {self.line}: a result without its call")
             return
         call["result"], call["error"] = text, ((text.strip().splitlines() or [""])[0] or "failed") if failed else None
 
@@ -134,6 +135,7 @@ class Transcript:
 def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
     """The JSON objects of a file that has one on each line; what is none is named and skipped."""
     for number, text in lines:
+        into.line = number
         into.lines.append((number, text))
         try:
             value = json.loads(text)

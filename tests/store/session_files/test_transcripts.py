@@ -147,6 +147,8 @@ def test_a_result_without_its_call_is_named(manager: SessionManager, tmp_path: P
     file = tmp_path / "x.jsonl"
     file.write_text("\n".join(line for line in lines if "toolu_1" not in line or "tool_result" in line))
     assert import_file(manager.database, file).skipped == ("line 5: a result without its call",)
+    file.write_text((FILES / "pi.jsonl").read_text().replace('"toolCallId":"', '"toolCallId":"x'))
+    assert import_file(manager.database, file).skipped == ("line 5: a result without its call",)
 
 
 @pytest.mark.parametrize(
