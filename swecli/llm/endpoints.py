@@ -239,7 +239,7 @@ def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     sizes = [_size(value) for key, value in _part(shown, "model_info").items() if key.endswith(".context_length")]
     running = [row for row in _rows(_ask(place, "/api/ps"), "models") if model in (row.get("name"), row.get("model"))]
     allocated = _size(running[0].get("context_length")) if running else None
-    chosen = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
+    chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
     able = shown.get("capabilities")
     tools, images = ("tools" in able, "vision" in able) if isinstance(able, list) else (None, None)

@@ -63,6 +63,11 @@ def serving(answers: Mapping[str, Any]) -> Iterator[str]:
         ),
         (
             "ollama",
+            {"/api/show": OLLAMA | {"parameters": "num_ctx 0"}},
+            {"window": 4_096, "tools": True, "images": False},
+        ),
+        (
+            "ollama",
             {"/api/show": OLLAMA, "/api/ps": {"models": [{"name": "m", "context_length": 32_768}]}},
             {"window": 32_768, "tools": True, "images": False},
         ),
