@@ -64,13 +64,13 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     if not re.search(_SUSPECT, text):
         return
     shapes = _shapes()
+    done = 0
     for token in shapes.token.finditer(text):
-        at = token.start()  # right behind a token another one may begin
-        while found := next(
-            ((m, kind) for kind, shape in shapes.kinds if (m := re.compile(shape).match(text, at))), None
-        ):
-            yield at, found[0].end(), found[1]
-            at = found[0].end()
+        at = token.start()
+        while at >= done and (found := _token_at(text, at)):  # right behind a token another one may begin
+            done, kind = found
+            yield at, done, kind
+            at = done
     lower = text.lower()
     for kind, needed, pattern in shapes.around:
         at = 0 if all(any(word in lower for word in words) for words in needed) else len(text)
@@ -81,6 +81,12 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
                     end += 1  # longer than the shape looks at a time
                 at = max(at, end)
                 yield start, end, kind
+
+
+def _token_at(text: str, at: int) -> tuple[int, str] | None:
+    """Where the token that begins there ends, and its kind."""
+    matches = ((re.compile(shape).match(text, at), kind) for kind, shape in _shapes().kinds)
+    return next(((match.end(), kind) for match, kind in matches if match), None)
 
 
 def _plausible(value: str, groups: dict[str, str | None]) -> bool:

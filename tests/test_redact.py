@@ -105,27 +105,10 @@ def test_long_strings_are_cut_with_their_size_named() -> None:
     assert redact_value("a" * 50, 10) == "a" * 10 + "… (50 characters)"
 
 
-@pytest.mark.slow
-def test_long_hostile_texts_are_read_in_passing() -> None:
-    for text in (
-        "password" * 20_000,
-        "a.b" * 60_000,
-        "eyJ" * 60_000,
-        "key=" * 40_000,
-        "sk-" * 60_000,
-        "http://a:" * 20_000,
-        "token=" * 50_000,
-        "password='" * 30_000,
-        "curl -u " * 30_000,
-        "-----BEGIN PRIVATE KEY-----" * 10_000,
-        "1234:" * 40_000,
-        "secret is " * 30_000,
-        "\\" * 200_000,
-    ):
-        redact(text)
-
-
-HOSTILE = ("://", "--", "=", ":", "x:", "password=")
+HOSTILE = (
+    *("://", "--", "=", ":", "x:", "password=", "password", "a.b", "eyJ", "key=", "sk-", "http://a:", "token="),
+    *("password='", "curl -u ", "-----BEGIN PRIVATE KEY-----", "1234:", "secret is ", "\\", "AKIA3JJD2AEMFBOOOGNT"),
+)
 
 
 @pytest.mark.slow
