@@ -18,6 +18,7 @@ from swecli.tools.paths import sensitive
 from swecli.tools.searching import files_below
 
 _NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
+_SHALLOW = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 
@@ -51,6 +52,12 @@ class _Place:
     root: Path
     environ: Mapping[str, str] | None
     include: tuple[str, ...] = ()
+
+    @property
+    def shallow(self) -> str:
+        """The commits whose parents this clone was not given; "" where it has all."""
+        cut = self.root / ".git" / "shallow"
+        return cut.read_text("ascii", "replace") if cut.is_file() else ""
 
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
@@ -90,9 +97,7 @@ def _base(at: _Place, words: tuple[str, ...]) -> Target:
     try:
         merge_base = at.git("merge-base", "--end-of-options", base, "HEAD").strip()
     except GitFailed as error:
-        hint = "See: git branch"
-        if (at.root / ".git" / "shallow").exists():
-            hint = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
+        hint = _SHALLOW if at.shallow else "See: git branch"
         raise BadInput(f"There is no branch or commit {base!r} that this one comes from.", hint) from error
     return _changes(at, words, (merge_base,), f"what changed since {base}", merge_base, untracked=True)
 
@@ -110,7 +115,10 @@ def _commits(at: _Place, words: tuple[str, ...]) -> Target:
             base = next(iter(at.git("rev-parse", f"{commit}^@").split()), "")
             what = (base or _NO_FILES, commit)
     except GitFailed as error:
-        raise BadInput(f"{name!r} is not a file, commit or range.", "See: git log --oneline") from error
+        hint = _SHALLOW if at.shallow else "See: git log --oneline"
+        raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
+    if commit in at.shallow and not base:
+        raise BadInput(f"What {name!r} changes is not known: the commit before it is not there.", _SHALLOW)
     return replace(_changes(at, words, what, f"the {kind} {name}", base), commit=_read_from(at, commit))
 
 

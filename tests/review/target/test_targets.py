@@ -133,3 +133,13 @@ def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
     assert find_target(below, (".",)) == find("shop")
     assert find_target(below, ("..",)) == find(".")
     assert find_target(below, ("HEAD",)) == find("HEAD")
+
+
+@pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])
+def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, ...]) -> None:
+    change()
+    git("commit", "-qam", "second")
+    git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")
+    with pytest.raises(SwecliError) as error:
+        find_target(Path("cut").resolve(), words)
+    assert "fetch-depth: 0" in error.value.hint
