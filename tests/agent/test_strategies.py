@@ -96,7 +96,6 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
         assert info is not None
         assert set(info.shown) == names(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value
-        assert value["recorded"]
         assert {row["id"] for row in value["candidates"] if row["chosen"]} == names(runtime)
         assert len([row for row in value["candidates"] if not row["chosen"]]) <= 5, "no more are kept than help"
         assert value["tokens"] <= value["budget"]
