@@ -88,7 +88,7 @@ async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
     runtime.new_session()
     assert runtime.agent.ctx.todos == []
     runtime.resume(first.id)
-    assert runtime.agent.ctx.todos == open_steps, "what was refused is no list"
+    assert runtime.agent.ctx.todos == open_steps, "what was refused is not a list"
     runtime.close()
 
 

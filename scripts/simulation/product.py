@@ -53,7 +53,7 @@ class WorldFailed(Exception):
 
 
 def ask(world: World, what: str, *args: Any) -> Any:
-    """The world's answer to a question. Raises WorldFailed where it raises, or gives what is no answer."""
+    """The world's answer to a question. Raises WorldFailed where it raises, or gives what is not an answer."""
     place = f" for {args[0]!r:.60}" if args else ""
     try:
         answer = getattr(world, what)(*args)
@@ -61,7 +61,7 @@ def ask(world: World, what: str, *args: Any) -> Any:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise WorldFailed(f"the world raised in {what}{place}: {reason:.200}") from error
     if not isinstance(answer, _ANSWERS[what]):
-        raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is no {_ANSWERS[what].__name__}")
+        raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is not a {_ANSWERS[what].__name__}")
     return answer
 
 
@@ -273,7 +273,7 @@ def _carried(one: Proposal, number: int) -> Carried:
 
 
 def _with_adds(text: str, adds: Sequence[Proposal]) -> str:
-    """A reflector's answer with what it proposes; one that is no JSON object stays as it is."""
+    """A reflector's answer with what it proposes; one that is not a JSON object stays as it is."""
     try:
         answer = json.loads(text)
         rows = [{"text": a.content, "when": a.when, "kind": a.kind, "quote": a.quote} for a in adds]

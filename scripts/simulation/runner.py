@@ -64,7 +64,7 @@ def load(job: Job) -> World:
     """The world of a file. Raises WorldFailed, in one line."""
     spec = importlib.util.spec_from_file_location(f"world_{job.file.stem}", job.file)
     if spec is None or spec.loader is None:
-        raise WorldFailed(f"{job.file} is no Python file")
+        raise WorldFailed(f"{job.file} is not a Python file")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
     try:
         spec.loader.exec_module(module)

@@ -15,7 +15,7 @@ LIMIT_BYTES = 1_000_000
 
 def log_to(path: Path) -> None:
     """Send warnings and worse to this file, which is cut at a megabyte, and to nothing else. A file that cannot be
-    written is no failure: then nothing is logged. Secrets leave each entry."""
+    written is not a failure: then nothing is logged. Secrets leave each entry."""
     root = logging.getLogger()
     if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
         return

@@ -91,7 +91,7 @@ def nearest(name: str, names: Mapping[str, object]) -> str:
 def check_address(value: Any) -> str:
     """A base URL, without a slash at its end. Raises ValueError for one that is none or holds credentials."""
     address = text(value)
-    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # also in what is no address: it is not shown
+    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # also in what is not an address: it is not shown
         raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
     try:
         parts = urlsplit(address)
@@ -99,7 +99,7 @@ def check_address(value: Any) -> str:
     except ValueError:
         usable = False
     if not usable or not address.isprintable() or " " in address:
-        raise ValueError(f"is no address: {address!r} (write it like https://gateway.example.com/v1)")
+        raise ValueError(f"is not an address: {address!r} (write it like https://gateway.example.com/v1)")
     if parts.query or parts.fragment:
         raise ValueError("has a query in it, and paths are put behind it: leave out what follows the path")
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))

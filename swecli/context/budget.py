@@ -27,7 +27,7 @@ _RETRY = 0.1  # of what a failed summary's fallback left, which comes in before 
 _GROWN = 1.1  # how much larger a request with the same count is than the one before, to be suspected of a cut
 STEPS, OFTEN = 4, 2  # more reductions than OFTEN within so many steps are too many
 # A provider that counts less than this part of what was sent may have cut it without a word: tokenisers differ by less.
-# No model has so small a window as _SMALLEST: a count below it is no count.
+# No model has so small a window as _SMALLEST: a count below it is not a count.
 _CUT, _SMALLEST = 0.5, 1_024
 _BARE, _SAME = 0.8, 0.02  # of the request without its tools; by how much two counts of one limit differ
 

@@ -144,7 +144,7 @@ def cut_for_summary(messages: list[ApiMessage], interaction: int, pins: tuple[in
     older = [m for m in messages[1:] if interaction_of(m) != interaction and interaction_of(m) not in pins]
     if not dropped and not older:
         return None
-    # A question that nobody answered yet is no part of what came before.
+    # A question that nobody answered yet is not part of what came before.
     asked = messages[:-1] if running and not places else messages
     return Cut(asked, [*older, *(message for message in running if key_of(message) in dropped)], dropped)
 
@@ -213,7 +213,7 @@ def sized(spec: WindowSpec, query: str = "", moment: Moment | None = None) -> Wi
 
 def largest(spec: WindowSpec, moment: Moment) -> int:
     """Interactions that a window of `sized` may hold before it is cut back; `auto` is cut only at its upper bound: a
-    query that needs less is no reason to break the prefix, one that needs more finds what is there."""
+    query that needs less is not a reason to break the prefix, one that needs more finds what is there."""
     return max(moment.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
 
 

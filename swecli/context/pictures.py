@@ -53,7 +53,7 @@ def read_picture(path: Path, name: str) -> Image:
     except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
         raise _unusable(name, f"has more than {_MOST_PIXELS / 1e6:.0f} million pixels") from error
     except UnidentifiedImageError as error:
-        raise _unusable(name, "is no PNG, JPEG, GIF or WebP picture") from error
+        raise _unusable(name, "is not a PNG, JPEG, GIF or WebP picture") from error
     except Exception as error:  # whatever a decoder raises at foreign bytes is a line for the user
         raise _unusable(name, "is damaged or cut off") from error
 

@@ -60,8 +60,8 @@ def expand_mentions(query: str, root: Path) -> Expansion:
     """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it, and
     `@picture.png` anywhere. Raises BadInput for a picture that cannot be sent.
 
-    What is no file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large is
-    not sent, or cut, with a note. At most 40,000 characters of a file and 120,000 in all.
+    What is not a file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large
+    is not sent, or cut, with a note. At most 40,000 characters of a file and 120,000 in all.
     """
     blocks: list[str] = []
     notes: list[str] = []

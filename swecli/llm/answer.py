@@ -12,7 +12,7 @@ from swecli.models.message import CallDelta, ModelChunk, Usage
 
 LONGEST_EVENT, _LONGEST_ANSWER = 4 << 20, 16 << 20
 SHOWN = 80  # characters of thoughts and excerpts in an error
-_STRAY = 1 << 20  # of a body that is no event stream
+_STRAY = 1 << 20  # of a body that is not an event stream
 _BOM = b"\xef\xbb\xbf"
 _MAX = 2**53
 

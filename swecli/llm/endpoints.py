@@ -214,7 +214,7 @@ def probe(at: Endpoint) -> dict[str, Any]:
 
 
 def offered(at: Endpoint) -> list[str]:
-    """The chat models that the server itself lists, where it is a local one; none where it is no model's server."""
+    """The chat models that the server itself lists, where it is a local one; none where it is not a model's server."""
     if (place := _place(at)) is None:
         return []
     if at.provider in ("ollama", "ollama_chat"):

@@ -75,7 +75,7 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
 
 
 def by_answer(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
-    """The error for an answer that is no stream: its status, or where it redirects to."""
+    """The error for an answer that is not a stream: its status, or where it redirects to."""
     if 300 <= status < 400:
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."

@@ -145,7 +145,7 @@ class Native(ABC):
             if data.strip() == b"[DONE]":
                 answer.over = True
             else:
-                answer.read(self._object(data, "sent something that is no answer", errors.CUT_TRIES))
+                answer.read(self._object(data, "sent something that is not an answer", errors.CUT_TRIES))
         return len(found)
 
     def _object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class Profile:
         return wish
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
-        """The record with the values of a higher layer; what is no field of it is left out."""
+        """The record with the values of a higher layer; what is not a field of it is left out."""
         known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
         if "off" in known:
             known["off"] = self.off | known["off"]

@@ -33,8 +33,8 @@ _EXCERPT = 80
 @dataclass(frozen=True, slots=True)
 class Retry:
     """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1. With `restart` set
-    the pieces that came already must be thrown away. A `notice` is no failure: the request goes out once more without
-    what the model does not take."""
+    the pieces that came already must be thrown away. A `notice` is not a failure: the request goes out once more
+    without what the model does not take."""
 
     attempt: int
     wait: float

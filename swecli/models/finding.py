@@ -15,7 +15,7 @@ ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupte
 SEVERITIES: tuple[_Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
-OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is no fix
+OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is not a fix
 _VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
 
 # The eleven smells a review looks for, each with the line that the model reads.
@@ -50,9 +50,9 @@ class Judgement:
 class Finding:
     """Something a review reported about one place in the code.
 
-    `line` and `end_line` count from 1; 0 is no line. `code_smell_type` is one of `SMELLS` where `kind` is "smell", else
-    the name of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence` is
-    code the reviewer quoted. `verified` is None until it was looked up in the file; `why` holds what did not fit.
+    `line` and `end_line` count from 1; 0 means no line. `code_smell_type` is one of `SMELLS` where `kind` is "smell",
+    else the name of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence`
+    is code the reviewer quoted. `verified` is None until it was looked up in the file; `why` holds what did not fit.
     `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
     digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
     check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
@@ -188,7 +188,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def one_spaced(text: str) -> str:
-    """Text with its white space folded, so that another indentation is no other code."""
+    """Text with its white space folded, so that another indentation is not other code."""
     return " ".join(text.split())
 
 

@@ -23,7 +23,7 @@ def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
 
 
 def short_id(letter: str, text: str) -> str | None:
-    """`P-7` out of `p7`, `P-7` or `p-7`; None when the text is no such id."""
+    """`P-7` out of `p7`, `P-7` or `p-7`; None when the text is not such an id."""
     match = _PREFIXED.fullmatch(text.strip())
     if match is None or match[1].upper() != letter:
         return None

@@ -60,7 +60,7 @@ def summary_of(applied: AppliedDelta) -> str:
 
 
 def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> list[PlaybookUpdated]:
-    """The event of what was applied; none where nothing was, and nothing was spent. What only waits is no news yet."""
+    """The event of what was applied; none where nothing was, and nothing was spent. What only waits is not news yet."""
     if applied is None and not (lessons.lines or refused or lessons.cost != 0):
         return []
     ops = applied.delta.ops if applied else ()

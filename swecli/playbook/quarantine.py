@@ -55,7 +55,7 @@ def _known(content: str, instructions: str) -> bool:
 
 
 def asks(content: str) -> bool:
-    """Whether a text asks for something that only the user may ask for: what it says is no finding about a project."""
+    """Whether a text asks for something that only the user may ask for: that is not a finding about a project."""
     return _REACHES.search(content) is not None or _ASKS.search(content) is not None
 
 

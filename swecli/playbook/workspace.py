@@ -153,7 +153,7 @@ class WorkspaceLookup:
 
     def missing(self, bullet: Bullet) -> str | None:
         """What a bullet names, in its anchors or else in its words, that is not here, where nothing of it is; "" where
-        something is here, None where nothing can be looked up: reading one is no verification."""
+        something is here, None where nothing can be looked up: reading one is not a verification."""
         found = [self._look(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
         return "" if "" in found else next((one for one in found if one), None)
 

@@ -65,7 +65,7 @@ def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop:
     """At most `limit` rows of one SELECT, as of one moment; without a statement, the views and their columns. Another
     thread ends it by `stop`.
 
-    Raises BadInput for what is no query or does more than read, LimitReached after 20 s.
+    Raises BadInput for what is not a query or does more than read, LimitReached after 20 s.
     """
     with _reading(database) as connection:
         if not statement.strip():
@@ -78,7 +78,7 @@ def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop:
         try:
             cursor = connection.execute(statement)
             if cursor.description is None:
-                raise BadInput("That is no query.", "For example: SELECT title, turns FROM sessions")
+                raise BadInput("That is not a query.", "For example: SELECT title, turns FROM sessions")
             columns = tuple(column[0] for column in cursor.description)
             rows, more = _fetch(cursor, limit)
         except (sqlite3.Error, sqlite3.Warning) as error:

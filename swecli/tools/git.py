@@ -52,7 +52,7 @@ class GitFailed(BadInput):
 
 
 def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = "") -> str:
-    """What git answers in that folder to one of the commands in `READING`, what is no UTF-8 replaced; it is ended
+    """What git answers in that folder to one of the commands in `READING`, what is not UTF-8 replaced; it is ended
     after a minute or 50 MB, and reads the file `index` instead of the repository's. Raises GitFailed: git
     refuses, and BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner."""
     if words[0] not in READING:

@@ -34,7 +34,7 @@ class PermissionRule:
 
     @classmethod
     def parse(cls, text: str) -> PermissionRule:
-        """Raises ConfigError for what is no rule."""
+        """Raises ConfigError for what is not a rule."""
         match = _RULE.fullmatch(text)
         pattern = match and match.group(2)
         # a path pattern that begins with ! would mean everything else: too easily read wrong
@@ -82,7 +82,7 @@ class PermissionVerdict(NamedTuple):
 
 class Permissions:
     """The permission rules in force: deny wins, then ask, then allow, then the mode. `mode` may be set at any time.
-    `project` holds the rules the user saved for this folder. What is no rule is not in force: `broken` has its list
+    `project` holds the rules the user saved for this folder. What is not a rule is not in force: `broken` has its list
     ("allow", "ask", "deny"), its text and what to do about it; while one of ask or deny is broken, no mode lets run
     what it may have meant. `last` says what became of the last call that was to change or run something, and why."""
 
@@ -114,7 +114,7 @@ class Permissions:
         return rules
 
     def allow_for_session(self, rule: str) -> PermissionRule:
-        """Add what the user allowed until the program ends. Raises ConfigError for what is no rule."""
+        """Add what the user allowed until the program ends. Raises ConfigError for what is not a rule."""
         parsed = PermissionRule.parse(rule)
         if parsed not in self.session:
             self.session.append(parsed)

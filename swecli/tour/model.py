@@ -21,8 +21,8 @@ _SUMMARY_LINES = 15
 _LONGEST = 200
 
 _ABOUT = """\
-This is the tour: a stand-in that shows how swecli works, without a network. It is no language model and understands \
-six sentences, one a line:
+This is the tour: a stand-in that shows how swecli works, without a network. It is not a language model and \
+understands six sentences, one a line:
 
 - `list shop`: what is in a folder
 - `read shop/prices.py`, or `read lines 1-20 of shop/prices.py`

@@ -269,7 +269,7 @@ class TurnHistory:
         return f"{shown}: {what} ({found.counts})", printable(found.text)
 
     def _text(self, state: FileState) -> str | None:
-        """ "" for nothing; None for what is no text, or not kept."""
+        """ "" for nothing; None for what is not text, or not kept."""
         data = b"" if not state.mode else None
         if data is None and not state.digest.startswith(UNKEPT):
             data = self._versions.get(state.digest)

@@ -206,10 +206,10 @@ def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is
     sent = climb.last
     assert not climb.fitter.counted(Usage(input=sent.counted * 2), sent).cut
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
-    assert not climb.fitter.counted(Usage(input=11), sent).cut, "no window is that small: this is no count"
+    assert not climb.fitter.counted(Usage(input=11), sent).cut, "no window is that small: this is not a count"
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
     suspected = climb.fitter.counted(Usage(input=2_048), sent)
-    assert not suspected.cut, "one witness is no proof"
+    assert not suspected.cut, "one witness is not a proof"
     assert "may have been cut" in suspected.notice
     larger = replace(sent, counted=sent.counted + 500)
     assert climb.fitter.counted(Usage(input=2_050), larger).cut == sent.counted * 2, "as much as was read in full"

@@ -186,7 +186,7 @@ def test_a_home_that_is_no_folder_is_said(run: Run, monkeypatch: pytest.MonkeyPa
 def broken_database(kind: str) -> None:
     match kind:
         case "text":
-            Path("x.db").write_text("hello, this is no database\n" * 100)
+            Path("x.db").write_text("hello, this is not a database\n" * 100)
         case "other":
             other = sqlite3.connect("x.db")
             other.execute("CREATE TABLE t (a)")

@@ -1,4 +1,4 @@
-"""A folder that holds the user's home is no workspace unless that is what was asked for."""
+"""A folder that holds the user's home is not a workspace unless that is what was asked for."""
 
 from __future__ import annotations
 

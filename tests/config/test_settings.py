@@ -10,7 +10,7 @@ from swecli.models.window import WindowSpec
 
 def test_a_variable_is_named_like_its_setting() -> None:
     assert SETTINGS["max_turns"].env == "SWECLI_MAX_TURNS"
-    assert SETTINGS["allow"].env == ""  # a list is no text
+    assert SETTINGS["allow"].env == ""  # a list is not text
     assert "origins" not in SETTINGS
 
 

@@ -62,7 +62,7 @@ def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
     ("data", "why"),
     [
         (b"", "is empty (0 bytes)"),
-        (b"just a text\n", "is no PNG, JPEG, GIF or WebP picture"),
+        (b"just a text\n", "is not a PNG, JPEG, GIF or WebP picture"),
         (picture()[:2000], "is damaged or cut off"),
         (picture(kind="JPEG")[:600], "is damaged or cut off"),
     ],

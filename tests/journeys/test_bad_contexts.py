@@ -148,5 +148,5 @@ async def test_half_an_export_is_refused_in_one_line_and_takes_nothing_in(tmp_pa
     process = shell("sessions", "import", str(file))
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 42
-    assert "is no session that swecli can read" in out
+    assert "is not a session that swecli can read" in out
     assert len(out.strip().splitlines()) == 1

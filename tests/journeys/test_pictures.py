@@ -146,7 +146,7 @@ def test_a_refused_picture_gives_the_line_back_and_costs_no_turn() -> None:
     with Terminal("-m", HELLO, columns=100, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}) as terminal:
         terminal.wait("· ask")
         terminal.keys("what is on @broken.png?\r")
-        terminal.wait(r"@broken.png is no PNG, JPEG, GIF or WebP picture: nothing was sent\.")
+        terminal.wait(r"@broken.png is not a PNG, JPEG, GIF or WebP picture: nothing was sent\.")
         terminal.wait(r"^> what is on @broken.png\?$(?![\s\S]*nothing was sent)")
         terminal.keys("\x03hello\r")
         terminal.wait("Hello there")

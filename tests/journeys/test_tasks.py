@@ -208,7 +208,7 @@ async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
     (call,) = parent.messages[-1].tool_calls
     assert call.result is not None
     assert call.result.startswith("Stopped by the user")
-    assert agent.ctx.jobs.all == [], "what it started in the background is no job of the conversation"
+    assert agent.ctx.jobs.all == [], "what it started in the background is not a job of the conversation"
     runtime.close()
 
 

@@ -81,7 +81,7 @@ def test_a_key_that_no_header_can_hold_is_named_and_not_shown(key: str) -> None:
 
 @pytest.mark.parametrize("base", ["gateway", "ftp://x/v1", "http://", "https:///v1"])
 def test_an_address_that_is_none_is_refused_before_anything_is_sent(base: str) -> None:
-    with pytest.raises(ConfigError, match="OPENAI_BASE_URL is no address"):
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL is not an address"):
         resolve("openai/gpt-4.1", {"OPENAI_BASE_URL": base})
 
 

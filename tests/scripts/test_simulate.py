@@ -84,7 +84,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
     ("old", "new", "line"),
     [
         ("return 0.5 +", "return 1 / 0 +", "simulate: the world raised in chance for 0: ZeroDivisionError"),
-        ('return ["good"]', "return None", "the world gave None in best for 0, which is no Sequence"),
+        ('return ["good"]', "return None", "the world gave None in best for 0, which is not a Sequence"),
         ("API = 1", "API = 2", "does not say API = 1"),
         ("return Tiny(turns)", "return options['x']", "cannot be used: KeyError: 'x'"),
     ],

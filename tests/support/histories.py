@@ -65,7 +65,7 @@ def _wrong_in(message: Message, calls: list[Any], seen: set[str]) -> str:
 def _wrong_text(value: Any) -> str:
     if isinstance(value, str):
         bad = any("\ud800" <= char <= "\udfff" or char == "\x00" for char in value)
-        return "text that is no UTF-8, or NUL" if bad else ""
+        return "text that is not UTF-8, or NUL" if bad else ""
     parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
     return next((problem for part in parts if (problem := _wrong_text(part))), "")
 

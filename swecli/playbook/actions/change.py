@@ -89,7 +89,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not (text or flags or scope or when):
         raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
     if _SCOPE in args and scope not in _SCOPES:
-        raise wrong(ctx, f"{scope!r:.40} is no scope; there are project and user.", f"edit {bullet.id} --scope user")
+        raise wrong(ctx, f"{scope!r:.40} is not a scope; there are project and user.", f"edit {bullet.id} --scope user")
     content = _content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}

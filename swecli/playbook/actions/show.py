@@ -152,7 +152,7 @@ def count_of(args: Sequence[str], default: int, what: str) -> int:
     """A number of things from an argument. Raises UsageError."""
     text = " ".join(args)
     if text and not (text.isdecimal() and len(text) < 6 and int(text)):
-        raise UsageError(f"{text!r:.40} is no number of {what}.", "Give a number from 1.")
+        raise UsageError(f"{text!r:.40} is not a number of {what}.", "Give a number from 1.")
     return int(text or default)
 
 

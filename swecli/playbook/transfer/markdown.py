@@ -137,7 +137,7 @@ def _read_line(line: str, section: str, found: dict[str, Carried], number: int) 
     elif match := _BULLET.fullmatch(line):
         name, content = short_id("P", match[1]), _text(match[2].strip())
         if name in (None, "P-0"):
-            raise ValueError(f"{match[1]!r:.40} is no id such as P-7")
+            raise ValueError(f"{match[1]!r:.40} is not an id such as P-7")
         if name in found:
             raise ValueError(f"{name} is there twice")
         if problem := f"{name} has no words" if not content.strip() else too_long(content):
@@ -183,5 +183,5 @@ def _text(text: str) -> str:
         return text
     value = json.loads(text)
     if not isinstance(value, str):
-        raise ValueError("it is no text")
+        raise ValueError("it is not text")
     return value

@@ -214,7 +214,7 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 
 async def _reason(ctx: CommandContext, store: ReviewStore) -> str:
-    """Why it is no problem: one of the last reasons, or a new one; "" for none."""
+    """Why it is not a problem: one of the last reasons, or a new one; "" for none."""
     known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
     recent = list(known)[:_RECENT]
     if recent:

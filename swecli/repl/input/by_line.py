@@ -109,7 +109,7 @@ class PromptByLine:
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
         self.write("\n".join([clean(title), *shown]) + "\n")
-        if guarded:  # what was typed before now is no answer to what was not on the screen
+        if guarded:  # what was typed before now is not an answer to what was not on the screen
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._typed = asyncio.Queue()

@@ -173,7 +173,7 @@ class Picker(Question):
         self.options, self.at = [self._all[place] for place in self._found], 0 if self._found else None
 
     def answer(self, given: int | str | None) -> None:
-        """Settle it with a row's place in the whole list; a text that no row holds is no answer."""
+        """Settle it with a row's place in the whole list; a text that no row holds is not an answer."""
         if isinstance(given, int) and given in self._shown and not self.result.done():
             self.result.set_result(self._found[given])
         elif not isinstance(given, str):

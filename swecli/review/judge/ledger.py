@@ -145,7 +145,7 @@ def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> D
 
 def repair_request(finding: Finding, here: Path) -> str:
     """What the agent, whose workspace is `here`, is asked. The finding's own words are quoted: material, not orders.
-    Raises BadInput where the finding's file is no part of that workspace."""
+    Raises BadInput where the finding's file is not part of that workspace."""
     parts = [
         f"Repair the review finding {finding.id} in {_from(here, finding)}, line {finding.line}"
         f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",

@@ -25,7 +25,7 @@ _NOT_OURS = ("node_modules", "venv", "__pycache__")
 _KEPT = 400  # files kept in memory at a time, as many as are looked through for callers
 _AROUND = 15  # lines on each side where no block is found
 _MOST_UP = 2_000  # lines that are looked through for the beginning of a block
-# the most that is no smell; complexity is McCabe's, 10 as he proposed (IEEE TSE SE-2, 1976)
+# the most that is not a smell; complexity is McCabe's, 10 as he proposed (IEEE TSE SE-2, 1976)
 LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
 _UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)

@@ -80,7 +80,7 @@ class GitHub:
         for page in range(1, _MOST_PAGES + 1):
             rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
             if not isinstance(rows, list):
-                raise GitHubFailed("GitHub's answer is no list.")
+                raise GitHubFailed("GitHub's answer is not a list.")
             out += rows
             if len(rows) < _PAGE:
                 break
@@ -141,7 +141,7 @@ def _said(body: bytes) -> str:
 
 def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
     """The repository this folder belongs to, by GITHUB_REPOSITORY or the remote "origin"; token and address from the
-    environment (GITHUB_TOKEN or GH_TOKEN, GITHUB_API_URL). Raises BadInput when it is no repository of GitHub."""
+    environment (GITHUB_TOKEN or GH_TOKEN, GITHUB_API_URL). Raises BadInput when it is not a repository of GitHub."""
     name = environ.get("GITHUB_REPOSITORY", "")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         try:
@@ -174,7 +174,7 @@ class PullState:
 
 def read_state(github: GitHub, number: int) -> PullState:
     """The state that stands on the pull request. Only a comment of our own account counts, and all of it is checked:
-    what is not as we write it is no state, and the review a full one. Raises GitHubFailed."""
+    what is not as we write it is not a state, and the review a full one. Raises GitHubFailed."""
     if not github.token:
         return PullState()
     login = github.login()

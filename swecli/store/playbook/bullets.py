@@ -39,7 +39,7 @@ _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 # What evidence and looking leave of a bullet: no change of its words or its state sets it.
 _SEEN = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
-_FADED = "faded"  # the kind of a row that is no verdict: how often a bullet was held back
+_FADED = "faded"  # the kind of a row that is not a verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
 _NOW = text(
     "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta),"

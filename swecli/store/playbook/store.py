@@ -149,7 +149,7 @@ class PlaybookStore(ReflectionQueue):
         `gone_too`. Raises BadInput."""
         name = short_id("P", ref) or short_id("P", f"P{ref}")
         if name is None:
-            raise BadInput(f"{ref!r:.60} is no strategy.", "Strategies are written P-1, P-2, …")
+            raise BadInput(f"{ref!r:.60} is not a strategy.", "Strategies are written P-1, P-2, …")
         bullet = self.get(name, session)
         if bullet is not None and (gone_too or bullet.state != "deleted"):
             return bullet

@@ -219,7 +219,7 @@ def import_file(database: Database, path: Path) -> Imported:
         try:
             return import_session(database, json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path} is no session that swecli can read: {error}.", _FORMATS) from error
+            raise BadInput(f"{path} is not a session that swecli can read: {error}.", _FORMATS) from error
     tool, read = known
     transcript = Transcript(tool, str(path.absolute().parent))
     read(((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()), transcript)

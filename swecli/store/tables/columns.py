@@ -43,7 +43,7 @@ def clamp(number: int) -> int:
 
 
 def finite(number: float | None) -> float | None:
-    """A number a column can hold; what is no finite number is unknown."""
+    """A number a column can hold; what is not a finite number is unknown."""
     return float(number) if number is not None and math.isfinite(number) else None
 
 

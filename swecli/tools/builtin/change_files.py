@@ -102,7 +102,7 @@ class _FileChange:
 
 def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
     """The text of the file to change and its digest. Raises ToolError: it changed since it was read, was never read
-    though it must be, or is no text."""
+    though it must be, or is not text."""
     data = read_bytes(ctx.root, path)
     name = shown(ctx.root, path)
     base = digest(data)

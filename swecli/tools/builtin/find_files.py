@@ -107,7 +107,7 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
     if not path.exists():
         raise missing(ctx.root, path)
     if not path.is_dir() and not path.is_file():
-        raise ToolError(f"{visible(plan.subject, keep='')} is no regular file. It is not searched.")
+        raise ToolError(f"{visible(plan.subject, keep='')} is not a regular file. It is not searched.")
     found = Matches(ctx, plan.subject, params.glob, params.max_results)
     ended = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
     notes = []

@@ -122,7 +122,7 @@ async def skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolR
     except (OSError, RuntimeError, ValueError) as error:
         raise ToolError(f"{one_line(params.file)}: {getattr(error, 'strerror', None) or error}.") from error
     if len(data) > _LARGEST or b"\0" in data:
-        raise ToolError(f"{one_line(params.file)} is no text of at most {_LARGEST:,} bytes.")
+        raise ToolError(f"{one_line(params.file)} is not text of at most {_LARGEST:,} bytes.")
     listed = ", ".join(beside[:_LISTED]) + (f" and {len(beside) - _LISTED} more" if len(beside) > _LISTED else "")
     head = f"[{folder}/{file.relative_to(folder)}{f'; beside it: {listed}' if listed else ''}]"
     return ToolResult(True, f"{head}\n{data.decode('utf-8', 'replace')}", Display(title=str(file)))

@@ -115,7 +115,7 @@ def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
         asked = request(bullets(number), "restart the audit queue")
         select(asked)
         taken = []
-        gc.disable()  # what other tests left in memory is no cost of a choice
+        gc.disable()  # what other tests left in memory is not a cost of a choice
         for _ in range(5):
             began = time.process_time()
             select(asked)

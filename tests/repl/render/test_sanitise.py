@@ -1,4 +1,4 @@
-"""The filter before the screen: nothing that is no letter gets through, and nothing else is lost."""
+"""The filter before the screen: nothing that is not a letter gets through, and nothing else is lost."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_pi(manager: SessionManager) -> None:
         (1, "assistant", "Reading.", ["read"]),
         (1, "assistant", "It is a shop.", []),
         (2, "user", "and the tests?", []),
-    ], "the branch that was left is no part of it"
+    ], "the branch that was left is not part of it"
     assert session.messages[1].tool_calls[0].result == "# Shop"
     assert manager.totals().cost == pytest.approx(0.015)
 

@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 def read_body(raw: bytes) -> dict[str, Any]:
-    """The request body. Raises Refused for bytes that are no UTF-8, text that is no JSON, JSON that is no object."""
+    """The request body. Raises Refused for bytes that are not UTF-8, text that is not JSON, and JSON but an object."""
     try:
         text = raw.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
@@ -66,7 +66,7 @@ def only_keys(value: dict[str, Any], allowed: set[str], where: str, message: str
 
 
 def tool_name(name: Any, where: str) -> str:
-    need(isinstance(name, str) and TOOL_NAME.fullmatch(name) is not None, f"{where}: {name!r} is no valid tool name")
+    need(isinstance(name, str) and TOOL_NAME.fullmatch(name) is not None, f"{where}: {name!r} is not a valid tool name")
     return str(name)
 
 

@@ -167,7 +167,7 @@ async def test_pipes_are_not_waited_for(find: Find, root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "a").write_text("x\n")
     assert rows(await find("x")) == ["a:1: x"]
-    assert "no regular file" in (await find("x", path="pipe")).for_model
+    assert "not a regular file" in (await find("x", path="pipe")).for_model
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?=a)(a+)+$"])

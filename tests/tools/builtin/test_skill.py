@@ -40,7 +40,7 @@ async def test_the_text_comes_with_the_folder_and_what_lies_in_it(run: RunTool, 
         ("leak", "outside the skill's folder"),
         ("none.md", "No such file"),
         ("scripts", "Is a directory"),
-        ("binary", "is no text"),
+        ("binary", "is not text"),
         ("a\0b", "null"),
     ],
 )

@@ -102,7 +102,7 @@ def _report(ctx: CommandContext, verb: str, result: Undone) -> None:
 
 
 def _read(args: str) -> tuple[str, Collection[str]]:
-    """The word that is no part, and the parts that are named; all of them where none is. Raises UsageError."""
+    """The word that is not a part, and the parts that are named; all of them where none is. Raises UsageError."""
     words = args.replace(",", " ").split()
     others = [word for word in words if word not in UNDO_PARTS]
     if len(others) > 1:
