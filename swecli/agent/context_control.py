@@ -190,7 +190,7 @@ class ContextControl:
         query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
         happened = await fitter.compact(past_request(session), StepPlace(session.interactions + 1, 0, query), wish)
         if happened is None:
-            raise BadInput("There is nothing to summarise: the next request holds no earlier turn.")
+            raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
         self._agent.known = fitter.known
         record = TurnRecord(self._sessions, self._agent.counter)
         for one in happened:

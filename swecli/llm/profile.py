@@ -18,6 +18,7 @@ from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, limit
+from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
@@ -226,7 +227,10 @@ class LearnedFacts:
             models.setdefault(origin, {})[field] = {"value": value, "on": _day(self._now), "words": words}
 
     def forget(self, name: str) -> int:
-        """Drop what was learned of the models with that word as their name or origin; how many there were."""
+        """Drop what was learned of the models with that word as their name or origin; how many there were. Raises
+        BadInput for a file of a newer version."""
+        if self._read() is None:
+            raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
         with self._changing() as models:
             gone = [origin for origin in models if name == origin or name in origin.split()]
             for origin in gone:

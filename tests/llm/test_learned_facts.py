@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.llm.profile import LearnedFacts
+from swecli.models.errors import BadInput
 
 ORIGIN = "openai http://box/v1 small"
 DAY = 86_400
@@ -60,6 +61,8 @@ def test_a_file_from_the_future_is_left_alone(tmp_path: Path) -> None:
     LearnedFacts(path).learn(ORIGIN, "max_output", 10, "")
     assert path.read_text() == '{"version": 99, "models": {}}'
     assert LearnedFacts(path).of(ORIGIN) == {}
+    with pytest.raises(BadInput, match="a newer swecli"):
+        LearnedFacts(path).forget("small")
 
 
 def _learn(path: Path, number: int) -> None:

@@ -62,6 +62,8 @@ class GitHub:
         """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubFailed."""
         try:
             return str(self.send("GET", "/user")["login"])
+        except (KeyError, TypeError) as error:
+            raise GitHubFailed("GitHub's answer names no login.") from error
         except GitHubFailed as error:
             if error.status != 403:
                 raise
@@ -79,8 +81,8 @@ class GitHub:
         out: list[Any] = []
         for page in range(1, _MOST_PAGES + 1):
             rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
-            if not isinstance(rows, list):
-                raise GitHubFailed("GitHub's answer is not a list.")
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise GitHubFailed("GitHub's answer is not a list of objects.")
             out += rows
             if len(rows) < _PAGE:
                 break

@@ -126,7 +126,8 @@ def _backend(*, private: bool) -> httpcore.AsyncNetworkBackend:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
             addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
             if not private and (inside := _inside(addresses)):
-                raise ToolError(f"{host} is {inside}: an address of this machine or its network is not fetched.")
+                named = host if host == inside else f"{host} ({inside})"
+                raise ToolError(f"{named} is an address of this machine or its network: not fetched.")
             for address in addresses[:-1]:
                 try:
                     return await super().connect_tcp(address, port, *args, **more)

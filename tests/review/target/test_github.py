@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -35,8 +37,8 @@ def test_a_token_goes_over_https_only() -> None:
         connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
-def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
+@contextmanager
+def answering(answer: bytes) -> Iterator[GitHub]:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -46,5 +48,20 @@ def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes
                 connection.sendall(answer)
 
         Thread(target=serve, daemon=True).start()
-        with pytest.raises(GitHubFailed, match="cannot be reached at"):
-            GitHub("acme/shop", api=f"http://127.0.0.1:{server.getsockname()[1]}").send("GET", "pulls/7")
+        yield GitHub("acme/shop", api=f"http://127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
+def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
+    with answering(answer) as github, pytest.raises(GitHubFailed, match="cannot be reached at"):
+        github.send("GET", "pulls/7")
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]"])
+def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+    with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
+        github.login()
+    if body != b"[]":
+        with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
+            github.pages("pulls/7/comments")
