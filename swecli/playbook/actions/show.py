@@ -18,6 +18,7 @@ from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 
 _LOGGED = 20
+_LISTED = 100  # strategies that are printed; JSON and --verbose have all
 _PROMPTS = 10  # that are named of a strategy
 _SESSION = 13  # characters of a session's id that tell it from others
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
@@ -70,6 +71,9 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
         else []
     )
     notes += _figures(ctx, len(records)) if verbose else []
+    if not verbose and len(rows) > _LISTED:
+        notes.append(f"{len(rows) - _LISTED:,} more: {ctx.command} list --verbose")
+        del rows[_LISTED:]
     return ActionResult(
         value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)
     )

@@ -51,6 +51,17 @@ def test_the_list_is_one_short_line_a_strategy(runtime: Runtime) -> None:
     ]
 
 
+def test_a_long_list_prints_a_hundred_and_names_the_rest(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "many.md"
+    rows = "".join(f"- [P-{n}] module{n} speaks word{n}\n" for n in range(3, 130))
+    file.write_text(f"# Playbook\n\n<!-- swecli playbook 1 -->\n\n{rows}")
+    do(runtime, f"add --from {file} --trust")
+    listed = do(runtime, "list")
+    assert (len(listed.rows), len(listed.value)) == (100, 129)
+    assert "29 more: " in listed.note
+    assert len(do(runtime, "list --verbose").rows) == 129
+
+
 async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtime) -> None:
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
