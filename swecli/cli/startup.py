@@ -36,7 +36,8 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
         notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
-    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices))
+    own = Path(config) if config else None
+    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=own)
 
 
 def enter_directory(args: argparse.Namespace) -> None:

@@ -28,7 +28,8 @@ _LOOSER = ("plan", "ask", "edits", "auto")  # modes, the strictest first
 @dataclass(frozen=True, slots=True)
 class Start:
     """What a run starts with. `resume` is None for a new session, "" for this directory's last one, else an id, prefix
-    or title; `pick` asks which. `prompt` becomes the first message. `notices` are shown before the first prompt."""
+    or title; `pick` asks which. `prompt` becomes the first message. `notices` are shown before the first prompt.
+    `config` is the file of `--config`, which is read in place of the standard one."""
 
     settings: Settings
     paths: Paths
@@ -40,6 +41,7 @@ class Start:
     prompt: str = ""
     trusted: bool = False
     notices: tuple[str, ...] = ()
+    config: Path | None = None
 
     @property
     def database(self) -> str | Path:

@@ -32,7 +32,7 @@ async def config(ctx: CommandContext, args: str) -> None:
         ctx.report(show_settings(runtime.settings, name, origin=True))
         ctx.screen.note("/config NAME VALUE sets one in your file · swecli config edit opens it")
         return
-    ctx.report(change_setting(runtime.start.paths.config_file, name, words))
+    ctx.report(change_setting(runtime.start.config or runtime.start.paths.config_file, name, words))
     layer = runtime.settings.origins.get(name, "")
     stronger = f"; {layer} wins where it is set" if layer in ("environment", "flags") else ""
     ctx.screen.note(f"from the next start on{stronger}")

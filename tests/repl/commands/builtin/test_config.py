@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from swecli.app import Runtime
@@ -26,6 +29,14 @@ async def test_one_is_set_in_the_users_file_and_what_is_stronger_is_named(runtim
     assert file.read_text() == '# mine\ntheme = "light"\nallow = ["run(pytest *)", "Bash(git:*)"]\n'
     runtime.settings.origins["mode"] = "environment"
     assert "environment wins where it is set" in await desk.type("/config mode plan")
+
+
+async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> None:
+    made = make_runtime([])
+    desk = Desk(replace(made, start=replace(made.start, config=tmp_path / "mine.toml")))
+    await desk.type("/config theme light")
+    assert (tmp_path / "mine.toml").read_text() == 'theme = "light"\n'
+    assert not made.start.paths.config_file.exists()
 
 
 @pytest.mark.parametrize(
