@@ -87,11 +87,14 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
     argv = (sys.executable, "-m", "swecli", *command[1:])
     with Conversation(argv, env=env, cwd=project) as talk:
         talk.wait(r"^>")
-        since = 0
+        since, typed = 0, False
         for line in lines:
             if line.startswith("> "):
-                talk.settle()
-                since = talk.mark()
+                if typed:  # right behind another one: it is not waited for
+                    talk.pump(0.3)
+                else:
+                    talk.settle()
+                    since = talk.mark()
                 talk.line(line[2:])
             elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
                 talk.settle()
@@ -100,6 +103,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
                 talk.child.send(KEYS.get(match[1], match[1]))
             elif line.strip() != "...":
                 talk.wait(re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*"), since)
+            typed = line.startswith("> ")
         if talk.child.isalive():
             talk.settle()
             talk.line("/exit")
